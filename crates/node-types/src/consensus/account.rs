@@ -1,0 +1,68 @@
+//! Accounts as the state trie stores them.
+
+use super::codec::{DecodeError, Items, append_bytes};
+use crate::{H256, U256};
+use rlp::{Encodable, RlpStream};
+
+/// The root of a trie that holds nothing: keccak of the RLP empty string.
+pub const EMPTY_ROOT: H256 = H256([
+    0x56, 0xe8, 0x1f, 0x17, 0x1b, 0xcc, 0x55, 0xa6, 0xff, 0x83, 0x45, 0xe6, 0x92, 0xc0, 0xf8, 0x6e, 0x5b, 0x48, 0xe0,
+    0x1b, 0x99, 0x6c, 0xad, 0xc0, 0x01, 0x62, 0x2f, 0xb5, 0xe3, 0x63, 0xb4, 0x21,
+]);
+
+/// A leaf of the state trie (Yellow Paper, section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Transactions sent from the address; for a contract, contracts it created (plus one since EIP-161).
+    pub nonce: u64,
+    /// Balance in wei.
+    pub balance: U256,
+    /// Root of the account's storage trie.
+    pub storage_root: H256,
+    /// Keccak of the account's code.
+    pub code_hash: H256,
+}
+
+impl Account {
+    /// The RLP encoding: what the state trie holds.
+    pub fn encode(&self) -> Vec<u8> {
+        self.rlp_bytes().into()
+    }
+
+    /// Decodes the RLP encoding; every byte must be used.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Items::exactly(bytes, "account", Self::decode_item)
+    }
+
+    fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        items.record("account", |fields| {
+            Ok(Self {
+                nonce: fields.u64("account nonce")?,
+                balance: fields.u256("account balance")?,
+                storage_root: fields.h256("account storage root")?,
+                code_hash: fields.h256("account code hash")?,
+            })
+        })
+    }
+}
+
+impl Encodable for Account {
+    fn rlp_append(&self, stream: &mut RlpStream) {
+        stream.begin_list(4);
+        stream.append(&self.nonce);
+        stream.append(&self.balance);
+        append_bytes(stream, self.storage_root.as_bytes());
+        append_bytes(stream, self.code_hash.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keccak256;
+
+    #[test]
+    fn empty_root_is_the_hash_of_the_empty_string() {
+        assert_eq!(EMPTY_ROOT, keccak256(rlp::encode(&"")));
+    }
+}

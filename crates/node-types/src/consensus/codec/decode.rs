@@ -1,0 +1,171 @@
+//! Reading RLP items one after the other.
+
+use super::DecodeError;
+use crate::{Address, H256, U256};
+use rlp::{DecoderError, PayloadInfo};
+
+/// The items of a list that are still to be read.
+///
+/// Reading an item costs time in proportion to its prefix, and memory only for bytes that are there: a claimed length
+/// is compared with what is left before anything is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::consensus) struct Items<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Items<'a> {
+    /// Decodes an object from bytes that hold it and nothing else; `read` must take one item.
+    pub(in crate::consensus) fn exactly<T>(
+        bytes: &'a [u8],
+        object: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        if bytes.is_empty() {
+            return Err(DecodeError::Truncated { field: object });
+        }
+        let mut items = Self { rest: bytes };
+        let value = read(&mut items)?;
+        match items.rest.len() {
+            0 => Ok(value),
+            count => Err(DecodeError::TrailingBytes { object, count }),
+        }
+    }
+
+    /// Reads a list of a known number of fields; `read` must take all of them.
+    pub(in crate::consensus) fn record<T>(
+        &mut self,
+        object: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let mut fields = self.list(object)?;
+        let value = read(&mut fields)?;
+        if fields.is_empty() { Ok(value) } else { Err(DecodeError::SurplusItems { object }) }
+    }
+
+    /// Reads a list of any number of items, each taken by `read`.
+    pub(in crate::consensus) fn vec<T>(
+        &mut self,
+        field: &'static str,
+        mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        let mut items = self.list(field)?;
+        let mut values = Vec::new();
+        while !items.is_empty() {
+            values.push(read(&mut items)?);
+        }
+        Ok(values)
+    }
+
+    /// Whether every item was read.
+    pub(in crate::consensus) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Whether the next item is a list; false at the end.
+    pub(in crate::consensus) fn next_is_list(&self) -> bool {
+        self.rest.first().is_some_and(|prefix| *prefix >= 0xc0)
+    }
+
+    /// Reads a byte string of any length.
+    pub(in crate::consensus) fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
+        if self.next_is_list() {
+            return Err(DecodeError::NotBytes { field });
+        }
+        let (info, payload) = self.payload(field)?;
+        match payload {
+            // A byte below 0x80 is its own encoding and must not have a prefix.
+            [0..=0x7f] if info.header_len != 0 => Err(DecodeError::NonCanonicalLength { field }),
+            _ => Ok(payload),
+        }
+    }
+
+    /// Reads a byte string of exactly `N` bytes.
+    pub(in crate::consensus) fn fixed<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+        let bytes = self.bytes(field)?;
+        bytes.try_into().map_err(|_| DecodeError::UnexpectedLength { field, expected: N, got: bytes.len() })
+    }
+
+    /// Reads a hash.
+    pub(in crate::consensus) fn h256(&mut self, field: &'static str) -> Result<H256, DecodeError> {
+        self.fixed(field).map(H256)
+    }
+
+    /// Reads an address.
+    pub(in crate::consensus) fn address(&mut self, field: &'static str) -> Result<Address, DecodeError> {
+        self.fixed(field).map(Address::from)
+    }
+
+    /// Reads an address, or none from the empty byte string.
+    pub(in crate::consensus) fn optional_address(
+        &mut self,
+        field: &'static str,
+    ) -> Result<Option<Address>, DecodeError> {
+        // The prefix of the empty byte string.
+        if self.rest.first() == Some(&0x80) {
+            self.rest = &self.rest[1..];
+            return Ok(None);
+        }
+        self.address(field).map(Some)
+    }
+
+    /// Reads a field that is there unless the list ends before it.
+    pub(in crate::consensus) fn optional<T>(
+        &mut self,
+        field: &'static str,
+        read: impl FnOnce(&mut Self, &'static str) -> Result<T, DecodeError>,
+    ) -> Result<Option<T>, DecodeError> {
+        if self.is_empty() { Ok(None) } else { read(self, field).map(Some) }
+    }
+
+    /// Reads an integer of at most 256 bits.
+    pub(in crate::consensus) fn u256(&mut self, field: &'static str) -> Result<U256, DecodeError> {
+        Ok(U256::from_big_endian(&self.integer::<32>(field)?))
+    }
+
+    /// Reads an integer of at most 64 bits.
+    pub(in crate::consensus) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+        self.integer(field).map(u64::from_be_bytes)
+    }
+
+    /// Reads an integer of at most 8 bits.
+    pub(in crate::consensus) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        self.integer(field).map(u8::from_be_bytes)
+    }
+
+    /// Reads an integer without leading zeros into `N` big-endian bytes.
+    fn integer<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+        let bytes = self.bytes(field)?;
+        if bytes.first() == Some(&0) {
+            return Err(DecodeError::LeadingZeros { field });
+        }
+        let start = N.checked_sub(bytes.len()).ok_or(DecodeError::Overflow { field, bits: 8 * N as u32 })?;
+        let mut padded = [0; N];
+        padded[start..].copy_from_slice(bytes);
+        Ok(padded)
+    }
+
+    /// Reads a list without looking into it.
+    fn list(&mut self, field: &'static str) -> Result<Items<'a>, DecodeError> {
+        if !self.is_empty() && !self.next_is_list() {
+            return Err(DecodeError::NotAList { field });
+        }
+        let (_, rest) = self.payload(field)?;
+        Ok(Items { rest })
+    }
+
+    /// Takes the next item and splits off its prefix.
+    fn payload(&mut self, field: &'static str) -> Result<(PayloadInfo, &'a [u8]), DecodeError> {
+        if self.is_empty() {
+            return Err(DecodeError::MissingField { field });
+        }
+        let info = PayloadInfo::from(self.rest).map_err(|error| match error {
+            DecoderError::RlpIsTooShort => DecodeError::Truncated { field },
+            _ => DecodeError::NonCanonicalLength { field },
+        })?;
+        let end = info.header_len.checked_add(info.value_len).filter(|end| *end <= self.rest.len());
+        let (item, rest) = self.rest.split_at(end.ok_or(DecodeError::Truncated { field })?);
+        self.rest = rest;
+        let payload = &item[info.header_len..];
+        Ok((info, payload))
+    }
+}

@@ -1,0 +1,168 @@
+//! Block headers of every fork.
+
+use super::Bloom;
+use super::codec::{DecodeError, Items, append_bytes};
+use crate::{Address, BlockNumber, Bytes, H256, U256, keccak256};
+use rlp::{Encodable, RlpStream};
+
+/// The hash of an empty list of ommers: keccak of the RLP empty list.
+pub const EMPTY_OMMERS_HASH: H256 = H256([
+    0x1d, 0xcc, 0x4d, 0xe8, 0xde, 0xc7, 0x5d, 0x7a, 0xab, 0x85, 0xb5, 0x67, 0xb6, 0xcc, 0xd4, 0x1a, 0xd3, 0x12, 0x45,
+    0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
+]);
+
+/// The eight bytes that sealed a proof-of-work block; zero since the merge (EIP-3675).
+pub type BlockNonce = [u8; 8];
+
+/// A block header (Yellow Paper, section 4.3, and the EIPs named at the optional fields).
+///
+/// Optional fields are appended to the encoding in the order in which they stand here; a field that is present
+/// demands all before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Hash of the parent's header.
+    pub parent_hash: H256,
+    /// Keccak of the RLP list of ommer headers.
+    pub ommers_hash: H256,
+    /// Receiver of the fees.
+    pub beneficiary: Address,
+    /// Root of the state trie after this block.
+    pub state_root: H256,
+    /// Root of the trie of this block's transactions.
+    pub transactions_root: H256,
+    /// Root of the trie of this block's receipts.
+    pub receipts_root: H256,
+    /// Bloom filter of all logs of this block.
+    pub logs_bloom: Bloom,
+    /// Proof-of-work difficulty; zero since the merge.
+    pub difficulty: U256,
+    /// Height of this block.
+    pub number: BlockNumber,
+    /// Upper bound of the gas used by all transactions.
+    pub gas_limit: u64,
+    /// Gas used by all transactions.
+    pub gas_used: u64,
+    /// Unix time in seconds.
+    pub timestamp: u64,
+    /// Up to 32 bytes of the producer's choice.
+    pub extra_data: Bytes,
+    /// Proof-of-work mix hash; PREVRANDAO since the merge (EIP-4399).
+    pub mix_hash: H256,
+    /// Proof-of-work nonce.
+    pub nonce: BlockNonce,
+    /// Base fee in wei per gas (EIP-1559).
+    pub base_fee_per_gas: Option<u64>,
+    /// Root of the trie of withdrawals (EIP-4895).
+    pub withdrawals_root: Option<H256>,
+    /// Blob gas used by all transactions (EIP-4844).
+    pub blob_gas_used: Option<u64>,
+    /// Running total of blob gas above the target (EIP-4844).
+    pub excess_blob_gas: Option<u64>,
+    /// Root of the parent beacon block (EIP-4788).
+    pub parent_beacon_block_root: Option<H256>,
+    /// Hash of the execution requests (EIP-7685).
+    pub requests_hash: Option<H256>,
+}
+
+impl Header {
+    /// Hash of the encoded header: the hash of its block.
+    pub fn hash(&self) -> H256 {
+        keccak256(self.rlp_bytes())
+    }
+
+    /// The RLP encoding.
+    pub fn encode(&self) -> Vec<u8> {
+        self.rlp_bytes().into()
+    }
+
+    /// Decodes the RLP encoding; every byte must be used.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Items::exactly(bytes, "header", Self::decode_item)
+    }
+
+    pub(super) fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        items.record("header", |fields| {
+            Ok(Self {
+                parent_hash: fields.h256("header parent hash")?,
+                ommers_hash: fields.h256("header ommers hash")?,
+                beneficiary: fields.address("header beneficiary")?,
+                state_root: fields.h256("header state root")?,
+                transactions_root: fields.h256("header transactions root")?,
+                receipts_root: fields.h256("header receipts root")?,
+                logs_bloom: Bloom(fields.fixed("header logs bloom")?),
+                difficulty: fields.u256("header difficulty")?,
+                number: fields.u64("header number")?,
+                gas_limit: fields.u64("header gas limit")?,
+                gas_used: fields.u64("header gas used")?,
+                timestamp: fields.u64("header timestamp")?,
+                extra_data: fields.bytes("header extra data")?.into(),
+                mix_hash: fields.h256("header mix hash")?,
+                nonce: fields.fixed("header nonce")?,
+                base_fee_per_gas: fields.optional("header base fee per gas", Items::u64)?,
+                withdrawals_root: fields.optional("header withdrawals root", Items::h256)?,
+                blob_gas_used: fields.optional("header blob gas used", Items::u64)?,
+                excess_blob_gas: fields.optional("header excess blob gas", Items::u64)?,
+                parent_beacon_block_root: fields.optional("header parent beacon block root", Items::h256)?,
+                requests_hash: fields.optional("header requests hash", Items::h256)?,
+            })
+        })
+    }
+
+    /// How many optional fields are present before the first that is absent.
+    fn optional_count(&self) -> usize {
+        let present = [
+            self.base_fee_per_gas.is_some(),
+            self.withdrawals_root.is_some(),
+            self.blob_gas_used.is_some(),
+            self.excess_blob_gas.is_some(),
+            self.parent_beacon_block_root.is_some(),
+            self.requests_hash.is_some(),
+        ];
+        let count = present.iter().take_while(|present| **present).count();
+        debug_assert!(!present[count..].contains(&true), "an optional header field lacks one before it");
+        count
+    }
+
+    /// Appends the optional fields up to the first that is absent, which ends the function with `None`.
+    fn append_optional(&self, stream: &mut RlpStream) -> Option<()> {
+        stream.append(&self.base_fee_per_gas?);
+        append_bytes(stream, self.withdrawals_root?.as_bytes());
+        stream.append(&self.blob_gas_used?);
+        stream.append(&self.excess_blob_gas?);
+        append_bytes(stream, self.parent_beacon_block_root?.as_bytes());
+        append_bytes(stream, self.requests_hash?.as_bytes());
+        Some(())
+    }
+}
+
+impl Encodable for Header {
+    fn rlp_append(&self, stream: &mut RlpStream) {
+        stream.begin_list(15 + self.optional_count());
+        append_bytes(stream, self.parent_hash.as_bytes());
+        append_bytes(stream, self.ommers_hash.as_bytes());
+        append_bytes(stream, self.beneficiary.as_bytes());
+        append_bytes(stream, self.state_root.as_bytes());
+        append_bytes(stream, self.transactions_root.as_bytes());
+        append_bytes(stream, self.receipts_root.as_bytes());
+        append_bytes(stream, &self.logs_bloom.0);
+        stream.append(&self.difficulty);
+        stream.append(&self.number);
+        stream.append(&self.gas_limit);
+        stream.append(&self.gas_used);
+        stream.append(&self.timestamp);
+        append_bytes(stream, &self.extra_data);
+        append_bytes(stream, self.mix_hash.as_bytes());
+        append_bytes(stream, &self.nonce);
+        self.append_optional(stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_ommers_hash_is_the_hash_of_the_empty_list() {
+        assert_eq!(EMPTY_OMMERS_HASH, keccak256(rlp::encode_list::<Header, Header>(&[])));
+    }
+}

@@ -1,0 +1,123 @@
+//! Receipts and the logs within them.
+
+use super::codec::{DecodeError, Items, append_bytes, append_hashes};
+use super::transaction::{enveloped, open_envelope};
+use super::{Bloom, TransactionType};
+use crate::{Address, Bytes, H256};
+use rlp::{Encodable, RlpStream};
+
+/// An event emitted by a contract.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// The contract that emitted it.
+    pub address: Address,
+    /// Up to four indexed words.
+    pub topics: Vec<H256>,
+    /// Data that is not indexed.
+    pub data: Bytes,
+}
+
+/// What a receipt says of how its transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiptOutcome {
+    /// Before Byzantium: the state root after the transaction.
+    StateRoot(H256),
+    /// Since Byzantium (EIP-658): whether the outermost call succeeded.
+    Success(bool),
+}
+
+/// The receipt of one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Type of the transaction.
+    pub transaction_type: TransactionType,
+    /// How the transaction ended.
+    pub outcome: ReceiptOutcome,
+    /// Gas used in the block up to and including this transaction.
+    pub cumulative_gas_used: u64,
+    /// Bloom filter of `logs`.
+    pub logs_bloom: Bloom,
+    /// Logs in the order in which they were emitted.
+    pub logs: Vec<Log>,
+}
+
+impl Receipt {
+    /// The encoding that the receipts trie holds (EIP-2718): a type byte, except for type 0, and a list.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut stream = enveloped(self.transaction_type);
+        self.append_list(&mut stream);
+        stream.out().into()
+    }
+
+    /// Decodes what [`Self::encode`] returns; every byte must be used.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (transaction_type, list) = open_envelope(bytes, "receipt")?;
+        Items::exactly(list, "receipt", |items| Self::decode_list(transaction_type, items))
+    }
+
+    fn append_list(&self, stream: &mut RlpStream) {
+        stream.begin_list(4);
+        match &self.outcome {
+            ReceiptOutcome::StateRoot(root) => append_bytes(stream, root.as_bytes()),
+            ReceiptOutcome::Success(success) => {
+                stream.append(success);
+            }
+        }
+        stream.append(&self.cumulative_gas_used);
+        append_bytes(stream, &self.logs_bloom.0);
+        stream.append_list(&self.logs);
+    }
+
+    fn decode_list(transaction_type: TransactionType, items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        items.record("receipt", |fields| {
+            Ok(Self {
+                transaction_type,
+                outcome: ReceiptOutcome::from_bytes(fields.bytes("receipt status")?)?,
+                cumulative_gas_used: fields.u64("receipt cumulative gas used")?,
+                logs_bloom: Bloom(fields.fixed("receipt logs bloom")?),
+                logs: fields.vec("receipt logs", Log::decode_item)?,
+            })
+        })
+    }
+}
+
+impl ReceiptOutcome {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        match bytes {
+            [] => Ok(Self::Success(false)),
+            [1] => Ok(Self::Success(true)),
+            root => root.try_into().map(|root| Self::StateRoot(H256(root))).map_err(|_| DecodeError::InvalidStatus),
+        }
+    }
+}
+
+impl Log {
+    /// The RLP encoding.
+    pub fn encode(&self) -> Vec<u8> {
+        self.rlp_bytes().into()
+    }
+
+    /// Decodes the RLP encoding; every byte must be used.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Items::exactly(bytes, "log", Self::decode_item)
+    }
+
+    fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        items.record("log", |fields| {
+            Ok(Self {
+                address: fields.address("log address")?,
+                topics: fields.vec("log topics", |topics| topics.h256("log topic"))?,
+                data: fields.bytes("log data")?.into(),
+            })
+        })
+    }
+}
+
+impl Encodable for Log {
+    fn rlp_append(&self, stream: &mut RlpStream) {
+        stream.begin_list(3);
+        append_bytes(stream, self.address.as_bytes());
+        append_hashes(stream, &self.topics);
+        append_bytes(stream, &self.data);
+    }
+}

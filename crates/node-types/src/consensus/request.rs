@@ -1,0 +1,78 @@
+//! Execution-layer requests (EIP-7685).
+
+use crate::{Bytes, H256};
+use sha2::{Digest, Sha256};
+
+/// Which contract a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum RequestType {
+    /// Validator deposits (EIP-6110).
+    Deposit = 0,
+    /// Validator withdrawals (EIP-7002).
+    Withdrawal = 1,
+    /// Validator consolidations (EIP-7251).
+    Consolidation = 2,
+}
+
+/// All requests of one type in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Type of the requests.
+    pub request_type: RequestType,
+    /// The encoded requests, one behind the other.
+    pub data: Bytes,
+}
+
+/// The requests hash of a block without requests: SHA-256 of nothing.
+pub const EMPTY_REQUESTS_HASH: H256 = H256([
+    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
+    0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+]);
+
+/// The commitment of a block's requests (EIP-7685): SHA-256 over the SHA-256 of each request list that is not
+/// empty, type byte first, in ascending order of types.
+pub fn requests_hash(requests: &[Request]) -> H256 {
+    let mut present: Vec<&Request> = requests.iter().filter(|request| !request.data.is_empty()).collect();
+    present.sort_by_key(|request| request.request_type);
+    let mut outer = Sha256::new();
+    for request in present {
+        outer.update(Sha256::new().chain_update([request.request_type as u8]).chain_update(&request.data).finalize());
+    }
+    H256(outer.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(request_type: RequestType, data: &'static [u8]) -> Request {
+        Request { request_type, data: Bytes::from_static(data) }
+    }
+
+    fn sha256(bytes: &[u8]) -> [u8; 32] {
+        Sha256::digest(bytes).into()
+    }
+
+    #[test]
+    fn empty_requests_hash_is_sha256_of_nothing() {
+        assert_eq!(EMPTY_REQUESTS_HASH, H256(sha256(&[])));
+    }
+
+    #[test]
+    fn hash_skips_empty_lists_and_orders_types() {
+        let deposit = request(RequestType::Deposit, b"deposit");
+        let withdrawal = request(RequestType::Withdrawal, b"");
+        let consolidation = request(RequestType::Consolidation, b"consolidation");
+        let both = H256(sha256(&[sha256(b"\x00deposit"), sha256(b"\x02consolidation")].concat()));
+        let cases: [(&str, &[Request], H256); 4] = [
+            ("none", &[], EMPTY_REQUESTS_HASH),
+            ("only an empty list", std::slice::from_ref(&withdrawal), EMPTY_REQUESTS_HASH),
+            ("ascending", &[deposit.clone(), withdrawal.clone(), consolidation.clone()], both),
+            ("descending", &[consolidation, withdrawal.clone(), deposit], both),
+        ];
+        for (name, requests, expected) in cases {
+            assert_eq!(requests_hash(requests), expected, "{name}");
+        }
+    }
+}

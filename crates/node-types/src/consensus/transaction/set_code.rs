@@ -1,0 +1,69 @@
+//! Type 4: transactions that set the code of accounts (EIP-7702).
+
+use super::fields::{Fields, decode_receiver};
+use super::{AccessListItem, Authorization, TransactionType};
+use crate::consensus::codec::{DecodeError, Items, append_bytes};
+use crate::{Address, Bytes, U256};
+use rlp::RlpStream;
+
+/// Type 4 (EIP-7702).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetCodeTransaction {
+    /// Chain id.
+    pub chain_id: u64,
+    /// Number of earlier transactions of the sender.
+    pub nonce: u64,
+    /// Upper bound of the tip in wei per gas.
+    pub max_priority_fee_per_gas: U256,
+    /// Upper bound of base fee and tip in wei per gas.
+    pub max_fee_per_gas: U256,
+    /// Upper bound of the gas used.
+    pub gas_limit: u64,
+    /// Receiver; a set-code transaction creates no contract.
+    pub to: Address,
+    /// Wei to transfer.
+    pub value: U256,
+    /// Call data.
+    pub input: Bytes,
+    /// Accounts and slots to warm.
+    pub access_list: Vec<AccessListItem>,
+    /// Delegations to set.
+    pub authorization_list: Vec<Authorization>,
+}
+
+impl SetCodeTransaction {
+    /// Reads the fields that the sender signs.
+    pub(super) fn decode_fields(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            chain_id: items.u64("transaction chain id")?,
+            nonce: items.u64("transaction nonce")?,
+            max_priority_fee_per_gas: items.u256("transaction max priority fee per gas")?,
+            max_fee_per_gas: items.u256("transaction max fee per gas")?,
+            gas_limit: items.u64("transaction gas limit")?,
+            to: decode_receiver(items, TransactionType::SetCode)?,
+            value: items.u256("transaction value")?,
+            input: items.bytes("transaction input")?.into(),
+            access_list: items.vec("transaction access list", AccessListItem::decode_item)?,
+            authorization_list: items.vec("transaction authorization list", Authorization::decode_item)?,
+        })
+    }
+}
+
+impl Fields for SetCodeTransaction {
+    fn count(&self) -> usize {
+        10
+    }
+
+    fn append(&self, stream: &mut RlpStream) {
+        stream.append(&self.chain_id);
+        stream.append(&self.nonce);
+        stream.append(&self.max_priority_fee_per_gas);
+        stream.append(&self.max_fee_per_gas);
+        stream.append(&self.gas_limit);
+        append_bytes(stream, self.to.as_bytes());
+        stream.append(&self.value);
+        append_bytes(stream, &self.input);
+        stream.append_list(&self.access_list);
+        stream.append_list(&self.authorization_list);
+    }
+}

@@ -1,0 +1,167 @@
+//! Blob transactions with their blobs, as they are sent.
+
+use super::{Transaction, TransactionType, enveloped, open_envelope};
+use crate::consensus::codec::{DecodeError, Items, append_bytes};
+use crate::{Bytes, H256};
+use rlp::RlpStream;
+use sha2::{Digest, Sha256};
+
+/// First byte of a versioned hash that commits to a blob by KZG.
+const KZG_VERSION: u8 = 0x01;
+
+/// Bytes of a blob: 4,096 field elements of 32 bytes.
+const BLOB_LEN: usize = 131_072;
+
+/// Bytes of a commitment or proof: a compressed point of the curve.
+const POINT_LEN: usize = 48;
+
+/// The blobs of a transaction with what proves them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlobSidecar {
+    /// Before Osaka: a proof a blob (EIP-4844).
+    V0 {
+        /// 131,072 bytes each.
+        blobs: Vec<Bytes>,
+        /// 48 bytes each.
+        commitments: Vec<Bytes>,
+        /// 48 bytes each, one a blob.
+        proofs: Vec<Bytes>,
+    },
+    /// Since Osaka: 128 cell proofs a blob (EIP-7594).
+    V1 {
+        /// 131,072 bytes each.
+        blobs: Vec<Bytes>,
+        /// 48 bytes each.
+        commitments: Vec<Bytes>,
+        /// 48 bytes each, 128 a blob.
+        cell_proofs: Vec<Bytes>,
+    },
+}
+
+/// A transaction as it is sent: with its sidecar, if it carries blobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PooledTransaction {
+    /// The signed transaction.
+    pub transaction: Transaction,
+    /// The blobs; none where a blob transaction was sent in the form that blocks hold.
+    pub sidecar: Option<BlobSidecar>,
+}
+
+/// The versioned hash of a blob's commitment: SHA-256 with the first byte replaced by 1 (EIP-4844).
+pub fn versioned_hash(commitment: &[u8]) -> H256 {
+    let mut hash: [u8; 32] = Sha256::digest(commitment).into();
+    hash[0] = KZG_VERSION;
+    H256(hash)
+}
+
+impl BlobSidecar {
+    /// The blobs.
+    pub fn blobs(&self) -> &[Bytes] {
+        match self {
+            Self::V0 { blobs, .. } | Self::V1 { blobs, .. } => blobs,
+        }
+    }
+
+    /// The commitments, in the order of the blobs.
+    pub fn commitments(&self) -> &[Bytes] {
+        match self {
+            Self::V0 { commitments, .. } | Self::V1 { commitments, .. } => commitments,
+        }
+    }
+
+    /// The proofs of version 0 or the cell proofs of version 1.
+    pub fn proofs(&self) -> &[Bytes] {
+        match self {
+            Self::V0 { proofs, .. } | Self::V1 { cell_proofs: proofs, .. } => proofs,
+        }
+    }
+
+    /// Appends the items behind the transaction.
+    fn append_fields(&self, stream: &mut RlpStream) {
+        if matches!(self, Self::V1 { .. }) {
+            stream.append(&1u8);
+        }
+        for strings in [self.blobs(), self.commitments(), self.proofs()] {
+            stream.begin_list(strings.len());
+            strings.iter().for_each(|bytes| append_bytes(stream, bytes));
+        }
+    }
+
+    /// How many items [`Self::append_fields`] appends.
+    fn field_count(&self) -> usize {
+        match self {
+            Self::V0 { .. } => 3,
+            Self::V1 { .. } => 4,
+        }
+    }
+
+    /// Reads the items behind the transaction. Lengths are checked, the number of blobs, commitments and proofs is not.
+    fn decode_fields(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        // Version 0 has no version byte, not even a zero.
+        let versioned = !items.next_is_list();
+        if versioned {
+            match items.u8("sidecar version")? {
+                1 => {}
+                version => return Err(DecodeError::UnknownSidecarVersion(version)),
+            }
+        }
+        let blobs = fixed_list::<BLOB_LEN>(items, "blobs", "blob")?;
+        let commitments = fixed_list::<POINT_LEN>(items, "commitments", "commitment")?;
+        let proofs = fixed_list::<POINT_LEN>(items, "proofs", "proof")?;
+        Ok(if versioned {
+            Self::V1 { blobs, commitments, cell_proofs: proofs }
+        } else {
+            Self::V0 { blobs, commitments, proofs }
+        })
+    }
+}
+
+/// Reads a list of byte strings of `LEN` bytes each.
+fn fixed_list<const LEN: usize>(
+    items: &mut Items<'_>,
+    list: &'static str,
+    item: &'static str,
+) -> Result<Vec<Bytes>, DecodeError> {
+    items.vec(list, |items| {
+        let bytes = items.bytes(item)?;
+        if bytes.len() != LEN {
+            return Err(DecodeError::UnexpectedLength { field: item, expected: LEN, got: bytes.len() });
+        }
+        Ok(bytes.into())
+    })
+}
+
+impl PooledTransaction {
+    /// The form in which transactions are sent: with a sidecar `0x03` and the list of transaction, version 1 if it is
+    /// that, blobs, commitments and proofs; else the canonical encoding.
+    pub fn encode(&self) -> Vec<u8> {
+        let Some(sidecar) = &self.sidecar else { return self.transaction.encode() };
+        let mut stream = enveloped(TransactionType::Blob);
+        stream.begin_list(1 + sidecar.field_count());
+        self.transaction.append_list(&mut stream);
+        sidecar.append_fields(&mut stream);
+        stream.out().into()
+    }
+
+    /// Decodes the form in which transactions are sent; every byte must be used.
+    ///
+    /// The canonical encoding of a blob transaction decodes too, without a sidecar.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (transaction_type, list) = open_envelope(bytes, "transaction")?;
+        if transaction_type != TransactionType::Blob || !holds_sidecar(list) {
+            return Transaction::decode(bytes).map(|transaction| Self { transaction, sidecar: None });
+        }
+        Items::exactly(list, "transaction", |items| {
+            items.record("transaction with blobs", |fields| {
+                let transaction = Transaction::decode_list(transaction_type, fields)?;
+                let sidecar = BlobSidecar::decode_fields(fields)?;
+                Ok(Self { transaction, sidecar: Some(sidecar) })
+            })
+        })
+    }
+}
+
+/// Whether the payload of a blob transaction is a list that starts with a list: a canonical one starts with a number.
+fn holds_sidecar(payload: &[u8]) -> bool {
+    rlp::PayloadInfo::from(payload).is_ok_and(|info| payload.get(info.header_len).is_some_and(|prefix| *prefix >= 0xc0))
+}

@@ -1,0 +1,29 @@
+//! Keccak-256, the hash function of Ethereum (Yellow Paper, section 3).
+
+use primitive_types::H256;
+use tiny_keccak::{Hasher, Keccak};
+
+/// The hash of the empty byte string: the code hash of an account without code.
+pub const KECCAK_EMPTY: H256 = H256([
+    0xc5, 0xd2, 0x46, 0x01, 0x86, 0xf7, 0x23, 0x3c, 0x92, 0x7e, 0x7d, 0xb2, 0xdc, 0xc7, 0x03, 0xc0, 0xe5, 0x00, 0xb6,
+    0x53, 0xca, 0x82, 0x27, 0x3b, 0x7b, 0xfa, 0xd8, 0x04, 0x5d, 0x85, 0xa4, 0x70,
+]);
+
+/// Hashes `bytes` with Keccak-256 (the padding of the original submission, not that of FIPS 202).
+pub fn keccak256(bytes: impl AsRef<[u8]>) -> H256 {
+    let mut hasher = Keccak::v256();
+    hasher.update(bytes.as_ref());
+    let mut hash = H256::zero();
+    hasher.finalize(hash.as_bytes_mut());
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_of_nothing_is_the_constant() {
+        assert_eq!(keccak256([]), KECCAK_EMPTY);
+    }
+}

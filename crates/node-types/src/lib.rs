@@ -1,0 +1,22 @@
+//! The vocabulary of an Ethereum execution node: consensus objects with their RLP encodings, and the
+//! requests and answers of its HTTP interface with their JSON encodings.
+//!
+//! * [`consensus`] holds what Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
+//! * [`wire`] holds what a client sends and receives.
+//!
+//! The crate does no I/O and links no C code, so that a client can be built on it alone.
+
+mod bytes;
+pub mod consensus;
+mod keccak;
+pub mod wire;
+
+pub use crate::bytes::Bytes;
+pub use crate::keccak::{KECCAK_EMPTY, keccak256};
+pub use primitive_types::{H160, H256, U256};
+
+/// A 20-byte account address.
+pub type Address = H160;
+
+/// Height of a block; the genesis block has number 0.
+pub type BlockNumber = u64;

@@ -1,0 +1,148 @@
+//! Calls and gas estimates.
+
+use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::{AccountOverride, AddressData, BlockArgument, BytesData, EstimateGasObject, Quantity64, Quantity256};
+use crate::Address;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The body of call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_call))]
+#[serde(rename_all = "PascalCase")]
+pub struct CallInput {
+    /// In the environment of which block, over the state after it.
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub block_number: BlockArgument,
+    /// What to call.
+    pub transaction: TransactionCall,
+}
+
+/// The answer of call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_call))]
+#[serde(rename_all = "PascalCase")]
+pub struct CallOutput {
+    /// What the call returned; of a creation, the code that it would deploy.
+    pub data: BytesData,
+}
+
+/// The body of estimateGas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_estimateGas))]
+#[serde(rename_all = "PascalCase")]
+pub struct EstimateGasInput {
+    /// State that this estimate alone sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<EstimateGasObject>,
+    /// What to call.
+    pub transaction: TransactionCall,
+}
+
+/// The answer of estimateGas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_estimateGas))]
+#[serde(rename_all = "PascalCase")]
+pub struct EstimateGasOutput {
+    /// Gas limit with which the transaction succeeds.
+    pub estimated_gas: Quantity64,
+}
+
+/// A message call that is not a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Params_Transaction))]
+#[serde(rename_all = "PascalCase")]
+pub struct TransactionCall {
+    /// Call data; creation code where there is no `to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<BytesData>,
+    /// Sender; the zero address where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<AddressData>,
+    /// Upper bound of the gas used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gas: Option<Quantity64>,
+    /// Price in wei per gas; absent or zero turns checks of fees off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gas_price: Option<Quantity256>,
+    /// Receiver; none runs `data` as creation code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<AddressData>,
+    /// Wei to transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Quantity256>,
+}
+
+impl EstimateGasInput {
+    /// The overrides by address: a flat one is split between sender and receiver.
+    pub fn overrides(&self) -> BTreeMap<Address, AccountOverride> {
+        let flat = match &self.object {
+            None => return BTreeMap::new(),
+            Some(EstimateGasObject::Accounts(accounts)) => return accounts.clone(),
+            Some(EstimateGasObject::Flat(flat)) => flat,
+        };
+        let mut accounts = BTreeMap::<_, AccountOverride>::new();
+        if let (Some(from), true) = (&self.transaction.from, flat.changes_sender()) {
+            let sender = accounts.entry(from.0).or_default();
+            sender.balance = flat.balance;
+            sender.nonce = flat.nonce;
+        }
+        if let (Some(to), true) = (&self.transaction.to, flat.changes_receiver()) {
+            let receiver = accounts.entry(to.0).or_default();
+            receiver.code = flat.code.clone();
+            receiver.state = flat.state.clone();
+            receiver.state_diff = flat.state_diff.clone();
+        }
+        accounts
+    }
+}
+
+impl Decode for CallInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut object = ObjectDecoder::new(input, &["BlockNumber", "Transaction"], faults)?;
+        let block_number = object.optional_or_default("BlockNumber");
+        let transaction = object.required("Transaction");
+        Some(Self { block_number: block_number?, transaction: transaction? })
+    }
+}
+
+impl Decode for EstimateGasInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut object = ObjectDecoder::new(input, &["Object", "Transaction"], faults)?;
+        let overrides: Option<Option<EstimateGasObject>> = object.optional("Object");
+        let transaction: TransactionCall = object.required("Transaction")?;
+        let overrides = overrides?;
+        if let Some(EstimateGasObject::Flat(flat)) = &overrides {
+            // A flat override names its accounts only through the transaction.
+            if flat.changes_sender() && transaction.from.is_none() {
+                object.fault_of_missing("Transaction", "From");
+            }
+            if flat.changes_receiver() && transaction.to.is_none() {
+                object.fault_of_missing("Transaction", "To");
+            }
+        }
+        Some(Self { object: overrides, transaction })
+    }
+}
+
+impl Decode for TransactionCall {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let names = ["Data", "From", "Gas", "GasPrice", "Input", "To", "Value"];
+        let mut object = ObjectDecoder::new(input, &names, faults)?;
+        let data = object.optional("Data");
+        let from = object.optional("From");
+        let gas = object.optional("Gas");
+        let gas_price = object.optional("GasPrice");
+        let alias = object.optional("Input");
+        let to = object.optional("To");
+        let value = object.optional("Value");
+        if let (Some(Some(data)), Some(Some(alias))) = (&data, &alias)
+            && data != alias
+        {
+            object.fault("Input", "expected the value of Data, which has the same meaning");
+        }
+        Some(Self { data: data?.or(alias?), from: from?, gas: gas?, gas_price: gas_price?, to: to?, value: value? })
+    }
+}
+
+deserialize_by_decoding!(CallInput, EstimateGasInput, TransactionCall);

@@ -1,0 +1,171 @@
+//! Byte strings.
+
+use super::decode::{Decode, Faults, Input};
+use super::text::{self, TextError};
+use crate::consensus::{BlockNonce, Bloom};
+use crate::{Address, Bytes, H256, U256};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+/// Bytes that travel as `0x` and lower-case hex; hex of either case is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Data<T>(pub T);
+
+/// A number that travels as `0x` and 64 hex digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word(pub U256);
+
+/// The byte strings that [`Data`] can hold.
+pub trait ByteString: Sized {
+    /// Length in bytes, of types that have only one.
+    const LENGTH: Option<usize>;
+
+    /// The bytes.
+    fn as_slice(&self) -> &[u8];
+
+    /// Takes bytes; none where the length is wrong.
+    fn from_vec(bytes: Vec<u8>) -> Option<Self>;
+}
+
+impl ByteString for H256 {
+    const LENGTH: Option<usize> = Some(32);
+
+    fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+impl ByteString for Address {
+    const LENGTH: Option<usize> = Some(20);
+
+    fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+impl ByteString for Bytes {
+    const LENGTH: Option<usize> = None;
+
+    fn as_slice(&self) -> &[u8] {
+        self
+    }
+
+    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+        Some(bytes.into())
+    }
+}
+
+impl ByteString for BlockNonce {
+    const LENGTH: Option<usize> = Some(8);
+
+    fn as_slice(&self) -> &[u8] {
+        self
+    }
+
+    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+}
+
+impl ByteString for Bloom {
+    const LENGTH: Option<usize> = Some(256);
+
+    fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+}
+
+impl<T> Deref for Data<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> From<T> for Data<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+/// Bytes turned into hex at once, on the stack, so that an answer of many logs needs no allocation for each field.
+const PIECE: usize = 256;
+
+impl<T: ByteString> fmt::Display for Data<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hex = [0; 2 * PIECE];
+        f.write_str("0x")?;
+        for piece in self.0.as_slice().chunks(PIECE) {
+            let hex = &mut hex[..2 * piece.len()];
+            const_hex::encode_to_slice(piece, hex).map_err(|_| fmt::Error)?;
+            f.write_str(std::str::from_utf8(hex).map_err(|_| fmt::Error)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: ByteString> FromStr for Data<T> {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let expected = T::LENGTH.map_or(TextError::Data, |bytes| TextError::FixedData { digits: 2 * bytes });
+        let digits = text.strip_prefix("0x").ok_or(expected)?;
+        if T::LENGTH.is_some_and(|bytes| digits.len() != 2 * bytes) || digits.starts_with("0x") {
+            return Err(expected);
+        }
+        const_hex::decode(digits).ok().and_then(T::from_vec).map(Self).ok_or(expected)
+    }
+}
+
+impl<T: ByteString> Serialize for Data<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = self.0.as_slice();
+        if bytes.len() > PIECE {
+            return serializer.collect_str(self);
+        }
+        let mut text = [b'0'; 2 + 2 * PIECE];
+        text[1] = b'x';
+        let text = &mut text[..2 + 2 * bytes.len()];
+        const_hex::encode_to_slice(bytes, &mut text[2..]).map_err(ser::Error::custom)?;
+        serializer.serialize_str(std::str::from_utf8(text).map_err(ser::Error::custom)?)
+    }
+}
+
+impl<'de, T: ByteString> Deserialize<'de> for Data<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize(deserializer)
+    }
+}
+
+impl<T: ByteString> Decode for Data<T> {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        input.text(faults)
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Data(H256(self.0.to_big_endian())).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Data::<H256>::deserialize(deserializer).map(|word| Self(U256::from_big_endian(word.as_bytes())))
+    }
+}

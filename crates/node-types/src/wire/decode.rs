@@ -1,0 +1,344 @@
+//! Reading requests so that every fault is found, not just the first.
+//!
+//! Bodies are walked as raw JSON text: numbers of any length are seen as they were written, duplicate keys are noticed,
+//! and nesting costs no stack, for what is not descended into is skipped without recursion.
+
+pub use super::fault::{Faults, Location};
+use super::problem::ErrorDetail;
+use super::text::TextError;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// A type that is read from a request.
+pub trait Decode: Sized {
+    /// Reads the value; none only after noting a fault. When any fault was noted, the value is not to be used.
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self>;
+}
+
+/// Why a body is no request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// There is none.
+    #[error("the body is empty")]
+    Empty,
+    /// It is not JSON.
+    #[error("malformed JSON: {reason} at line {line}, column {column}")]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
+    /// It is JSON, but not what was expected.
+    #[error("{} faults in the request", .0.len())]
+    Invalid(Vec<ErrorDetail>),
+}
+
+/// Reads the body of a request.
+pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(BodyError::Empty);
+    }
+    let raw: &RawValue = serde_json::from_slice(body).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
+        BodyError::Malformed { reason, line: error.line(), column: error.column() }
+    })?;
+    decode_json(raw.get()).map_err(BodyError::Invalid)
+}
+
+/// Reads JSON text that is known to be well formed.
+fn decode_json<T: Decode>(json: &str) -> Result<T, Vec<ErrorDetail>> {
+    let mut faults = Faults::default();
+    let value = T::decode(Input { json, location: Location::Part("body") }, &mut faults);
+    match value {
+        Some(value) if faults.is_empty() => Ok(value),
+        _ => Err(faults.into_details()),
+    }
+}
+
+/// Deserializes a request through its decoder. Only the deserializers of serde_json hand out raw JSON.
+pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Decode>(deserializer: D) -> Result<T, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    decode_json(raw.get()).map_err(|details| {
+        let faults: Vec<_> = details.iter().map(|detail| format!("{}: {}", detail.location, detail.message)).collect();
+        D::Error::custom(faults.join("; "))
+    })
+}
+
+/// Implements `Deserialize` by [`Decode`], so that there is one reading of requests.
+macro_rules! deserialize_by_decoding {
+    ($($request:ty),+) => {$(
+        impl<'de> serde::Deserialize<'de> for $request {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::wire::decode::deserialize(deserializer)
+            }
+        }
+    )+};
+}
+pub(super) use deserialize_by_decoding;
+
+/// A JSON value of a request, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    json: &'a str,
+    location: Location<'a>,
+}
+
+impl<'a> Input<'a> {
+    /// The value `raw` at `location`.
+    pub fn new(raw: &'a RawValue, location: Location<'a>) -> Self {
+        Self { json: raw.get(), location }
+    }
+
+    /// The value as it was written; well formed but for escapes in strings.
+    pub fn json(&self) -> &'a str {
+        self.json
+    }
+
+    /// Where the value stands.
+    pub fn location(&self) -> &Location<'a> {
+        &self.location
+    }
+
+    /// Another value in the same place.
+    pub fn replaced<'b>(&'b self, raw: &'b RawValue) -> Input<'b> {
+        Input { json: raw.get(), location: self.location }
+    }
+
+    /// Whether the value is null or the empty string, which equal omission.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.json, "null" | "\"\"")
+    }
+
+    /// Whether the value is an array.
+    pub fn is_array(&self) -> bool {
+        self.json.starts_with('[')
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.json.starts_with('{')
+    }
+
+    /// Whether the value is a string.
+    pub fn is_string(&self) -> bool {
+        self.json.starts_with('"')
+    }
+
+    /// Notes that the value is wrong.
+    pub fn fault(&self, message: impl fmt::Display, faults: &mut Faults) {
+        faults.push(self.location, message, Some(self.json));
+    }
+
+    /// The content of a string.
+    pub fn string(&self, faults: &mut Faults) -> Option<Cow<'a, str>> {
+        if !self.is_string() {
+            self.fault("expected string", faults);
+            return None;
+        }
+        let text = serde_json::from_str::<BorrowedText<'a>>(self.json);
+        match text {
+            Ok(BorrowedText(text)) => Some(text),
+            Err(_) => {
+                self.fault("expected a string of Unicode characters", faults);
+                None
+            }
+        }
+    }
+
+    /// A value that is written in a string.
+    pub fn text<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
+        let text = self.string(faults)?;
+        self.parse(&text, faults)
+    }
+
+    /// A value that is written in a string or as a JSON integer.
+    pub fn text_or_integer<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
+        if !self.is_number() {
+            return self.text(faults);
+        }
+        if self.json.contains(['.', 'e', 'E']) {
+            self.fault("expected an integer, or a string", faults);
+            return None;
+        }
+        self.parse(self.json, faults)
+    }
+
+    /// Whether the value is a number.
+    pub fn is_number(&self) -> bool {
+        self.json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    }
+
+    /// Visits the elements of an array.
+    pub fn elements(&self, faults: &mut Faults, mut visit: impl FnMut(usize, Input<'_>, &mut Faults)) -> Option<()> {
+        if !self.is_array() {
+            self.fault("expected array", faults);
+            return None;
+        }
+        let mut index = 0;
+        let walked = serde_json::Deserializer::from_str(self.json).deserialize_seq(Elements(|raw: &RawValue| {
+            let location = Location::Element(&self.location, index);
+            visit(index, Input { json: raw.get(), location }, faults);
+            index += 1;
+        }));
+        self.walked(walked, faults)
+    }
+
+    /// Visits the properties of an object, in the order in which they were written, duplicates included.
+    pub fn properties(
+        &self,
+        faults: &mut Faults,
+        mut visit: impl FnMut(&str, &'a RawValue, &mut Faults),
+    ) -> Option<()> {
+        if !self.is_object() {
+            self.fault("expected object", faults);
+            return None;
+        }
+        let walked = serde_json::Deserializer::from_str(self.json)
+            .deserialize_map(Properties(|name: &str, raw: &'a RawValue| visit(name, raw, faults)));
+        self.walked(walked, faults)
+    }
+
+    fn parse<T: FromStr<Err = TextError>>(&self, text: &str, faults: &mut Faults) -> Option<T> {
+        text.parse().map_err(|error| self.fault(error, faults)).ok()
+    }
+
+    /// Only a property name whose escapes are no Unicode can stop a walk through well-formed JSON.
+    fn walked(&self, result: Result<(), serde_json::Error>, faults: &mut Faults) -> Option<()> {
+        result.map_err(|_| self.fault("expected property names of Unicode characters", faults)).ok()
+    }
+}
+
+/// The elements of an array, each at most `limit` values of one type.
+pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &mut Faults) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    let mut count = 0;
+    input.elements(faults, |index, element, faults| {
+        count = index + 1;
+        if index < limit {
+            values.extend(T::decode(element, faults));
+        }
+    })?;
+    if count > limit {
+        input.fault(format_args!("expected at most {limit} elements, got {count}"), faults);
+        return None;
+    }
+    (values.len() == count).then_some(values)
+}
+
+/// Reads an object whose property names are known; everything else in it is a fault, but for `$schema`.
+pub struct ObjectDecoder<'a, 'f> {
+    input: Input<'a>,
+    properties: Vec<(&'static str, &'a RawValue)>,
+    faults: &'f mut Faults,
+}
+
+impl<'a, 'f> ObjectDecoder<'a, 'f> {
+    /// Takes the properties with these names out of `input`.
+    pub fn new(input: Input<'a>, names: &[&'static str], faults: &'f mut Faults) -> Option<Self> {
+        let mut properties: Vec<(&'static str, &'a RawValue)> = Vec::with_capacity(names.len());
+        input.properties(faults, |name, raw, faults| {
+            let unexpected = match names.iter().find(|known| **known == name) {
+                _ if name == "$schema" => return,
+                Some(known) if properties.iter().all(|(present, _)| present != known) => {
+                    properties.push((known, raw));
+                    return;
+                }
+                Some(_) => "duplicate property",
+                None => "unexpected property",
+            };
+            faults.push(Location::Property(&input.location, name), unexpected, Some(raw.get()));
+        })?;
+        Some(Self { input, properties, faults })
+    }
+
+    /// The value of `name`; a fault where there is none.
+    pub fn required<T: Decode>(&mut self, name: &'static str) -> Option<T> {
+        match self.raw(name) {
+            Some(raw) => self.decode(name, raw),
+            None => {
+                self.input.fault(format_args!("expected required property {name} to be present"), self.faults);
+                None
+            }
+        }
+    }
+
+    /// The value of `name`, where there is one; the outer option is none after a fault.
+    pub fn optional<T: Decode>(&mut self, name: &'static str) -> Option<Option<T>> {
+        match self.raw(name) {
+            Some(raw) if !matches!(raw.get(), "null" | "\"\"") => self.decode(name, raw).map(Some),
+            _ => Some(None),
+        }
+    }
+
+    /// The value of `name`, or the default of its type.
+    pub fn optional_or_default<T: Decode + Default>(&mut self, name: &'static str) -> Option<T> {
+        self.optional(name).map(Option::unwrap_or_default)
+    }
+
+    /// Notes that the value of `name` is wrong.
+    pub fn fault(&mut self, name: &'static str, message: impl fmt::Display) {
+        let json = self.raw(name).map(RawValue::get);
+        self.faults.push(Location::Property(&self.input.location, name), message, json);
+    }
+
+    /// Notes that `required` has to be present in the object `name`.
+    pub fn fault_of_missing(&mut self, name: &'static str, required: &str) {
+        self.fault(name, format_args!("expected required property {required} to be present"));
+    }
+
+    fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.properties.iter().find(|(present, _)| *present == name).map(|(_, raw)| *raw)
+    }
+
+    fn decode<T: Decode>(&mut self, name: &str, raw: &RawValue) -> Option<T> {
+        let location = Location::Property(&self.input.location, name);
+        T::decode(Input { json: raw.get(), location }, self.faults)
+    }
+}
+
+/// A string that is borrowed where it has no escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct Elements<F>(F);
+
+impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Elements<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(raw) = elements.next_element()? {
+            self.0(raw);
+        }
+        Ok(())
+    }
+}
+
+struct Properties<F>(F);
+
+impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for Properties<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut properties: A) -> Result<(), A::Error> {
+        while let Some((BorrowedText(name), raw)) = properties.next_entry()? {
+            self.0(&name, raw);
+        }
+        Ok(())
+    }
+}

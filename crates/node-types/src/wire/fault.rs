@@ -1,0 +1,69 @@
+//! Everything that is wrong with a request.
+
+use super::problem::{EchoedValue, ErrorDetail};
+use std::fmt;
+
+/// Faults that are listed; a hostile request could hold millions.
+const MAX_FAULTS: usize = 100;
+
+/// The faults found so far.
+#[derive(Debug, Default)]
+pub struct Faults {
+    details: Vec<ErrorDetail>,
+    omitted: usize,
+}
+
+impl Faults {
+    /// Notes that the value `json` at `location` is wrong.
+    pub fn push(&mut self, location: Location<'_>, message: impl fmt::Display, json: Option<&str>) {
+        if self.details.len() == MAX_FAULTS {
+            self.omitted += 1;
+            return;
+        }
+        self.details.push(ErrorDetail {
+            location: location.to_string(),
+            message: message.to_string(),
+            value: json.map(EchoedValue::shortened),
+        });
+    }
+
+    /// Whether nothing was wrong.
+    pub fn is_empty(&self) -> bool {
+        self.details.is_empty()
+    }
+
+    /// The faults, in the order in which they were found; behind the first 100, how many more there are.
+    pub fn into_details(mut self) -> Vec<ErrorDetail> {
+        if self.omitted > 0 {
+            let message = format!("{} more faults", self.omitted);
+            self.details.push(ErrorDetail { location: "body".to_owned(), message, value: None });
+        }
+        self.details
+    }
+}
+
+/// Where in a request a value stands; displayed as `body.Topics[1]`.
+#[derive(Clone, Copy, Debug)]
+pub enum Location<'a> {
+    /// A part of the request: `body`, `path`, `query`.
+    Part(&'static str),
+    /// A property of an object, or a named parameter.
+    Property(&'a Location<'a>, &'a str),
+    /// An element of an array.
+    Element(&'a Location<'a>, usize),
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Longer names are none of ours; an address has 42 characters, a storage slot 66.
+        const LONGEST_NAME: usize = 80;
+        match self {
+            Self::Part(part) => f.write_str(part),
+            Self::Property(parent, name) if name.len() <= LONGEST_NAME => write!(f, "{parent}.{name}"),
+            Self::Property(parent, name) => {
+                write!(f, "{parent}.{}…", &name[..name.floor_char_boundary(LONGEST_NAME)])
+            }
+            Self::Element(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Logs.
+
+use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
+use super::text::TextError;
+use super::{AddressData, BlockTag, BytesData, Data, HashData, Quantity64};
+use crate::{Address, H256};
+use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// The body of getLogs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getLogs))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetLogsInput {
+    /// Contracts that emitted the logs.
+    #[serde(skip_serializing_if = "AddressFilter::is_any")]
+    pub address: AddressFilter,
+    /// The only block to look at. Never together with `from_block` or `to_block`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_hash: Option<HashData>,
+    /// First block; the latest where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_block: Option<BlockTag>,
+    /// Last block, inclusive; the latest where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_block: Option<BlockTag>,
+    /// Topics by position, at most four.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(max_items = 4))]
+    pub topics: Vec<TopicFilter>,
+}
+
+/// The answer of getLogs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getLogs))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetLogsOutput {
+    /// Logs in the order of blocks, then of log indices.
+    pub logs: Vec<Log>,
+}
+
+/// Contracts whose logs match; any where it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressFilter(pub Vec<Address>);
+
+/// The topics that match at one position; any where it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicFilter(pub Vec<H256>);
+
+/// An event emitted by a contract, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Log))]
+#[serde(rename_all = "PascalCase")]
+pub struct Log {
+    /// The contract that emitted it.
+    pub address: AddressData,
+    /// Hash of its block; null while it is pending.
+    pub block_hash: Option<HashData>,
+    /// Height of its block; null while it is pending.
+    pub block_number: Option<Quantity64>,
+    /// Data that is not indexed.
+    pub data: BytesData,
+    /// Position among the block's logs; null while it is pending.
+    pub log_index: Option<Quantity64>,
+    /// Whether a chain reorganization removed it.
+    pub removed: bool,
+    /// Up to four indexed words.
+    pub topics: Vec<HashData>,
+    /// Hash of its transaction; null while it is pending.
+    pub transaction_hash: Option<HashData>,
+    /// Position of its transaction in the block; null while it is pending.
+    pub transaction_index: Option<Quantity64>,
+}
+
+/// Positions of topics: a log has no more.
+const MAX_TOPICS: usize = 4;
+
+impl AddressFilter {
+    /// Whether the logs of every contract match.
+    pub fn is_any(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl TopicFilter {
+    /// Whether every topic matches.
+    pub fn is_any(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Decode for GetLogsInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let names = ["Address", "BlockHash", "FromBlock", "ToBlock", "Topics"];
+        let mut object = ObjectDecoder::new(input, &names, faults)?;
+        let address = object.optional_or_default("Address");
+        let block_hash = object.optional("BlockHash");
+        let from_block = object.optional("FromBlock");
+        let to_block = object.optional("ToBlock");
+        let topics: Option<Topics> = object.optional_or_default("Topics");
+        if let Some(Some(_)) = block_hash {
+            for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
+                if let Some(Some(_)) = bound {
+                    object.fault(name, "unexpected property beside BlockHash");
+                }
+            }
+        }
+        Some(Self {
+            address: address?,
+            block_hash: block_hash?,
+            from_block: from_block?,
+            to_block: to_block?,
+            topics: topics?.0,
+        })
+    }
+}
+
+/// Addresses separated by commas; of no addresses, the empty string.
+impl fmt::Display for AddressFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, address) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            Data(*address).fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for AddressFilter {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        text.split(',').map(|item| item.trim_matches(' ').parse().map(|address: Data<Address>| address.0)).collect()
+    }
+}
+
+impl FromIterator<Address> for AddressFilter {
+    fn from_iter<I: IntoIterator<Item = Address>>(addresses: I) -> Self {
+        Self(addresses.into_iter().collect())
+    }
+}
+
+impl Serialize for AddressFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Decode for AddressFilter {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_absent() {
+            Some(Self::default())
+        } else if input.is_array() {
+            let addresses: Vec<Data<Address>> = decode_array(input, usize::MAX, faults)?;
+            Some(addresses.into_iter().map(|address| address.0).collect())
+        } else if input.is_string() {
+            input.text(faults)
+        } else {
+            input.fault("expected string or array", faults);
+            None
+        }
+    }
+}
+
+/// A wildcard travels as null, one topic as a string, several as an array.
+impl Serialize for TopicFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [] => serializer.serialize_none(),
+            [topic] => Data(*topic).serialize(serializer),
+            topics => serializer.collect_seq(topics.iter().map(|topic| Data(*topic))),
+        }
+    }
+}
+
+impl Decode for TopicFilter {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_absent() {
+            Some(Self::default())
+        } else if input.is_array() {
+            let topics: Vec<AnyOrTopic> = decode_array(input, usize::MAX, faults)?;
+            let exact: Option<Vec<H256>> = topics.into_iter().map(|topic| topic.0).collect();
+            Some(Self(exact.unwrap_or_default()))
+        } else if input.is_string() {
+            Data::<H256>::decode(input, faults).map(|topic| Self(vec![topic.0]))
+        } else {
+            input.fault("expected null, string or array", faults);
+            None
+        }
+    }
+}
+
+/// An alternative of an OR-list; none makes the whole list a wildcard.
+struct AnyOrTopic(Option<H256>);
+
+impl Decode for AnyOrTopic {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_absent() {
+            return Some(Self(None));
+        }
+        Data::<H256>::decode(input, faults).map(|topic| Self(Some(topic.0)))
+    }
+}
+
+/// Topics by position.
+#[derive(Default)]
+pub(super) struct Topics(pub(super) Vec<TopicFilter>);
+
+impl Decode for Topics {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_absent() {
+            return Some(Self::default());
+        }
+        decode_array(input, MAX_TOPICS, faults).map(Self)
+    }
+}
+
+deserialize_by_decoding!(GetLogsInput, AddressFilter, TopicFilter);

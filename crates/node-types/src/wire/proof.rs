@@ -1,0 +1,152 @@
+//! Storage and Merkle proofs.
+
+use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
+use super::text::{self, TextError};
+use super::{AddressData, BlockArgument, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
+use crate::{H256, U256};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::str::FromStr;
+
+/// The body of getProof.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getProof))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetProofInput {
+    /// Account to prove.
+    pub address: AddressData,
+    /// After which block.
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub block_number: BlockArgument,
+    /// Storage slots to prove, at most 1,024.
+    #[cfg_attr(feature = "schema", schema(required = false, max_items = 1024))]
+    pub storage_keys: Vec<StorageKey>,
+}
+
+/// The answer of getProof (EIP-1186).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getProof))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetProofOutput {
+    /// RLP of the nodes from the state root towards the hashed address.
+    pub account_proof: Vec<BytesData>,
+    /// The account.
+    pub address: AddressData,
+    /// Balance in wei.
+    pub balance: Quantity256,
+    /// Keccak of the code.
+    pub code_hash: HashData,
+    /// Nonce of the account.
+    pub nonce: Quantity64,
+    /// Root of the storage trie.
+    pub storage_hash: HashData,
+    /// An entry for each key that was asked for, in that order.
+    pub storage_proof: Vec<StorageEntry>,
+}
+
+/// A storage slot with its proof.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_StorageEntry))]
+#[serde(rename_all = "PascalCase")]
+pub struct StorageEntry {
+    /// The slot.
+    pub key: HashData,
+    /// RLP of the nodes from the storage root towards the hashed key.
+    pub proof: Vec<BytesData>,
+    /// Its value.
+    pub value: Word,
+}
+
+/// The body of getStorageAt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getStorageAt))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetStorageAtInput {
+    /// Account to read.
+    pub address: AddressData,
+    /// After which block.
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub block_number: BlockArgument,
+    /// Storage slot.
+    pub position: StorageKey,
+}
+
+/// The answer of getStorageAt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getStorageAt))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetStorageAtOutput {
+    /// The slot's value.
+    pub value: Word,
+}
+
+/// A storage slot in a request: up to 64 hex digits, or a decimal number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StorageKey(pub H256);
+
+/// Storage slots in one request.
+const MAX_STORAGE_KEYS: usize = 1024;
+
+impl FromStr for StorageKey {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        if text.len() > "0x".len() + 64 && text.starts_with("0x") {
+            return Err(TextError::StorageKey);
+        }
+        match text.parse::<Quantity<U256>>() {
+            Ok(number) => Ok(Self(H256(number.0.to_big_endian()))),
+            Err(TextError::Number) => Err(TextError::StorageKey),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Serialize for StorageKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Data(self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StorageKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize(deserializer)
+    }
+}
+
+impl Decode for StorageKey {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        input.text_or_integer(faults)
+    }
+}
+
+impl Decode for GetProofInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut object = ObjectDecoder::new(input, &["Address", "BlockNumber", "StorageKeys"], faults)?;
+        let address = object.required("Address");
+        let block_number = object.optional_or_default("BlockNumber");
+        let storage_keys: Option<StorageKeys> = object.optional_or_default("StorageKeys");
+        Some(Self { address: address?, block_number: block_number?, storage_keys: storage_keys?.0 })
+    }
+}
+
+/// The slots of one request.
+#[derive(Default)]
+struct StorageKeys(Vec<StorageKey>);
+
+impl Decode for StorageKeys {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        decode_array(input, MAX_STORAGE_KEYS, faults).map(Self)
+    }
+}
+
+impl Decode for GetStorageAtInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut object = ObjectDecoder::new(input, &["Address", "BlockNumber", "Position"], faults)?;
+        let address = object.required("Address");
+        let block_number = object.optional_or_default("BlockNumber");
+        let position = object.required("Position");
+        Some(Self { address: address?, block_number: block_number?, position: position? })
+    }
+}
+
+deserialize_by_decoding!(GetProofInput, GetStorageAtInput);

@@ -1,0 +1,119 @@
+//! Numbers.
+
+use super::decode::{Decode, Faults, Input};
+use super::text::{self, TextError};
+use crate::U256;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+/// A number that travels as a decimal string.
+///
+/// Read are decimal strings, `0x` hex strings and JSON integers; leading zeros are allowed, signs and blanks are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Quantity<T>(pub T);
+
+/// The integers that a [`Quantity`] can hold.
+pub trait Integer: Copy + TryFrom<U256> + Into<U256> {
+    /// Size of the integer.
+    const BITS: usize;
+}
+
+impl Integer for u64 {
+    const BITS: usize = 64;
+}
+
+impl Integer for U256 {
+    const BITS: usize = 256;
+}
+
+impl<T> Deref for Quantity<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> From<T> for Quantity<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T: Integer> fmt::Display for Quantity<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_decimal(self.0.into(), f)
+    }
+}
+
+impl<T: Integer> FromStr for Quantity<T> {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let number = parse_number(text, T::BITS)?;
+        T::try_from(number).map(Self).map_err(|_| TextError::Overflow { bits: T::BITS })
+    }
+}
+
+impl<T: Integer> Serialize for Quantity<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: U256 = self.0.into();
+        // Nearly all numbers are short, and the formatting machinery would cost more than their digits.
+        if value.bits() <= 64 {
+            serializer.serialize_str(itoa::Buffer::new().format(value.low_u64()))
+        } else if value.bits() <= 128 {
+            serializer.serialize_str(itoa::Buffer::new().format(value.low_u128()))
+        } else {
+            serializer.collect_str(self)
+        }
+    }
+}
+
+impl<'de, T: Integer> Deserialize<'de> for Quantity<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize(deserializer)
+    }
+}
+
+impl<T: Integer> Decode for Quantity<T> {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        input.text_or_integer(faults)
+    }
+}
+
+/// Reads a number of at most 256 bits; an overflow is reported as one of `bits`.
+fn parse_number(text: &str, bits: usize) -> Result<U256, TextError> {
+    let (digits, radix, longest) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16, 64),
+        None => (text, 10, 78),
+    };
+    if digits.is_empty() || !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
+        return Err(TextError::Number);
+    }
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return Ok(U256::zero());
+    }
+    if significant.len() > longest {
+        return Err(TextError::Overflow { bits });
+    }
+    if let Ok(number) = u64::from_str_radix(significant, radix) {
+        return Ok(number.into());
+    }
+    U256::from_str_radix(significant, radix).map_err(|_| TextError::Overflow { bits })
+}
+
+/// Writes `value` in decimal, 38 digits at a time, for division of 256-bit numbers is slow.
+fn write_decimal(value: U256, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if value.bits() <= 64 {
+        return write!(f, "{}", value.low_u64());
+    }
+    if value.bits() <= 128 {
+        return write!(f, "{}", value.low_u128());
+    }
+    let (high, low) = value.div_mod(U256::exp10(38));
+    write_decimal(high, f)?;
+    write!(f, "{:038}", low.low_u128())
+}

@@ -1,0 +1,163 @@
+//! State that only one estimate sees.
+
+use super::decode::{Decode, Faults, Input, Location, ObjectDecoder, deserialize_by_decoding};
+use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word};
+use crate::{Address, H256, U256};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// The field `Object` of estimateGas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EstimateGasObject {
+    /// Overrides by address.
+    Accounts(BTreeMap<Address, AccountOverride>),
+    /// One override without an address: balance and nonce are the sender's, code and storage the receiver's.
+    Flat(AccountOverride),
+}
+
+/// What an estimate sees different in one account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct AccountOverride {
+    /// Balance in wei.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<Quantity256>,
+    /// Code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<BytesData>,
+    /// Nonce.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Quantity64>,
+    /// These slots, and all others are zero. Never together with `state_diff`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StorageSlots>,
+    /// These slots, and all others are as they were. Never together with `state`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_diff: Option<StorageSlots>,
+}
+
+/// Values by storage slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageSlots(pub BTreeMap<H256, U256>);
+
+const OVERRIDE_NAMES: [&str; 5] = ["Balance", "Code", "Nonce", "State", "StateDiff"];
+
+impl AccountOverride {
+    /// Whether a flat override concerns the sender of the transaction.
+    pub fn changes_sender(&self) -> bool {
+        self.balance.is_some() || self.nonce.is_some()
+    }
+
+    /// Whether a flat override concerns the receiver of the transaction.
+    pub fn changes_receiver(&self) -> bool {
+        self.code.is_some() || self.state.is_some() || self.state_diff.is_some()
+    }
+}
+
+impl Decode for EstimateGasObject {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let (mut flat, mut accounts) = (false, false);
+        input.properties(faults, |name, _, _| {
+            flat |= OVERRIDE_NAMES.contains(&name);
+            accounts |= name.parse::<Data<Address>>().is_ok();
+        })?;
+        match (flat, accounts) {
+            (true, true) => {
+                input.fault("expected either addresses or the properties of one override, not both", faults);
+                None
+            }
+            (true, false) => AccountOverride::decode(input, faults).map(Self::Flat),
+            (false, _) => {
+                decode_map(input, "unexpected property", faults, |address: Data<Address>| address.0).map(Self::Accounts)
+            }
+        }
+    }
+}
+
+impl Decode for AccountOverride {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut object = ObjectDecoder::new(input, &OVERRIDE_NAMES, faults)?;
+        let balance = object.optional("Balance");
+        let code = object.optional("Code");
+        let nonce = object.optional("Nonce");
+        let state = object.optional("State");
+        let state_diff = object.optional("StateDiff");
+        if let (Some(Some(_)), Some(Some(_))) = (&state, &state_diff) {
+            object.fault("StateDiff", "unexpected property beside State");
+        }
+        Some(Self { balance: balance?, code: code?, nonce: nonce?, state: state?, state_diff: state_diff? })
+    }
+}
+
+impl Decode for StorageSlots {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        if input.is_string() {
+            let text = input.string(faults)?;
+            let Ok(raw) = serde_json::from_str::<&RawValue>(&text) else {
+                input.fault("expected an object, or a string that holds one", faults);
+                return None;
+            };
+            return decode_slots(input.replaced(raw), faults);
+        }
+        decode_slots(input, faults)
+    }
+}
+
+fn decode_slots(input: Input<'_>, faults: &mut Faults) -> Option<StorageSlots> {
+    let message = "expected a storage slot as the name of the property";
+    let slots: BTreeMap<H256, Quantity<U256>> = decode_map(input, message, faults, |key: StorageKey| key.0)?;
+    Some(StorageSlots(slots.into_iter().map(|(slot, value)| (slot, value.0)).collect()))
+}
+
+/// Reads an object whose property names are keys of their own; `message` is the fault of a name that is none.
+fn decode_map<N: FromStr, K: Ord, V: Decode>(
+    input: Input<'_>,
+    message: &str,
+    faults: &mut Faults,
+    key: impl Fn(N) -> K,
+) -> Option<BTreeMap<K, V>> {
+    let mut map = BTreeMap::new();
+    let mut complete = true;
+    input.properties(faults, |name, raw, faults| {
+        let location = Location::Property(input.location(), name);
+        match name.parse().map(&key) {
+            Err(_) if name == "$schema" => (),
+            Err(_) => {
+                faults.push(location, message, Some(raw.get()));
+                complete = false;
+            }
+            Ok(key) => match V::decode(Input::new(raw, location), faults) {
+                None => complete = false,
+                Some(value) => {
+                    if map.insert(key, value).is_some() {
+                        faults.push(location, "duplicate property", Some(raw.get()));
+                        complete = false;
+                    }
+                }
+            },
+        }
+    })?;
+    complete.then_some(map)
+}
+
+impl Serialize for EstimateGasObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Accounts(accounts) => {
+                serializer.collect_map(accounts.iter().map(|(address, changes)| (Data(*address), changes)))
+            }
+            Self::Flat(changes) => changes.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for StorageSlots {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(slot, value)| (Data(*slot), Word(*value))))
+    }
+}
+
+deserialize_by_decoding!(EstimateGasObject, AccountOverride, StorageSlots);

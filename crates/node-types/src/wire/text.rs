@@ -1,0 +1,75 @@
+//! How values are written in strings, path parameters and property names.
+
+use serde::Deserializer;
+use serde::de::{Error, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+/// Why a text is not the value that it should be. The display says what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// Neither decimal digits nor `0x` and hex digits.
+    #[error("expected a number, decimal or 0x hex")]
+    Number,
+    /// A number that does not fit.
+    #[error("expected a number below 2^{bits}")]
+    Overflow {
+        /// How many bits there are.
+        bits: usize,
+    },
+    /// Not `0x` and an even number of hex digits.
+    #[error("expected 0x and an even number of hex digits")]
+    Data,
+    /// Not `0x` and the right number of hex digits.
+    #[error("expected 0x and {digits} hex digits")]
+    FixedData {
+        /// How many digits there are.
+        digits: usize,
+    },
+    /// No storage slot.
+    #[error("expected a decimal number, or 0x and at most 64 hex digits")]
+    StorageKey,
+    /// No block number, hash or name.
+    #[error("expected a block number, a block hash, earliest, latest, pending, safe or finalized")]
+    BlockArgument,
+    /// No block number or name.
+    #[error("expected a block number, earliest, latest, pending, safe or finalized")]
+    BlockTag,
+    /// No boolean.
+    #[error("expected true or false")]
+    Flag,
+}
+
+impl From<std::str::ParseBoolError> for TextError {
+    fn from(_: std::str::ParseBoolError) -> Self {
+        Self::Flag
+    }
+}
+
+/// Deserializes a string, or a JSON integer, through the type's own reading of texts.
+pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = TextError>,
+{
+    struct TextVisitor<T>(PhantomData<T>);
+
+    impl<T: FromStr<Err = TextError>> Visitor<'_> for TextVisitor<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+            self.visit_str(&number.to_string())
+        }
+    }
+
+    deserializer.deserialize_any(TextVisitor(PhantomData))
+}

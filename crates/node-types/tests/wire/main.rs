@@ -1,0 +1,12 @@
+//! The JSON encodings of requests and answers.
+
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod codecs;
+mod faults;
+mod recorded;
+mod requests;
+#[cfg(feature = "schema")]
+mod schemas;
+mod strategies;

@@ -1,0 +1,82 @@
+//! Recorded exchanges with other clients: requests are read, and answers come back as they were.
+
+use node_types::wire::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The folder of recorded cases; none where it is not given.
+fn cases_folder() -> Option<PathBuf> {
+    let shared = std::env::var_os("NODE_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    Some(shared.join("conformance/cases")).filter(|folder| folder.is_dir())
+}
+
+fn json_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            json_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+}
+
+fn check_request<T: Decode>(name: &str, body: &Value) {
+    if let Err(error) = decode_body::<T>(body.to_string().as_bytes()) {
+        panic!("{name}: {error:?}");
+    }
+}
+
+fn check_answer<T: DeserializeOwned + Serialize>(name: &str, body: &Value) {
+    let answer: T = serde_json::from_value(body.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(serde_json::to_value(answer).unwrap(), *body, "{name}");
+}
+
+#[test]
+fn recorded_exchanges() {
+    let Some(folder) = cases_folder() else {
+        println!("skipped: no recorded cases beside the workspace, see NODE_SHARED");
+        return;
+    };
+    let mut files = Vec::new();
+    json_files(&folder, &mut files);
+    let mut count = 0;
+    for file in files {
+        let cases = match serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap() {
+            Value::Array(cases) => cases,
+            case => vec![case],
+        };
+        for case in cases.iter().filter(|case| case["expect"]["status"] == 200) {
+            let name = case["name"].as_str().unwrap();
+            let (request, answer) = (&case["request"]["body"], &case["expect"]["body"]);
+            let operation = case["request"]["path"].as_str().unwrap().split('/').nth(1).unwrap();
+            match operation {
+                "getLogs" => check_request::<GetLogsInput>(name, request),
+                "estimateGas" => check_request::<EstimateGasInput>(name, request),
+                "feeHistory" => check_request::<FeeHistoryInput>(name, request),
+                "call" => check_request::<CallInput>(name, request),
+                "getProof" => check_request::<GetProofInput>(name, request),
+                "getStorageAt" => check_request::<GetStorageAtInput>(name, request),
+                "sendRawTransaction" => check_request::<SendRawTransactionInput>(name, request),
+                "getBlockByNumber" => (),
+                other => panic!("{name}: unknown operation {other}"),
+            }
+            match operation {
+                _ if answer.is_null() => (),
+                "getLogs" => check_answer::<GetLogsOutput>(name, answer),
+                "estimateGas" => check_answer::<EstimateGasOutput>(name, answer),
+                "feeHistory" => check_answer::<FeeHistoryOutput>(name, answer),
+                "call" => check_answer::<CallOutput>(name, answer),
+                "getProof" => check_answer::<GetProofOutput>(name, answer),
+                "getStorageAt" => check_answer::<GetStorageAtOutput>(name, answer),
+                "sendRawTransaction" => check_answer::<SendRawTransactionOutput>(name, answer),
+                _ => check_answer::<GetBlockByNumberOutput>(name, answer),
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0, "the folder holds no case");
+}

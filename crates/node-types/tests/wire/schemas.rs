@@ -1,0 +1,136 @@
+//! The served schemas accept what the types read and write, and refuse what they do not.
+
+use crate::strategies as any;
+use node_types::wire::schema::schemas;
+use node_types::wire::*;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Map, Value, json};
+
+/// All documents in one, with `name` as the entry.
+fn validator(name: &str) -> jsonschema::Validator {
+    let definitions: Map<String, Value> = schemas()
+        .into_iter()
+        .map(|(name, mut document)| {
+            document["$id"] = format!("https://node.example/schemas/{name}.json").into();
+            (name, document)
+        })
+        .collect();
+    let bundle = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://node.example/bundle.json",
+        "$ref": format!("https://node.example/schemas/{name}.json"),
+        "$defs": definitions,
+    });
+    jsonschema::validator_for(&bundle).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[track_caller]
+fn accepts<T: serde::Serialize>(name: &str, values: impl Strategy<Value = T>) {
+    let validator = validator(name);
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..30 {
+        let mut value = serde_json::to_value(values.new_tree(&mut runner).unwrap().current()).unwrap();
+        if let Err(error) = validator.validate(&value) {
+            panic!("{name}: {error}\n{value}");
+        }
+        value["unknown"] = json!(1);
+        assert!(!validator.is_valid(&value), "{name} is open");
+    }
+}
+
+#[test]
+fn types_match_their_schemas() {
+    accepts("Input_getLogs", any::get_logs_input());
+    accepts("Input_newFilter", any::new_filter_input());
+    accepts("Input_call", any::call_input());
+    accepts("Input_estimateGas", any::estimate_gas_input());
+    accepts("Input_feeHistory", any::fee_history_input());
+    accepts("Input_getProof", any::get_proof_input());
+    accepts("Input_getStorageAt", any::get_storage_at_input());
+    accepts("Input_sendRawTransaction", any::bytes().prop_map(|data| SendRawTransactionInput { data }));
+    accepts("Response_Log", any::log());
+    accepts("Response_Transaction", any::transaction());
+    accepts("Response_TransactionReceipt", any::receipt());
+    accepts("Output_getBlockByNumber", any::block().prop_map(|block| GetBlockByNumberOutput { block: Some(block) }));
+    accepts("Output_getProof", any::proof());
+    accepts("Output_feeHistory", any::fee_history());
+    accepts("Output_getBlockByNumber", Just(GetBlockByNumberOutput { block: None }));
+    accepts("Output_syncing", Just(SyncingOutput { sync_status: Some(SyncStatus::default()) }));
+    let fault = ErrorDetail::new("body", "expected object").with_value(&Value::Null);
+    accepts("ErrorDetail", Just(fault));
+}
+
+#[test]
+fn generous_requests_are_documented() {
+    let a = "0xAA00000000000000000000000000000000000000";
+    let cases = [
+        (
+            "Input_getLogs",
+            json!({ "$schema": "https://x", "Address": null, "FromBlock": "", "Topics": [null, [null]] }),
+        ),
+        ("Input_getLogs", json!({ "Address": [a], "FromBlock": 5, "ToBlock": "0x5" })),
+        ("Input_call", json!({ "Transaction": { "Input": "0x", "Gas": 21000, "From": "", "To": null } })),
+        ("Input_estimateGas", json!({ "Transaction": {}, "Object": { a: { "State": "{}", "Nonce": null } } })),
+        ("Input_estimateGas", json!({ "Transaction": {}, "Object": { "StateDiff": { "10": 5, "0x1": "0x2" } } })),
+        ("Input_feeHistory", json!({ "BlockCount": 5, "RewardPercentiles": [1, 2.5, "3"] })),
+        (
+            "Input_newFilter",
+            json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } }),
+        ),
+    ];
+    for (name, request) in cases {
+        if let Err(error) = validator(name).validate(&request) {
+            panic!("{name}: {error}\n{request}");
+        }
+    }
+    let refused = [
+        ("Input_call", json!({})),
+        ("Input_getLogs", json!({ "address": a })),
+        ("Input_getLogs", json!({ "Address": "0x00" })),
+        ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "Topics": [] } })),
+        ("Input_getStorageAt", json!({ "Address": a })),
+        ("Output_call", json!({})),
+        ("Output_getBlockByNumber", json!({})),
+        ("Output_estimateGas", json!({ "EstimatedGas": "0x5" })),
+        ("Output_estimateGas", json!({ "EstimatedGas": 5 })),
+    ];
+    for (name, value) in refused {
+        assert!(!validator(name).is_valid(&value), "{name}: {value}");
+    }
+}
+
+#[test]
+fn references_resolve_and_are_relative() {
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(object) => {
+                found.extend(object.get("$ref").and_then(Value::as_str));
+                object.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => (),
+        }
+    }
+
+    let documents = schemas();
+    for (name, document) in &documents {
+        let mut found = Vec::new();
+        references(document, &mut found);
+        for reference in found {
+            let target = reference.strip_suffix(".json");
+            assert!(target.is_some_and(|target| documents.contains_key(target)), "{name}: {reference}");
+        }
+        assert_eq!(document["title"], **name);
+        if !matches!(&name[..], "EstimateGasObject") {
+            assert_eq!(document["additionalProperties"], false, "{name}");
+        }
+        let names_its_schema = document["properties"].get("$schema").is_some();
+        assert_eq!(
+            names_its_schema,
+            name.starts_with("Input_") || name.starts_with("Output_") || name == "ErrorModel",
+            "{name}"
+        );
+    }
+}

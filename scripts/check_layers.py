@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Check the dependency rule of ARCHITECTURE.md: which crate of this workspace may use which, and who alone may know what.
+
+Reads `cargo metadata`; looks at normal and build dependencies, not at those of tests. Exit status 1 on a violation.
+"""
+import json
+import subprocess
+import sys
+
+# Each crate with the crates of this workspace that it may use.
+LAYERS = {
+    "node-types": set(),
+    "node-core": {"node-types"},
+    "node-evm": {"node-types", "node-core"},
+    "node-chain": {"node-types", "node-core"},
+    "node-http": {"node-types", "node-core"},
+    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http"},
+}
+
+# Dependencies from outside with the only crates that may use them.
+RESERVED = {
+    "revm": {"node-evm"},
+    "ruint": {"node-evm"},
+    "secp256k1": {"node-evm"},
+    "c-kzg": {"node-evm"},
+    "actix-web": {"node-http"},
+    "tokio": {"node-http"},
+    "clap": {"node-server", "node-tests"},
+}
+
+
+def main() -> int:
+    metadata = json.loads(
+        subprocess.run(
+            ["cargo", "metadata", "--format-version", "1", "--no-deps"], check=True, capture_output=True
+        ).stdout
+    )
+    faults = []
+    packages = {package["name"]: package for package in metadata["packages"]}
+    for unknown in packages.keys() - LAYERS.keys():
+        faults.append(f"{unknown} has no place in the layers: give it one here and in ARCHITECTURE.md")
+    for name, package in packages.items():
+        for dependency in package["dependencies"]:
+            used = dependency["name"]
+            if dependency["kind"] == "dev":
+                continue
+            if used in packages and used not in LAYERS.get(name, set()):
+                faults.append(f"{name} may not use {used}")
+            if used.startswith("alloy"):
+                faults.append(f"{name} may use {used} in tests only")
+            if name not in RESERVED.get(used, {name}):
+                faults.append(f"{name} may not use {used}: only {', '.join(sorted(RESERVED[used]))} may")
+    print("\n".join(sorted(faults)) or f"layers hold: {len(packages)} crates checked")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
