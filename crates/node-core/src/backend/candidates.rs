@@ -1,0 +1,71 @@
+//! Finding logs by scanning blocks.
+
+use super::LogFilter;
+use crate::block::{ExecutedBlock, LogPosition};
+use node_types::consensus::Bloom;
+
+/// The logs found so far by a scan of blocks in ascending order.
+pub(super) struct Candidates<'a> {
+    filter: &'a LogFilter,
+    from: LogPosition,
+    limit: usize,
+    /// For each part of the filter, the items one of which a log must have, as the bloom bits they set.
+    wanted: Vec<Vec<BloomBits>>,
+    found: Vec<LogPosition>,
+}
+
+/// Bytes of a bloom filter with the bits that are to be set in them.
+type BloomBits = Vec<(usize, u8)>;
+
+impl<'a> Candidates<'a> {
+    /// Begins a scan for the first `limit` logs at or after `from`.
+    pub(super) fn new(filter: &'a LogFilter, from: LogPosition, limit: usize) -> Self {
+        let addresses = filter.addresses.iter().map(|address| bits(address.as_bytes())).collect();
+        let topics = filter.topics.iter().map(|words| words.iter().map(|word| bits(word.as_bytes())).collect());
+        let wanted = [addresses].into_iter().chain(topics).filter(|items: &Vec<BloomBits>| !items.is_empty()).collect();
+        Self { filter, from, limit, wanted, found: Vec::new() }
+    }
+
+    /// Continues a scan that has found `found` already.
+    pub(super) fn with_found(self, found: Vec<LogPosition>) -> Self {
+        Self { found, ..self }
+    }
+
+    /// Whether there is no room for more.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= self.limit
+    }
+
+    /// Looks through `block`, unless its bloom filter, which must be that of its logs, rules every log out.
+    pub(super) fn scan(&mut self, block: &ExecutedBlock) {
+        if !self.may_match(&block.header.header.logs_bloom) {
+            return;
+        }
+        let number = block.header.header.number;
+        let logs = block.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let positions = (0..)
+            .zip(logs)
+            .filter(|(_, log)| self.filter.matches(log))
+            .map(|(log_index, _)| LogPosition { block: number, log_index })
+            .filter(|position| *position >= self.from)
+            .take(self.limit - self.found.len().min(self.limit));
+        self.found.extend(positions);
+    }
+
+    /// What was found, in the order of the chain.
+    pub(super) fn into_found(self) -> Vec<LogPosition> {
+        self.found
+    }
+
+    fn may_match(&self, bloom: &Bloom) -> bool {
+        let holds = |item: &BloomBits| item.iter().all(|(byte, mask)| bloom.0[*byte] & mask == *mask);
+        self.wanted.iter().all(|items| items.iter().any(holds))
+    }
+}
+
+/// The bits that `item` sets in a bloom filter.
+fn bits(item: &[u8]) -> BloomBits {
+    let mut bloom = Bloom::ZERO;
+    bloom.accrue(item);
+    bloom.0.into_iter().enumerate().filter(|(_, mask)| *mask != 0).collect()
+}

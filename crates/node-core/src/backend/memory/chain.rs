@@ -1,0 +1,271 @@
+//! One version of the whole chain, which is also a view of it.
+
+use super::state::States;
+use crate::backend::candidates::Candidates;
+use crate::backend::fees::fee_row;
+use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, View};
+use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::context::Context;
+use crate::state::{AccountState, StateChanges};
+use node_types::consensus::Receipt;
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256};
+use rpds::{HashTrieMapSync, RedBlackTreeSetSync, VectorSync};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// How far below the head side blocks are kept.
+const SIDE_BLOCK_DEPTH: BlockNumber = 1024;
+
+/// A chain with its states and indexes. Cloning is cheap, for everything within is shared.
+///
+/// A method that fails leaves the chain half changed: changes are made to a clone.
+#[derive(Clone)]
+pub(super) struct Chain {
+    head: BlockRef,
+    /// The canonical blocks by number.
+    blocks: VectorSync<ExecutedBlock>,
+    /// Their fee rows.
+    fee_rows: VectorSync<FeeRow>,
+    /// The numbers of the canonical blocks.
+    numbers: HashTrieMapSync<H256, BlockNumber>,
+    transactions: HashTrieMapSync<H256, TransactionPosition>,
+    code: HashTrieMapSync<H256, Bytes>,
+    states: States,
+    side_blocks: HashTrieMapSync<H256, ExecutedBlock>,
+    /// The keys of `side_blocks` from the lowest block to the highest.
+    side_order: RedBlackTreeSetSync<(BlockNumber, H256)>,
+}
+
+impl Chain {
+    /// The chain of `genesis` alone.
+    pub(super) fn new(genesis: ExecutedBlock) -> Result<Self, BackendError> {
+        let head = genesis.header.block_ref();
+        if head.number != 0 {
+            return Err(BackendError::NotGenesis(head));
+        }
+        let (states, root) = States::genesis(&genesis.changes);
+        check_root(&genesis.header, root)?;
+        let mut chain = Self {
+            head,
+            blocks: VectorSync::new_sync(),
+            fee_rows: VectorSync::new_sync(),
+            numbers: HashTrieMapSync::new_sync(),
+            transactions: HashTrieMapSync::new_sync(),
+            code: HashTrieMapSync::new_sync(),
+            states,
+            side_blocks: HashTrieMapSync::new_sync(),
+            side_order: RedBlackTreeSetSync::new_sync(),
+        };
+        chain.code.insert_mut(KECCAK_EMPTY, Bytes::new());
+        chain.push(genesis);
+        Ok(chain)
+    }
+
+    /// Appends `block` to the head.
+    pub(super) fn append(&mut self, block: ExecutedBlock) -> Result<HeadChange, BackendError> {
+        let added = block.header.block_ref();
+        self.extend(block)?;
+        self.forget_side_blocks();
+        Ok(HeadChange { removed: Vec::new(), added: vec![added] })
+    }
+
+    /// Puts `branch` in the place of all blocks behind `ancestor`.
+    pub(super) fn switch(
+        &mut self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+    ) -> Result<HeadChange, BackendError> {
+        self.check(ancestor)?;
+        let mut change = HeadChange { removed: Vec::new(), added: Vec::new() };
+        while self.head.number > ancestor {
+            change.removed.push(self.head);
+            self.pop();
+        }
+        for block in branch {
+            change.added.push(block.header.block_ref());
+            self.extend(block)?;
+        }
+        self.forget_side_blocks();
+        Ok(change)
+    }
+
+    /// Keeps `block` beside the chain, unless it is part of it.
+    pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) {
+        self.insert_side_block(block);
+        self.forget_side_blocks();
+    }
+
+    fn extend(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {
+        let header = &block.header.header;
+        if self.head.number.checked_add(1) != Some(header.number) || header.parent_hash != self.head.hash {
+            return Err(BackendError::NotAChild { block: block.header.block_ref(), parent: self.head });
+        }
+        let root = self.states.apply(header.number, &block.changes);
+        check_root(&block.header, root)?;
+        self.push(block);
+        Ok(())
+    }
+
+    /// Adds `block`, whose state is there already, to the blocks and indexes.
+    fn push(&mut self, block: ExecutedBlock) {
+        self.head = block.header.block_ref();
+        let BlockRef { number, hash } = self.head;
+        self.numbers.insert_mut(hash, number);
+        for (index, transaction) in block.body.transactions.iter().enumerate() {
+            self.transactions.insert_mut(transaction.hash, TransactionPosition { block: number, index });
+        }
+        for (hash, code) in &block.changes.code {
+            self.code.insert_mut(*hash, code.clone());
+        }
+        if self.side_blocks.remove_mut(&hash) {
+            self.side_order.remove_mut(&(number, hash));
+        }
+        self.fee_rows.push_back_mut(fee_row(&block));
+        self.blocks.push_back_mut(block);
+    }
+
+    /// Makes the head a side block. Its code stays, for a hash cannot come to mean anything else.
+    fn pop(&mut self) {
+        let Some(block) = self.blocks.last().cloned() else { return };
+        let BlockRef { number, hash } = block.header.block_ref();
+        self.states.revert(number, &block.changes);
+        for transaction in &block.body.transactions {
+            self.transactions.remove_mut(&transaction.hash);
+        }
+        self.numbers.remove_mut(&hash);
+        self.blocks.drop_last_mut();
+        self.fee_rows.drop_last_mut();
+        self.head = BlockRef { number: number - 1, hash: block.header.header.parent_hash };
+        self.insert_side_block(block);
+    }
+
+    fn insert_side_block(&mut self, block: ExecutedBlock) {
+        let BlockRef { number, hash } = block.header.block_ref();
+        if !self.numbers.contains_key(&hash) {
+            self.side_blocks.insert_mut(hash, block);
+            self.side_order.insert_mut((number, hash));
+        }
+    }
+
+    fn forget_side_blocks(&mut self) {
+        let lowest_kept = self.head.number.saturating_sub(SIDE_BLOCK_DEPTH);
+        while let Some((number, hash)) = self.side_order.first().copied().filter(|(number, _)| *number < lowest_kept) {
+            self.side_blocks.remove_mut(&hash);
+            self.side_order.remove_mut(&(number, hash));
+        }
+    }
+
+    /// The canonical block `number`.
+    fn canonical(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
+        self.blocks.get(usize::try_from(number).ok()?)
+    }
+
+    fn block(&self, id: BlockId) -> Option<&ExecutedBlock> {
+        match id {
+            BlockId::Number(number) => self.canonical(number),
+            BlockId::Hash(hash) => match self.numbers.get(&hash) {
+                Some(number) => self.canonical(*number),
+                None => self.side_blocks.get(&hash),
+            },
+        }
+    }
+
+    /// Refuses blocks above the head.
+    fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
+        if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
+    }
+}
+
+fn check_root(block: &SealedHeader, got: H256) -> Result<(), BackendError> {
+    let (block, expected) = (block.header.number, block.header.state_root);
+    if got == expected { Ok(()) } else { Err(BackendError::StateRootMismatch { block, expected, got }) }
+}
+
+impl View for Chain {
+    fn head(&self) -> BlockRef {
+        self.head
+    }
+
+    fn earliest_state(&self) -> BlockNumber {
+        0
+    }
+
+    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+        Ok(self.block(id).map(|block| Arc::clone(&block.header)))
+    }
+
+    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+        Ok(self.block(id).map(|block| Arc::clone(&block.body)))
+    }
+
+    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+        Ok(self.block(id).map(|block| Arc::clone(&block.receipts)))
+    }
+
+    fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
+        Ok(self.canonical(number).map(|block| block.header.hash))
+    }
+
+    fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
+        Ok(self.side_blocks.get(&hash).cloned())
+    }
+
+    fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
+        Ok(self.transactions.get(&hash).copied())
+    }
+
+    fn account(&self, address: Address, at: BlockNumber) -> Result<Option<AccountState>, BackendError> {
+        self.check(at)?;
+        Ok(self.states.account(address, at))
+    }
+
+    fn storage(&self, address: Address, slot: H256, at: BlockNumber) -> Result<U256, BackendError> {
+        self.check(at)?;
+        Ok(self.states.slot(address, slot, at))
+    }
+
+    fn has_storage(&self, address: Address, at: BlockNumber) -> Result<bool, BackendError> {
+        self.check(at)?;
+        Ok(self.states.has_storage(address, at))
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        Ok(self.code.get(&hash).cloned())
+    }
+
+    fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError> {
+        self.check(at)?;
+        Ok(self.states.prove(address, slots, at))
+    }
+
+    fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
+        self.check(at)?;
+        Ok(self.states.root_with(changes, at))
+    }
+
+    fn log_candidates(
+        &self,
+        context: &Context,
+        filter: &LogFilter,
+        from: LogPosition,
+        to: BlockNumber,
+        limit: usize,
+    ) -> Result<Vec<LogPosition>, BackendError> {
+        self.check(to)?;
+        let mut candidates = Candidates::new(filter, from, limit);
+        for block in (from.block..=to).map_while(|number| self.canonical(number)) {
+            context.check()?;
+            if candidates.is_full() {
+                break;
+            }
+            candidates.scan(block);
+        }
+        Ok(candidates.into_found())
+    }
+
+    fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError> {
+        self.check(*range.end())?;
+        let row = |number| self.fee_rows.get(usize::try_from(number).ok()?).cloned();
+        Ok(range.map_while(row).collect())
+    }
+}

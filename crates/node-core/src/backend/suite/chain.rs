@@ -1,0 +1,192 @@
+//! Chains of made-up blocks, and a model of their states.
+
+use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
+use crate::state::{AccountState, StateChanges};
+use crate::trie::Trie;
+use node_types::consensus::{
+    Account, Bloom, DynamicFeeTransaction, Header, Log, Receipt, ReceiptOutcome, Signature, Transaction,
+    TransactionBody, TransactionType,
+};
+use node_types::{Address, BlockNumber, H256, U256, keccak256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A chain from genesis on, with the model's state as of each block. Nothing but state roots is valid about it.
+#[derive(Clone)]
+pub struct TestChain {
+    blocks: Vec<ExecutedBlock>,
+    states: Vec<ModelState>,
+}
+
+/// All accounts that exist.
+pub type ModelState = BTreeMap<Address, ModelAccount>;
+
+/// An account with the slots that are not zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelAccount {
+    /// The account.
+    pub account: AccountState,
+    /// Its storage.
+    pub storage: BTreeMap<H256, U256>,
+}
+
+/// What a test chooses of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// What changes.
+    pub changes: StateChanges,
+    /// Its transactions.
+    pub transactions: Vec<TestTransaction>,
+    /// Base fee in wei per gas.
+    pub base_fee: Option<u64>,
+    /// Tells blocks apart that are otherwise the same.
+    pub salt: u64,
+}
+
+/// What a test chooses of a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct TestTransaction {
+    /// Tip cap in wei per gas.
+    pub tip_cap: u64,
+    /// Fee cap in wei per gas.
+    pub fee_cap: u64,
+    /// Gas that it used.
+    pub gas_used: u64,
+    /// Logs that it emitted.
+    pub logs: Vec<Log>,
+}
+
+impl TestChain {
+    /// A chain of a genesis block only.
+    pub fn new(content: Content) -> Self {
+        let mut chain = Self { blocks: Vec::new(), states: Vec::new() };
+        chain.push(content);
+        chain
+    }
+
+    /// Adds a block; answers it.
+    pub fn push(&mut self, content: Content) -> ExecutedBlock {
+        let mut state = self.states.last().cloned().unwrap_or_default();
+        change(&mut state, &content.changes);
+        let block = block(self.blocks.last(), root(&state), content);
+        self.blocks.push(block.clone());
+        self.states.push(state);
+        block
+    }
+
+    /// The same chain up to and including block `number`.
+    pub fn up_to(&self, number: BlockNumber) -> Self {
+        let count = number as usize + 1;
+        Self { blocks: self.blocks[..count].to_vec(), states: self.states[..count].to_vec() }
+    }
+
+    /// All blocks from genesis on.
+    pub fn blocks(&self) -> &[ExecutedBlock] {
+        &self.blocks
+    }
+
+    /// The blocks above `number`.
+    pub fn above(&self, number: BlockNumber) -> Vec<ExecutedBlock> {
+        self.blocks[number as usize + 1..].to_vec()
+    }
+
+    /// The newest block.
+    pub fn head(&self) -> &ExecutedBlock {
+        self.blocks.last().unwrap()
+    }
+
+    /// The state as of block `number`.
+    pub fn state(&self, number: BlockNumber) -> &ModelState {
+        &self.states[number as usize]
+    }
+}
+
+fn change(state: &mut ModelState, changes: &StateChanges) {
+    for (address, change) in &changes.accounts {
+        let Some(account) = change.account else {
+            state.remove(address);
+            continue;
+        };
+        let model = state.entry(*address).or_default();
+        model.account = account;
+        if change.storage_cleared {
+            model.storage.clear();
+        }
+        model.storage.extend(&change.storage);
+        model.storage.retain(|_, value| !value.is_zero());
+    }
+}
+
+fn root(state: &ModelState) -> H256 {
+    let leaf = |(address, model): (&Address, &ModelAccount)| {
+        (keccak256(address), rlp::encode(&model.with_storage_root()).to_vec())
+    };
+    state.iter().map(leaf).collect::<Trie>().root()
+}
+
+impl ModelAccount {
+    /// The account as the state trie holds it.
+    pub fn with_storage_root(&self) -> Account {
+        let slots = self.storage.iter().map(|(slot, value)| (keccak256(slot), rlp::encode(value).to_vec()));
+        Account {
+            nonce: self.account.nonce,
+            balance: self.account.balance,
+            storage_root: slots.collect::<Trie>().root(),
+            code_hash: self.account.code_hash,
+        }
+    }
+}
+
+fn block(parent: Option<&ExecutedBlock>, state_root: H256, content: Content) -> ExecutedBlock {
+    let number = parent.map_or(0, |parent| parent.header.header.number + 1);
+    let mut gas_used = 0;
+    let mut receipts = Vec::new();
+    let mut transactions = Vec::new();
+    for (index, chosen) in content.transactions.iter().enumerate() {
+        gas_used += chosen.gas_used;
+        receipts.push(Receipt {
+            transaction_type: TransactionType::DynamicFee,
+            outcome: ReceiptOutcome::Success(true),
+            cumulative_gas_used: gas_used,
+            logs_bloom: chosen.logs.iter().collect(),
+            logs: chosen.logs.clone(),
+        });
+        transactions.push(transaction(chosen, (number << 32) + (content.salt << 16) + index as u64));
+    }
+    let mut logs_bloom = Bloom::ZERO;
+    receipts.iter().for_each(|receipt| logs_bloom.accrue_bloom(&receipt.logs_bloom));
+    let header = Header {
+        parent_hash: parent.map(|parent| parent.header.hash).unwrap_or_default(),
+        state_root,
+        logs_bloom,
+        number,
+        gas_limit: 30_000_000,
+        gas_used,
+        timestamp: 12 * number,
+        extra_data: content.salt.to_be_bytes().to_vec().into(),
+        base_fee_per_gas: content.base_fee,
+        ..Header::default()
+    };
+    let sealed = SealedHeader { hash: header.hash(), header, total_difficulty: U256::zero(), size: 600 };
+    ExecutedBlock {
+        header: Arc::new(sealed),
+        body: Arc::new(Body { transactions, ..Body::default() }),
+        receipts: Arc::new(receipts),
+        changes: Arc::new(content.changes),
+    }
+}
+
+/// A transaction whose hash differs from that of any other with another `nonce`.
+fn transaction(chosen: &TestTransaction, nonce: u64) -> RecoveredTransaction {
+    let body = TransactionBody::DynamicFee(DynamicFeeTransaction {
+        chain_id: 1,
+        nonce,
+        max_priority_fee_per_gas: chosen.tip_cap.into(),
+        max_fee_per_gas: chosen.fee_cap.into(),
+        gas_limit: chosen.gas_used,
+        ..DynamicFeeTransaction::default()
+    });
+    let signature = Signature { r: U256::one(), s: U256::one(), y_parity: false };
+    let transaction = Transaction { body, signature };
+    RecoveredTransaction { hash: transaction.hash(), transaction, sender: Address::repeat_byte(0x5e) }
+}

@@ -1,0 +1,64 @@
+//! Comparing everything a view answers with what the model knows.
+
+use super::{ModelState, Random, TestChain};
+use crate::backend::View;
+use crate::block::{BlockId, TransactionPosition};
+use crate::state::StateChanges;
+use node_types::U256;
+
+/// Panics unless `view` shows exactly the canonical chain `chain`, with every state of it.
+pub fn check_view(view: &dyn View, chain: &TestChain) {
+    assert_eq!(view.head(), chain.head().header.block_ref(), "head");
+    check_blocks(view, chain);
+    for block in chain.blocks() {
+        check_state(view, chain, block.header.header.number);
+    }
+}
+
+fn check_blocks(view: &dyn View, chain: &TestChain) {
+    for block in chain.blocks() {
+        let reference = block.header.block_ref();
+        for id in [BlockId::Number(reference.number), BlockId::Hash(reference.hash)] {
+            assert_eq!(view.header(id).unwrap().as_deref(), Some(&*block.header), "header {id:?}");
+            assert_eq!(view.body(id).unwrap().as_deref(), Some(&*block.body), "body {id:?}");
+            assert_eq!(view.receipts(id).unwrap().as_deref(), Some(&*block.receipts), "receipts {id:?}");
+        }
+        assert_eq!(view.canonical_hash(reference.number).unwrap(), Some(reference.hash), "hash of {reference}");
+        assert!(view.side_block(reference.hash).unwrap().is_none(), "{reference} is canonical");
+        for (index, transaction) in block.body.transactions.iter().enumerate() {
+            let position = TransactionPosition { block: reference.number, index };
+            assert_eq!(view.transaction_position(transaction.hash).unwrap(), Some(position));
+        }
+        for (hash, code) in &block.changes.code {
+            assert_eq!(view.code(*hash).unwrap().as_ref(), Some(code), "code {hash:#x}");
+        }
+    }
+    assert_eq!(view.canonical_hash(chain.head().header.header.number + 1).unwrap(), None);
+}
+
+fn check_state(view: &dyn View, chain: &TestChain, at: u64) {
+    let state = chain.state(at);
+    for address in Random::addresses() {
+        let model = state.get(&address);
+        assert_eq!(view.account(address, at).unwrap(), model.map(|model| model.account), "{address:#x} as of {at}");
+        for slot in Random::slots() {
+            let expected = model.and_then(|model| model.storage.get(&slot)).copied().unwrap_or_default();
+            let got: U256 = view.storage(address, slot, at).unwrap();
+            assert_eq!(got, expected, "slot {slot:#x} of {address:#x} as of {at}");
+        }
+        let has_storage = |state: &ModelState| state.get(&address).is_some_and(|model| !model.storage.is_empty());
+        let got = view.has_storage(address, at).unwrap();
+        assert_eq!(got, has_storage(state), "storage of {address:#x} as of {at}");
+        let next = chain.blocks().get(at as usize + 1);
+        if let Some(change) = next.and_then(|next| next.changes.accounts.get(&address)) {
+            let got = view.has_storage_after(address, at, change).unwrap();
+            assert_eq!(got, has_storage(chain.state(at + 1)), "storage of {address:#x} as of {at} with {change:?}");
+        }
+    }
+    let root = chain.blocks()[at as usize].header.header.state_root;
+    assert_eq!(view.state_root(at, &StateChanges::default()).unwrap(), root, "state root as of {at}");
+    if let Some(next) = chain.blocks().get(at as usize + 1) {
+        let root = view.state_root(at, &next.changes).unwrap();
+        assert_eq!(root, next.header.header.state_root, "state root of block {} over {at}", at + 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! Views layered over those of a backend.
+
+use super::reading::{filled, one_change};
+use super::{Content, Open, Random, TestChain, check_view};
+use crate::backend::{BackendError, LayeredView, LogFilter, View};
+use crate::block::LogPosition;
+use crate::context::Context;
+use crate::state::{AccountChange, AccountState};
+use node_types::{Address, H256, U256};
+
+/// A chain of 14 blocks, and a view of another one that leaves it behind block 8 for six blocks.
+fn layered(open: Open<'_>, seed: u64) -> (TestChain, TestChain, LayeredView) {
+    let mut random = Random(seed);
+    let main = random.chain(14);
+    let mut side = main.up_to(8);
+    random.extend(&mut side, 6);
+    let base = filled(open, &main).view().unwrap();
+    let view = LayeredView::new(base, 8, side.above(8), false).unwrap();
+    (main, side, view)
+}
+
+pub(super) fn layers_answer_like_appended_blocks(open: Open<'_>) {
+    for seed in 110..120 {
+        let (_, side, layered) = layered(open, seed);
+        check_view(&layered, &side);
+
+        let appended = filled(open, &side).view().unwrap();
+        assert_eq!(layered.fee_rows(0..=14).unwrap(), appended.fee_rows(0..=14).unwrap());
+        assert_eq!(layered.fee_rows(10..=12).unwrap(), appended.fee_rows(10..=12).unwrap());
+        let context = Context::unbounded();
+        for (from, to, limit) in [(0, 14, 1000), (0, 14, 5), (9, 12, 1000), (7, 10, 3), (12, 9, 1000)] {
+            let from = LogPosition { block: from, log_index: 1 };
+            let logs = |view: &dyn View| view.log_candidates(&context, &LogFilter::default(), from, to, limit).unwrap();
+            assert_eq!(logs(&layered), logs(&*appended), "from {from:?} to {to}, at most {limit}");
+        }
+        let (address, slots) = (Random::addresses()[0], Random::slots());
+        let proof = |view: &dyn View| view.proof(address, &slots, 8).unwrap();
+        assert_eq!(proof(&layered), proof(&*appended));
+    }
+}
+
+pub(super) fn layers_hide_the_blocks_of_the_base(open: Open<'_>) {
+    let (main, _, layered) = layered(open, 120);
+    for block in main.above(8) {
+        let reference = block.header.block_ref();
+        assert_ne!(layered.canonical_hash(reference.number).unwrap(), Some(reference.hash));
+        assert_eq!(layered.header(reference.hash.into()).unwrap(), Some(block.header), "by hash it is found");
+        for transaction in &block.body.transactions {
+            assert_eq!(layered.transaction_position(transaction.hash).unwrap(), None);
+        }
+    }
+    assert!(layered.header(15.into()).unwrap().is_none());
+    assert!(matches!(layered.account(Address::zero(), 15), Err(BackendError::UnknownBlock(15))));
+    assert!(matches!(layered.storage(Address::zero(), H256::zero(), 15), Err(BackendError::UnknownBlock(15))));
+    assert!(matches!(layered.proof(Address::zero(), &[], 9), Err(BackendError::NoProofs(9))));
+    assert_eq!(layered.pending(), None);
+}
+
+pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
+    let (address, [one, two]) = (Address::repeat_byte(1), [1, 2].map(H256::from_low_u64_be));
+    let account = Some(AccountState { nonce: 1, ..AccountState::default() });
+    let change = |storage: &[(H256, u64)]| AccountChange {
+        account,
+        storage: storage.iter().map(|(slot, value)| (*slot, U256::from(*value))).collect(),
+        storage_cleared: false,
+    };
+    let cleared = AccountChange { storage_cleared: true, ..change(&[]) };
+    let blocks = [
+        (change(&[(one, 1), (two, 2)]), true),
+        (change(&[(one, 0)]), true),
+        (change(&[(two, 0)]), false),
+        (change(&[(one, 0), (two, 0)]), false),
+        (change(&[(two, 3)]), true),
+        (change(&[]), true),
+        (cleared.clone(), false),
+        (AccountChange { storage: change(&[(one, 4)]).storage, ..cleared }, true),
+        (AccountChange::default(), false),
+        (change(&[]), false),
+    ];
+    let mut chain = TestChain::new(Content::default());
+    for (change, _) in &blocks {
+        chain.push(one_change(address, change.clone()));
+    }
+    for ancestor in 0..=10 {
+        let base = filled(open, &chain.up_to(ancestor)).view().unwrap();
+        let view = LayeredView::new(base, ancestor, chain.above(ancestor), false).unwrap();
+        for (at, (change, expected)) in (1..).zip(&blocks) {
+            let got = view.has_storage(address, at).unwrap();
+            assert_eq!(got, *expected, "as of {at}, after {change:?}, layered over {ancestor}");
+        }
+        assert!(!view.has_storage(address, 0).unwrap(), "before, layered over {ancestor}");
+        assert!(matches!(view.has_storage(address, 11), Err(BackendError::UnknownBlock(11))));
+    }
+}
+
+pub(super) fn layers_must_fit(open: Open<'_>) {
+    let (main, side, _) = layered(open, 121);
+    let base = filled(open, &main).view().unwrap();
+    let view = |ancestor, layers, pending| LayeredView::new(base.clone(), ancestor, layers, pending);
+    let pending = view(8, side.above(8), true).unwrap();
+    assert_eq!((pending.head().number, pending.pending()), (14, Some(14)));
+    let empty = view(8, Vec::new(), false).unwrap();
+    check_view(&empty, &main.up_to(8));
+    for (name, ancestor, layers) in [("another ancestor", 7, side.above(8)), ("a gap", 8, side.above(9))] {
+        let refused = view(ancestor, layers, false).err();
+        assert!(matches!(refused, Some(BackendError::NotAChild { .. })), "{name}: {refused:?}");
+    }
+    assert!(matches!(view(15, Vec::new(), false).err(), Some(BackendError::UnknownBlock(15))));
+}

@@ -1,0 +1,66 @@
+//! The tests that every backend has to pass.
+//!
+//! They build chains whose states a simple model knows, put them into a new backend, and compare every answer with
+//! the model. A backend runs them with one line:
+//!
+//! ```no_run
+//! # use node_core::backend::{MemoryBackend, suite};
+//! suite::run(&|genesis| Box::new(MemoryBackend::new(genesis).expect("a valid genesis")));
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod chain;
+mod check;
+mod layering;
+mod random;
+mod reading;
+mod scanning;
+mod writing;
+
+pub use chain::{Content, ModelAccount, ModelState, TestChain, TestTransaction};
+pub use check::check_view;
+pub use random::Random;
+
+use super::StateBackend;
+use crate::block::ExecutedBlock;
+
+/// Opens a new backend that holds only a genesis block.
+pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
+
+/// A test; panics when the backend fails it.
+pub type Case = fn(Open<'_>);
+
+/// All tests with their names.
+pub const CASES: &[(&str, Case)] = &[
+    ("genesis", reading::genesis),
+    ("every state at every height", reading::every_state_at_every_height),
+    ("recreated accounts have new storage", reading::recreated_accounts_have_new_storage),
+    ("proofs verify at every height", reading::proofs_verify_at_every_height),
+    ("blocks above the head are unknown", reading::blocks_above_the_head_are_unknown),
+    ("a wrong state root leaves nothing behind", writing::a_wrong_state_root_leaves_nothing_behind),
+    ("strangers are refused", writing::strangers_are_refused),
+    ("switching", writing::switching),
+    ("switching to an empty branch", writing::switching_to_an_empty_branch),
+    ("switching takes back deletions", writing::switching_takes_back_deletions),
+    ("a switch that fails changes nothing", writing::a_switch_that_fails_changes_nothing),
+    ("side blocks", writing::side_blocks),
+    ("views do not change", writing::views_do_not_change),
+    ("listeners hear of changes in order", writing::listeners_hear_of_changes_in_order),
+    ("records", writing::records),
+    ("log candidates are complete", scanning::log_candidates_are_complete),
+    ("log scans can be interrupted", scanning::log_scans_can_be_interrupted),
+    ("fee rows", scanning::fee_rows),
+    ("layers answer like appended blocks", layering::layers_answer_like_appended_blocks),
+    ("layers hide the base's own blocks", layering::layers_hide_the_blocks_of_the_base),
+    ("layers fill, free and clear storage", layering::layers_fill_free_and_clear_storage),
+    ("layers must fit", layering::layers_must_fit),
+];
+
+/// Runs all tests; panics at the first that fails, after its name was printed.
+pub fn run(open: Open<'_>) {
+    for (name, case) in CASES {
+        println!("backend: {name}");
+        case(open);
+    }
+}

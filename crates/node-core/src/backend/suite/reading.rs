@@ -1,0 +1,140 @@
+//! States and proofs.
+
+use super::{Content, Open, Random, TestChain, check_view};
+use crate::backend::{AccountProof, BackendError, StateBackend, View};
+use crate::block::LogPosition;
+use crate::context::Context;
+use crate::state::{AccountChange, AccountState, StateChanges};
+use crate::trie::verify_proof;
+use node_types::consensus::EMPTY_ROOT;
+use node_types::{Address, H256, U256, keccak256};
+
+/// A backend that holds `chain`.
+pub(super) fn filled(open: Open<'_>, chain: &TestChain) -> Box<dyn StateBackend> {
+    let backend = open(chain.blocks()[0].clone());
+    for block in chain.above(0) {
+        backend.append(block).unwrap();
+    }
+    backend
+}
+
+/// Changes to one account with one slot.
+pub(super) fn one_change(address: Address, change: AccountChange) -> Content {
+    Content {
+        changes: StateChanges { accounts: [(address, change)].into(), ..Default::default() },
+        ..Content::default()
+    }
+}
+
+pub(super) fn genesis(open: Open<'_>) {
+    for seed in 0..5 {
+        let chain = Random(seed).chain(0);
+        let view = filled(open, &chain).view().unwrap();
+        check_view(&*view, &chain);
+        assert_eq!((view.earliest_state(), view.pending()), (0, None));
+    }
+    let chain = TestChain::new(Content::default());
+    let view = filled(open, &chain).view().unwrap();
+    assert_eq!(view.state_root(0, &StateChanges::default()).unwrap(), EMPTY_ROOT);
+    let proof = view.proof(Address::zero(), &[], 0).unwrap();
+    assert_eq!(proof, AccountProof { account: None, proof: Vec::new(), storage: Vec::new() });
+}
+
+pub(super) fn every_state_at_every_height(open: Open<'_>) {
+    for seed in 0..10 {
+        let chain = Random(seed).chain(40);
+        let view = filled(open, &chain).view().unwrap();
+        check_view(&*view, &chain);
+    }
+}
+
+pub(super) fn recreated_accounts_have_new_storage(open: Open<'_>) {
+    let address = Address::repeat_byte(1);
+    let [old, new] = [1, 2].map(H256::from_low_u64_be);
+    let stored = |slot, value: u64| AccountChange {
+        account: Some(AccountState { nonce: value, ..AccountState::default() }),
+        storage: [(slot, U256::from(value))].into(),
+        storage_cleared: false,
+    };
+    let blocks = [
+        stored(old, 1),
+        AccountChange::default(),
+        stored(new, 3),
+        AccountChange { storage_cleared: true, ..stored(new, 4) },
+        AccountChange { storage_cleared: true, ..stored(old, 5) },
+        stored(old, 0),
+    ];
+    let mut chain = TestChain::new(Content::default());
+    blocks.into_iter().for_each(|change| drop(chain.push(one_change(address, change))));
+    let view = filled(open, &chain).view().unwrap();
+    for (at, expected) in [(0, [0, 0]), (1, [1, 0]), (2, [0, 0]), (3, [0, 3]), (4, [0, 4]), (5, [5, 0]), (6, [0, 0])] {
+        let got = [old, new].map(|slot| view.storage(address, slot, at).unwrap());
+        assert_eq!(got, expected.map(U256::from), "as of {at}");
+        check_proof(&*view, &chain, at, address, &[old, new]);
+    }
+}
+
+pub(super) fn proofs_verify_at_every_height(open: Open<'_>) {
+    let chain = Random(11).chain(30);
+    let view = filled(open, &chain).view().unwrap();
+    for at in 0..=30 {
+        for address in Random::addresses() {
+            check_proof(&*view, &chain, at, address, &Random::slots());
+        }
+    }
+}
+
+/// Checks the proof of an account and of slots against the state root in the header, and its values against the model.
+fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, slots: &[H256]) {
+    let model = chain.state(at).get(&address);
+    let account = model.map(|model| model.with_storage_root());
+    let proof = view.proof(address, slots, at).unwrap();
+    assert_eq!(proof.account, account, "{address:#x} as of {at}");
+
+    let root = chain.blocks()[at as usize].header.header.state_root;
+    let leaf = account.map(|account| rlp::encode(&account).to_vec().into());
+    let key = keccak256(address);
+    assert_eq!(verify_proof(root, key.as_bytes(), &proof.proof), Ok(leaf), "{address:#x} as of {at}");
+
+    let storage_root = account.map_or(EMPTY_ROOT, |account| account.storage_root);
+    assert_eq!(proof.storage.iter().map(|storage| storage.slot).collect::<Vec<_>>(), slots);
+    for storage in &proof.storage {
+        let value = model.and_then(|model| model.storage.get(&storage.slot)).copied();
+        assert_eq!(storage.value, value.unwrap_or_default(), "slot {:#x} of {address:#x} as of {at}", storage.slot);
+        let leaf = value.map(|value| rlp::encode(&value).to_vec().into());
+        let key = keccak256(storage.slot);
+        assert_eq!(verify_proof(storage_root, key.as_bytes(), &storage.proof), Ok(leaf));
+        assert_eq!(storage.proof.is_empty(), storage_root == EMPTY_ROOT);
+    }
+}
+
+pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
+    let chain = Random(12).chain(3);
+    let view = filled(open, &chain).view().unwrap();
+    let (address, slot) = (Address::zero(), H256::zero());
+    let from = LogPosition { block: 0, log_index: 0 };
+    for at in [4, 5, u64::MAX] {
+        let answers = [
+            view.account(address, at).err(),
+            view.storage(address, slot, at).err(),
+            view.has_storage(address, at).err(),
+            view.proof(address, &[slot], at).err(),
+            view.state_root(at, &StateChanges::default()).err(),
+            view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1).err(),
+            view.fee_rows(2..=at).err(),
+        ];
+        for (index, answer) in answers.iter().enumerate() {
+            let unknown = matches!(answer, Some(BackendError::UnknownBlock(number)) if *number == at);
+            assert!(unknown, "read {index} of block {at}: {answer:?}");
+        }
+        assert!(view.header(at.into()).unwrap().is_none());
+        assert!(view.body(at.into()).unwrap().is_none());
+        assert!(view.receipts(at.into()).unwrap().is_none());
+        assert!(view.canonical_hash(at).unwrap().is_none());
+    }
+    let unknown = H256::repeat_byte(0xee);
+    assert!(view.header(unknown.into()).unwrap().is_none());
+    assert!(view.transaction_position(unknown).unwrap().is_none());
+    assert!(view.code(unknown).unwrap().is_none());
+    assert!(view.side_block(unknown).unwrap().is_none());
+}

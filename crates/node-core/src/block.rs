@@ -1,0 +1,116 @@
+//! Blocks as the node keeps them: with hashes, senders and totals computed once.
+
+use crate::state::StateChanges;
+use node_types::consensus::{Header, Receipt, Transaction, Withdrawal};
+use node_types::{Address, BlockNumber, H256, U256};
+use std::fmt;
+use std::sync::Arc;
+
+/// Number and hash of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRef {
+    /// Height.
+    pub number: BlockNumber,
+    /// Hash of the header.
+    pub hash: H256,
+}
+
+impl fmt::Display for BlockRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:#x})", self.number, self.hash)
+    }
+}
+
+/// A block by height on the canonical chain, or by hash on any branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockId {
+    /// The canonical block of this height.
+    Number(BlockNumber),
+    /// The block with this hash, canonical or not.
+    Hash(H256),
+}
+
+impl From<BlockNumber> for BlockId {
+    fn from(number: BlockNumber) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<H256> for BlockId {
+    fn from(hash: H256) -> Self {
+        Self::Hash(hash)
+    }
+}
+
+/// A header with what is computed from its block and its ancestors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedHeader {
+    /// Hash of `header`.
+    pub hash: H256,
+    /// The header.
+    pub header: Header,
+    /// Sum of the difficulties from genesis up to and including this block.
+    pub total_difficulty: U256,
+    /// Length of the encoded block in bytes.
+    pub size: u64,
+}
+
+impl SealedHeader {
+    /// Number and hash.
+    pub fn block_ref(&self) -> BlockRef {
+        BlockRef { number: self.header.number, hash: self.hash }
+    }
+}
+
+/// A transaction with its hash and its sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredTransaction {
+    /// The signed transaction.
+    pub transaction: Transaction,
+    /// Its hash.
+    pub hash: H256,
+    /// Who signed it.
+    pub sender: Address,
+}
+
+/// What a block holds beside its header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// Transactions in the order of execution.
+    pub transactions: Vec<RecoveredTransaction>,
+    /// Headers of ommers.
+    pub ommers: Vec<Header>,
+    /// Withdrawals, since Shanghai.
+    pub withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// A block with everything that its execution gave.
+#[derive(Clone, Debug)]
+pub struct ExecutedBlock {
+    /// The header.
+    pub header: Arc<SealedHeader>,
+    /// Transactions, ommers, withdrawals.
+    pub body: Arc<Body>,
+    /// A receipt for each transaction.
+    pub receipts: Arc<Vec<Receipt>>,
+    /// What the block changed in its parent's state.
+    pub changes: Arc<StateChanges>,
+}
+
+/// Where a transaction was mined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionPosition {
+    /// The canonical block.
+    pub block: BlockNumber,
+    /// Position among the block's transactions.
+    pub index: usize,
+}
+
+/// Position of a log on the canonical chain. The order is that of the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPosition {
+    /// The block that holds it.
+    pub block: BlockNumber,
+    /// Position among all logs of the block.
+    pub log_index: u64,
+}

@@ -1,0 +1,91 @@
+//! The bounds under which a request runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Deadline, cancellation and gas budget of one request. Clones share the cancellation.
+#[derive(Clone, Debug)]
+pub struct Context {
+    deadline: Option<Instant>,
+    gas_budget: u64,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// No bounds: for work that the node itself asked for.
+    pub fn unbounded() -> Self {
+        Self { deadline: None, gas_budget: u64::MAX, cancelled: Arc::default() }
+    }
+
+    /// Ends work `timeout` from now, unless it has to end earlier already.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        let deadline = Instant::now().checked_add(timeout);
+        Self { deadline: self.deadline.into_iter().chain(deadline).min(), ..self }
+    }
+
+    /// Bounds the gas of a single run of code.
+    #[must_use]
+    pub fn with_gas_budget(self, gas_budget: u64) -> Self {
+        Self { gas_budget, ..self }
+    }
+
+    /// The most gas that a single run of code may use.
+    pub fn gas_budget(&self) -> u64 {
+        self.gas_budget
+    }
+
+    /// Asks the work to end: nobody waits for the answer any more.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether work may go on; long work asks often.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Interrupted::Cancelled);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Interrupted::DeadlineExceeded),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why work ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Interrupted {
+    /// The request took longer than it may.
+    #[error("the time allowed for the request is over")]
+    DeadlineExceeded,
+    /// The caller is gone.
+    #[error("the request was cancelled")]
+    Cancelled,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_the_cancellation() {
+        let context = Context::unbounded();
+        let worker = context.clone();
+        assert_eq!(worker.check(), Ok(()));
+        context.cancel();
+        assert_eq!(worker.check(), Err(Interrupted::Cancelled));
+    }
+
+    #[test]
+    fn a_later_deadline_changes_nothing() {
+        let context = Context::unbounded().with_timeout(Duration::ZERO).with_timeout(Duration::from_secs(60));
+        assert_eq!(context.check(), Err(Interrupted::DeadlineExceeded));
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_interrupts() {
+        let context = Context::unbounded().with_timeout(Duration::ZERO);
+        assert_eq!(context.check(), Err(Interrupted::DeadlineExceeded));
+    }
+}

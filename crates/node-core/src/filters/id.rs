@@ -1,0 +1,46 @@
+//! Names of filters.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::str::FromStr;
+
+/// Name of a filter: 128 random bits, so that nobody finds the filters of others by counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilterId(pub(super) [u8; 16]);
+
+impl FilterId {
+    /// A new name.
+    ///
+    /// The keys of the standard library's hasher come from the operating system and are not known outside; what it
+    /// makes of a constant is a keyed pseudorandom function of 64 bits.
+    pub(super) fn random() -> Self {
+        let mut id = [0; 16];
+        for half in id.chunks_exact_mut(8) {
+            half.copy_from_slice(&RandomState::new().hash_one(0u8).to_be_bytes());
+        }
+        Self(id)
+    }
+}
+
+impl fmt::Display for FilterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#034x}", u128::from_be_bytes(self.0))
+    }
+}
+
+/// The text is no name of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected 0x and 32 hex digits")]
+pub struct InvalidFilterId;
+
+impl FromStr for FilterId {
+    type Err = InvalidFilterId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidFilterId> {
+        let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 32).ok_or(InvalidFilterId)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(InvalidFilterId);
+        }
+        u128::from_str_radix(digits, 16).map(|id| Self(id.to_be_bytes())).map_err(|_| InvalidFilterId)
+    }
+}

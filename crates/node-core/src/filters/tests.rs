@@ -1,0 +1,241 @@
+use super::*;
+use crate::backend::{LogFilter, Record, RecordWrite};
+use crate::context::Interrupted;
+use crate::forks::Fork;
+use crate::pool::PoolLimits;
+use crate::test_world::{Plan, World, account, signed, transfer};
+use node_types::H256;
+use node_types::consensus::{Log, PooledTransaction, TransactionBody};
+
+fn log(number: u8) -> Log {
+    Log { address: account(number), topics: vec![H256::repeat_byte(number)], data: vec![number].into() }
+}
+
+fn plan(salt: u64, logs: &[u8]) -> Plan {
+    Plan { salt, logs: logs.iter().copied().map(log).collect(), ..Default::default() }
+}
+
+fn open(world: &World, limits: FilterLimits) -> Filters {
+    let pool = world.pool(PoolLimits::default());
+    Filters::open(world.backend.clone(), pool, world.clock.clone(), limits).unwrap()
+}
+
+fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
+    FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, to })
+}
+
+/// The first byte of each log's data with its block, negative where it was removed.
+fn poll(filters: &Filters, id: FilterId) -> Vec<(i64, u8)> {
+    match filters.changes(&Context::unbounded(), id).unwrap() {
+        FilterChanges::Logs(changes) => changes
+            .iter()
+            .map(|change| {
+                let number = i64::try_from(change.found.block.number).unwrap();
+                (if change.removed { -number } else { number }, change.found.log.data[0])
+            })
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn poll_hashes(filters: &Filters, id: FilterId) -> Vec<H256> {
+    match filters.changes(&Context::unbounded(), id).unwrap() {
+        FilterChanges::Hashes(hashes) => hashes,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn logs_are_delivered_once_from_creation_on() {
+    let world = World::new(Fork::Osaka);
+    world.mine(plan(0, &[1]));
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    assert_eq!(poll(&filters, id), [], "what was before is not a change");
+    world.mine(plan(0, &[2, 3]));
+    world.mine(plan(0, &[4]));
+    assert_eq!(poll(&filters, id), [(2, 2), (2, 3), (3, 4)]);
+    assert_eq!(poll(&filters, id), []);
+    let whole = filters.logs(&Context::unbounded(), id, 100).unwrap();
+    assert_eq!(whole.logs.iter().map(|found| found.log.data[0]).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn criteria_and_range_choose_logs() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let by_address = LogFilter { addresses: vec![account(2)], topics: vec![vec![], vec![]] };
+    let by_topic = LogFilter { addresses: vec![], topics: vec![vec![H256::repeat_byte(1), H256::repeat_byte(2)]] };
+    let cases = [
+        ("range ahead", LogFilter::default(), 2, Some(3), vec![(2, 2), (2, 5), (3, 1)]),
+        ("topics", by_topic, 0, None, vec![(1, 1), (2, 2), (3, 1), (4, 2)]),
+        ("more topic positions than topics", by_address, 0, None, vec![]),
+    ];
+    let ids: Vec<_> = (cases.iter())
+        .map(|(_, filter, from, to, _)| LogCriteria { filter: filter.clone(), from: *from, to: *to })
+        .map(|criteria| filters.install(FilterCriteria::Logs(criteria)).unwrap())
+        .collect();
+    for logs in [&[1][..], &[2, 5], &[1], &[2]] {
+        world.mine(plan(0, logs));
+    }
+    for ((name, .., expected), id) in cases.iter().zip(ids) {
+        assert_eq!(poll(&filters, id), *expected, "{name}");
+    }
+}
+
+#[test]
+fn after_a_reorganization_removed_logs_come_first() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    let blocks = filters.install(FilterCriteria::Blocks).unwrap();
+    for number in [1, 2, 3] {
+        world.mine(plan(0, &[number]));
+    }
+    assert_eq!(poll(&filters, id), [(1, 1), (2, 2), (3, 3)]);
+    assert_eq!(poll_hashes(&filters, blocks).len(), 3);
+
+    // Blocks that came and went between two polls do not show.
+    world.reorganize(1, vec![plan(1, &[4])]);
+    let change = world.reorganize(1, vec![plan(2, &[5]), plan(2, &[]), plan(2, &[6])]);
+    assert_eq!(poll(&filters, id), [(-2, 2), (-3, 3), (2, 5), (4, 6)]);
+    assert_eq!(poll(&filters, id), []);
+    let added: Vec<_> = change.added.iter().map(|block| block.hash).collect();
+    assert_eq!(poll_hashes(&filters, blocks), added);
+
+    world.reorganize(2, vec![]);
+    assert_eq!(poll(&filters, id), [(-4, 6)], "the head went back");
+    assert_eq!(poll_hashes(&filters, blocks), []);
+}
+
+#[test]
+fn a_failed_poll_does_not_advance() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    let cancelled = Context::unbounded();
+    cancelled.cancel();
+    let failed = filters.changes(&cancelled, id);
+    assert!(
+        matches!(failed, Err(FilterError::Backend(BackendError::Interrupted(Interrupted::Cancelled)))),
+        "{failed:?}"
+    );
+    world.backend.fails.store(true, Ordering::SeqCst);
+    let failed = filters.changes(&Context::unbounded(), id);
+    assert!(matches!(failed, Err(FilterError::Backend(BackendError::Storage(_)))), "{failed:?}");
+    world.backend.fails.store(false, Ordering::SeqCst);
+    assert_eq!(poll(&filters, id), [(1, 1)]);
+}
+
+#[test]
+fn a_forgotten_cursor_is_an_error() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    poll(&filters, id);
+    world.reorganize(0, (0..1_100).map(|_| plan(1, &[])).collect());
+    let failed = filters.changes(&Context::unbounded(), id);
+    assert!(matches!(failed, Err(FilterError::CursorForgotten(block)) if block.number == 1), "{failed:?}");
+}
+
+#[test]
+fn long_answers_come_in_pages_of_whole_blocks() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
+    let id = filters.install(all_logs(0, None)).unwrap();
+    let blocks = filters.install(FilterCriteria::Blocks).unwrap();
+    for logs in [&[1, 2][..], &[3, 4], &[5, 6, 7, 8], &[], &[9]] {
+        world.mine(plan(0, logs));
+    }
+    assert_eq!(poll(&filters, id), [(1, 1), (1, 2)]);
+    assert_eq!(poll(&filters, id), [(2, 3), (2, 4)]);
+    assert_eq!(poll(&filters, id), [(3, 5), (3, 6), (3, 7), (3, 8)], "a block longer than a page comes whole");
+    assert_eq!(poll(&filters, id), [(5, 9)]);
+    assert_eq!([poll_hashes(&filters, blocks).len(), poll_hashes(&filters, blocks).len()], [3, 2]);
+}
+
+#[test]
+fn filters_survive_a_restart_even_with_a_reorganization() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let criteria = FilterCriteria::Logs(LogCriteria {
+        filter: LogFilter { addresses: vec![account(1), account(2)], topics: vec![vec![], vec![]] },
+        from: 7,
+        to: Some(9),
+    });
+    let exact = filters.install(criteria.clone()).unwrap();
+    let id = filters.install(all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    assert_eq!(poll(&filters, id), [(1, 1)]);
+    drop(filters);
+    world.reorganize(0, vec![plan(1, &[2])]);
+    let broken = Record { key: vec![1], value: vec![0xff; 9] };
+    world.backend.write_records(&[RecordWrite::Put(RecordKind::Filter, broken)]).unwrap();
+
+    let filters = open(&world, FilterLimits::default());
+    assert_eq!(poll(&filters, id), [(-1, 1), (1, 2)]);
+    let restored = filters.find(exact).unwrap().state.lock().clone().unwrap().criteria;
+    assert_eq!(restored, criteria);
+    assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 2, "the broken record is gone");
+}
+
+#[test]
+fn unused_filters_expire_and_polls_keep_them_alive() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    let unused = filters.install(FilterCriteria::Blocks).unwrap();
+    let used = filters.install(FilterCriteria::Blocks).unwrap();
+    assert!(matches!(filters.install(FilterCriteria::Blocks), Err(FilterError::TooMany(2))));
+    world.clock.advance(9_500);
+    assert_eq!(poll_hashes(&filters, used), []);
+    world.clock.advance(9_500);
+    let expired = filters.changes(&Context::unbounded(), unused);
+    assert!(matches!(expired, Err(FilterError::NotFound(id)) if id == unused), "{expired:?}");
+    assert_eq!(poll_hashes(&filters, used), [], "an empty poll was a use");
+    filters.install(FilterCriteria::Blocks).unwrap();
+    assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 2);
+
+    drop(filters);
+    world.clock.advance(9_500);
+    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    assert_eq!(poll_hashes(&filters, used), [], "the last use survives a restart");
+}
+
+#[test]
+fn uninstalled_filters_are_gone() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(FilterCriteria::Blocks).unwrap();
+    assert!(matches!(filters.logs(&Context::unbounded(), id, 1), Err(FilterError::NotALogFilter(_))));
+    assert!(filters.uninstall(id).unwrap());
+    assert!(!filters.uninstall(id).unwrap());
+    assert!(matches!(filters.changes(&Context::unbounded(), id), Err(FilterError::NotFound(_))));
+    assert!(world.backend.records(RecordKind::Filter).unwrap().is_empty());
+}
+
+#[test]
+fn pending_transactions_are_told_as_they_come() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let send = |nonce| {
+        let transaction = signed(TransactionBody::DynamicFee(transfer(nonce)), account(1));
+        filters.pool.add_transaction(PooledTransaction { transaction, sidecar: None }).unwrap()
+    };
+    send(0);
+    let id = filters.install(FilterCriteria::PendingTransactions).unwrap();
+    let (second, third) = (send(1), send(2));
+    assert_eq!(poll_hashes(&filters, id), [second, third]);
+    assert_eq!(poll_hashes(&filters, id), []);
+}
+
+#[test]
+fn ids_read_back_and_nothing_else_does() {
+    let id = FilterId::random();
+    assert_eq!(id.to_string().parse(), Ok(id));
+    assert_ne!(id, FilterId::random());
+    for text in ["", "0x", "1", "0x1", "0x+0000000000000000000000000000001", &id.to_string()[2..]] {
+        assert_eq!(text.parse::<FilterId>(), Err(InvalidFilterId), "{text}");
+    }
+}

@@ -1,0 +1,133 @@
+//! What a transaction costs before any code runs.
+
+use crate::forks::Fork;
+use node_types::consensus::TransactionBody;
+
+/// Most gas a transaction may ask for since Osaka (EIP-7825).
+pub const TRANSACTION_GAS_CAP: u64 = 1 << 24;
+
+/// Longest creation code in bytes since Shanghai (EIP-3860).
+pub const MAX_INIT_CODE_SIZE: usize = 49_152;
+
+/// Every transaction (Yellow Paper, appendix G).
+const TRANSACTION: u64 = 21_000;
+/// In addition if it creates a contract, since Homestead (EIP-2).
+const CREATION: u64 = 32_000;
+/// A zero byte of call data.
+const ZERO_BYTE: u64 = 4;
+/// Any other byte of call data.
+const NON_ZERO_BYTE: u64 = 68;
+/// The same since Istanbul (EIP-2028).
+const NON_ZERO_BYTE_ISTANBUL: u64 = 16;
+/// An address of the access list (EIP-2930).
+const ACCESS_LIST_ADDRESS: u64 = 2_400;
+/// A storage key of the access list (EIP-2930).
+const ACCESS_LIST_STORAGE_KEY: u64 = 1_900;
+/// Each 32 bytes of creation code, since Shanghai (EIP-3860).
+const INIT_CODE_WORD: u64 = 2;
+/// Each authorization (EIP-7702).
+const AUTHORIZATION: u64 = 25_000;
+/// Each token of call data that the floor counts, since Prague (EIP-7623).
+const FLOOR_TOKEN: u64 = 10;
+/// Tokens in a byte of call data that is not zero; a zero byte is one token (EIP-7623).
+const TOKENS_PER_NON_ZERO_BYTE: u64 = 4;
+
+/// The gas that is used before any code runs (Yellow Paper, section 6.2, g0). The gas limit must reach it.
+pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
+    let input = InputBytes::count(body.input());
+    let non_zero_byte = if fork >= Fork::Istanbul { NON_ZERO_BYTE_ISTANBUL } else { NON_ZERO_BYTE };
+    let creation = match body.to() {
+        None if fork >= Fork::Shanghai => CREATION + INIT_CODE_WORD * to_u64(body.input().len().div_ceil(32)),
+        None if fork >= Fork::Homestead => CREATION,
+        _ => 0,
+    };
+    let access_list: u64 = (body.access_list().iter())
+        .map(|item| ACCESS_LIST_ADDRESS + ACCESS_LIST_STORAGE_KEY * to_u64(item.storage_keys.len()))
+        .sum();
+    TRANSACTION
+        + ZERO_BYTE * input.zero
+        + non_zero_byte * input.non_zero
+        + creation
+        + access_list
+        + AUTHORIZATION * to_u64(body.authorization_list().len())
+}
+
+/// The least gas that is charged for the call data, whatever the code uses (EIP-7623); none before Prague. The gas
+/// limit must reach it.
+pub fn floor_gas(fork: Fork, body: &TransactionBody) -> Option<u64> {
+    (fork >= Fork::Prague).then(|| {
+        let input = InputBytes::count(body.input());
+        TRANSACTION + FLOOR_TOKEN * (input.zero + TOKENS_PER_NON_ZERO_BYTE * input.non_zero)
+    })
+}
+
+/// How many bytes of each price there are.
+struct InputBytes {
+    zero: u64,
+    non_zero: u64,
+}
+
+impl InputBytes {
+    fn count(input: &[u8]) -> Self {
+        let zero = to_u64(input.iter().filter(|byte| **byte == 0).count());
+        Self { zero, non_zero: to_u64(input.len()) - zero }
+    }
+}
+
+/// Lengths in memory stay far below what would make the sums above overflow.
+fn to_u64(length: usize) -> u64 {
+    length as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::consensus::{
+        AccessListItem, AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction,
+    };
+    use node_types::{Address, H256};
+
+    fn legacy(to: Option<Address>, input: Vec<u8>) -> TransactionBody {
+        TransactionBody::Legacy(LegacyTransaction { to, input: input.into(), ..Default::default() })
+    }
+
+    #[test]
+    fn each_part_costs_what_its_eip_says() {
+        let to = Some(Address::zero());
+        let access_list = vec![AccessListItem { address: Address::zero(), storage_keys: vec![H256::zero(); 3] }; 2];
+        let cases = [
+            ("transfer", Fork::Frontier, legacy(to, vec![]), 21_000),
+            ("creation before EIP-2", Fork::Frontier, legacy(None, vec![]), 21_000),
+            ("creation", Fork::Homestead, legacy(None, vec![]), 53_000),
+            ("data before EIP-2028", Fork::Petersburg, legacy(to, vec![0, 0, 1]), 21_000 + 2 * 4 + 68),
+            ("data", Fork::Istanbul, legacy(to, vec![0, 0, 1]), 21_000 + 2 * 4 + 16),
+            ("init code before EIP-3860", Fork::Paris, legacy(None, vec![1; 33]), 53_000 + 33 * 16),
+            ("init code", Fork::Shanghai, legacy(None, vec![1; 33]), 53_000 + 33 * 16 + 2 * 2),
+            (
+                "access list",
+                Fork::Berlin,
+                TransactionBody::AccessList(AccessListTransaction { to, access_list, ..Default::default() }),
+                21_000 + 2 * (2_400 + 3 * 1_900),
+            ),
+            (
+                "authorizations",
+                Fork::Prague,
+                TransactionBody::SetCode(SetCodeTransaction {
+                    authorization_list: vec![Authorization::default(); 3],
+                    ..Default::default()
+                }),
+                21_000 + 3 * 25_000,
+            ),
+        ];
+        for (name, fork, body, expected) in cases {
+            assert_eq!(intrinsic_gas(fork, &body), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_floor_counts_tokens_since_prague() {
+        let body = legacy(Some(Address::zero()), vec![0, 0, 1]);
+        assert_eq!(floor_gas(Fork::Cancun, &body), None);
+        assert_eq!(floor_gas(Fork::Prague, &body), Some(21_000 + 10 * (2 + 4)));
+    }
+}

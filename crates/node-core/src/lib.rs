@@ -1,0 +1,29 @@
+//! The core of an Ethereum execution node, without a database, an interpreter or a network.
+//!
+//! Two ports stand at its border: a [`StateBackend`](backend::StateBackend) keeps a chain with every state it
+//! ever had, and an [`Executor`](executor::Executor) runs code over a view of it. Between them, `Node` answers
+//! every operation of the interface.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod assembly;
+pub mod backend;
+pub mod block;
+pub mod clock;
+pub mod context;
+pub mod crypto;
+pub mod executor;
+pub mod fees;
+pub mod filters;
+pub mod forks;
+pub mod gas;
+pub mod logs;
+pub mod node;
+pub mod pool;
+pub mod state;
+#[cfg(test)]
+mod test_world;
+pub mod trie;
+
+#[cfg(test)]
+mod test_chain;

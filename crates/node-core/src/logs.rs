@@ -1,0 +1,251 @@
+//! Finding logs: which ones a filter asks for, and where the chain holds them.
+
+use crate::backend::{BackendError, LogFilter, View};
+use crate::block::{BlockRef, Body, LogPosition};
+use crate::context::Context;
+use node_types::consensus::{Log, Receipt};
+use node_types::{BlockNumber, H256};
+use std::sync::Arc;
+
+/// Most candidates that are asked for at once; the deadline is looked at in between.
+const CHUNK: usize = 2048;
+
+/// A log with its place on the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundLog {
+    /// The block that holds it.
+    pub block: BlockRef,
+    /// Position among all logs of the block.
+    pub log_index: u64,
+    /// Position of its transaction in the block.
+    pub transaction_index: usize,
+    /// Hash of its transaction.
+    pub transaction_hash: H256,
+    /// The log.
+    pub log: Log,
+}
+
+/// What a scan for logs found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogScan {
+    /// Matching logs in the order of the chain.
+    pub logs: Vec<FoundLog>,
+    /// Where the first matching log is that is not among them; none if they are all.
+    pub next: Option<LogPosition>,
+}
+
+impl LogFilter {
+    /// Whether this filter asks for `log`.
+    pub fn matches(&self, log: &Log) -> bool {
+        (self.addresses.is_empty() || self.addresses.contains(&log.address))
+            && self.topics.len() <= log.topics.len()
+            && self.topics.iter().zip(&log.topics).all(|(words, topic)| words.is_empty() || words.contains(topic))
+    }
+}
+
+/// The first `limit` logs that match `filter`, at or after `from` and none beyond block `to`.
+pub fn scan(
+    view: &dyn View,
+    context: &Context,
+    filter: &LogFilter,
+    mut from: LogPosition,
+    to: BlockNumber,
+    limit: usize,
+) -> Result<LogScan, BackendError> {
+    let mut scan = LogScan::default();
+    let mut current: Option<BlockLogs> = None;
+    while from.block <= to {
+        context.check()?;
+        // One more than still fits, so that the scan knows whether anything is left.
+        let wanted = limit.saturating_sub(scan.logs.len()).saturating_add(1).min(CHUNK);
+        let candidates = view.log_candidates(context, filter, from, to, wanted)?;
+        for position in &candidates {
+            let block = match current.take().filter(|block| block.number == position.block) {
+                Some(block) => block,
+                None => BlockLogs::read(view, position.block)?,
+            };
+            let block = current.insert(block);
+            if !block.advance(position.log_index).is_some_and(|log| filter.matches(log)) {
+                continue;
+            }
+            if scan.logs.len() == limit {
+                scan.next = Some(*position);
+                return Ok(scan);
+            }
+            scan.logs.extend(block.found(position.log_index));
+        }
+        match candidates.last() {
+            Some(last) if candidates.len() == wanted => {
+                from = LogPosition { block: last.block, log_index: last.log_index + 1 };
+            }
+            _ => break,
+        }
+    }
+    Ok(scan)
+}
+
+/// The logs of one block, read in ascending order.
+struct BlockLogs {
+    number: BlockNumber,
+    hash: H256,
+    body: Arc<Body>,
+    receipts: Arc<Vec<Receipt>>,
+    /// The transaction reached so far.
+    transaction: usize,
+    /// Position in the block of that transaction's first log.
+    first_log: u64,
+}
+
+impl BlockLogs {
+    fn read(view: &dyn View, number: BlockNumber) -> Result<Self, BackendError> {
+        let unknown = || BackendError::UnknownBlock(number);
+        Ok(Self {
+            number,
+            hash: view.canonical_hash(number)?.ok_or_else(unknown)?,
+            body: view.body(number.into())?.ok_or_else(unknown)?,
+            receipts: view.receipts(number.into())?.ok_or_else(unknown)?,
+            transaction: 0,
+            first_log: 0,
+        })
+    }
+
+    /// Goes on to the transaction that emitted the log at `log_index`, and answers the log.
+    fn advance(&mut self, log_index: u64) -> Option<&Log> {
+        while self.first_log + self.receipts.get(self.transaction)?.logs.len() as u64 <= log_index {
+            self.first_log += self.receipts[self.transaction].logs.len() as u64;
+            self.transaction += 1;
+        }
+        self.log(log_index)
+    }
+
+    /// The log at `log_index`, if the transaction reached so far emitted it.
+    fn log(&self, log_index: u64) -> Option<&Log> {
+        let within = usize::try_from(log_index.checked_sub(self.first_log)?).ok()?;
+        self.receipts.get(self.transaction)?.logs.get(within)
+    }
+
+    /// The same log with its place.
+    fn found(&self, log_index: u64) -> Option<FoundLog> {
+        Some(FoundLog {
+            block: BlockRef { number: self.number, hash: self.hash },
+            log_index,
+            transaction_index: self.transaction,
+            transaction_hash: self.body.transactions.get(self.transaction)?.hash,
+            log: self.log(log_index)?.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::StateBackend;
+    use crate::state::StateChanges;
+    use crate::test_chain::{address, backend, log, push, transaction, word};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn matches() {
+        // Contract and topics of the log, contracts and topics of the filter, whether it matches.
+        type Case = (u8, &'static [u64], &'static [u8], &'static [&'static [u64]], bool);
+        let cases: &[Case] = &[
+            (1, &[], &[], &[], true),
+            (1, &[5], &[], &[], true),
+            (1, &[5], &[1], &[], true),
+            (1, &[5], &[2], &[], false),
+            (1, &[5], &[2, 1], &[], true),
+            (1, &[5], &[], &[&[5]], true),
+            (1, &[5], &[], &[&[6]], false),
+            (1, &[5], &[], &[&[6, 5]], true),
+            (1, &[5, 6], &[], &[&[5]], true),
+            (1, &[5, 6], &[], &[&[], &[6]], true),
+            (1, &[5, 6], &[], &[&[6], &[]], false),
+            // More positions than topics never match, wildcards counted.
+            (1, &[], &[], &[&[]], false),
+            (1, &[5], &[], &[&[5], &[]], false),
+            (1, &[5, 6, 7], &[], &[&[], &[], &[], &[]], false),
+            (1, &[5, 6, 7, 8], &[], &[&[], &[], &[], &[]], true),
+        ];
+        for (contract, topics, addresses, positions, expected) in cases {
+            let filter = filter(addresses, positions.iter().copied());
+            assert_eq!(filter.matches(&log(*contract, topics)), *expected, "log of {contract} {topics:?}, {filter:?}");
+        }
+    }
+
+    fn filter<'a>(addresses: &[u8], positions: impl IntoIterator<Item = &'a [u64]>) -> LogFilter {
+        LogFilter {
+            addresses: addresses.iter().copied().map(address).collect(),
+            topics: positions.into_iter().map(|words| words.iter().copied().map(word).collect()).collect(),
+        }
+    }
+
+    /// A log as contract and topics; a block as the logs of each transaction.
+    type LogSketch = (u8, Vec<u64>);
+
+    fn blocks() -> impl Strategy<Value = Vec<Vec<Vec<LogSketch>>>> {
+        let sketch = (0..3u8, vec(0..3u64, 0..4));
+        vec(vec(vec(sketch, 0..4), 0..3), 0..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// A scan finds what looking at every log finds, page by page.
+        #[test]
+        fn a_scan_finds_all_matching_logs(
+            blocks in blocks(),
+            addresses in vec(0..3u8, 0..3),
+            positions in vec(vec(0..3u64, 0..3), 0..4),
+            limit in 1..5usize,
+        ) {
+            let backend = backend();
+            let filter = filter(&addresses, positions.iter().map(Vec::as_slice));
+            let mut expected = Vec::new();
+            for (number, block) in (1..).zip(&blocks) {
+                let mut transactions = Vec::new();
+                let mut log_index = 0;
+                for (transaction_index, sketches) in block.iter().enumerate() {
+                    let transaction = transaction(transaction_index as u8, number, 1);
+                    let logs: Vec<_> = sketches.iter().map(|(contract, topics)| log(*contract, topics)).collect();
+                    for (log, (contract, topics)) in logs.iter().zip(sketches) {
+                        let topics_match = positions.iter().enumerate().all(|(index, words)| {
+                            topics.get(index).is_some_and(|topic| words.is_empty() || words.contains(topic))
+                        });
+                        if topics_match && (addresses.is_empty() || addresses.contains(contract)) {
+                            expected.push((number, log_index, transaction_index, transaction.hash, log.clone()));
+                        }
+                        log_index += 1;
+                    }
+                    transactions.push((transaction, logs));
+                }
+                push(&*backend, transactions, StateChanges::default());
+            }
+
+            let view = backend.view().unwrap();
+            let mut found = Vec::new();
+            let mut next = Some(LogPosition { block: 0, log_index: 0 });
+            while let Some(from) = next {
+                let page = scan(&*view, &Context::unbounded(), &filter, from, view.head().number, limit).unwrap();
+                prop_assert!(page.logs.len() == limit || page.next.is_none(), "a page of {} logs", page.logs.len());
+                for log in &page.logs {
+                    prop_assert_eq!(view.canonical_hash(log.block.number).unwrap(), Some(log.block.hash));
+                }
+                found.extend(page.logs.into_iter().map(|found| {
+                    (found.block.number, found.log_index, found.transaction_index, found.transaction_hash, found.log)
+                }));
+                next = page.next;
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_scan_ends() {
+        let context = Context::unbounded();
+        context.cancel();
+        let view = backend().view().unwrap();
+        let found = scan(&*view, &context, &LogFilter::default(), LogPosition { block: 0, log_index: 0 }, 0, 10);
+        assert!(matches!(found, Err(BackendError::Interrupted(_))), "{found:?}");
+    }
+}

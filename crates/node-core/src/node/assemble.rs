@@ -1,0 +1,406 @@
+//! From what the chain holds to what is answered. Pure functions.
+
+use crate::block::{Body, RecoveredTransaction, SealedHeader};
+use crate::logs::FoundLog;
+use node_types::consensus::{Log, Receipt, ReceiptOutcome, Transaction, TransactionBody};
+use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
+use node_types::{Address, H256, U256, keccak256};
+use rlp::RlpStream;
+
+/// Where a block stands, as far as the answer tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Hash and number; none while the block is pending.
+    mined: Option<(H256, u64)>,
+    /// Base fee in wei per gas; zero before London.
+    base_fee: u64,
+}
+
+impl Place {
+    pub(super) fn of(header: &SealedHeader, pending: bool) -> Self {
+        Self {
+            mined: (!pending).then_some((header.hash, header.header.number)),
+            base_fee: header.header.base_fee_per_gas.unwrap_or(0),
+        }
+    }
+
+    fn hash(&self) -> Option<Data<H256>> {
+        self.mined.map(|(hash, _)| Data(hash))
+    }
+
+    fn number(&self) -> Option<Quantity<u64>> {
+        self.mined.map(|(_, number)| Quantity(number))
+    }
+
+    /// `value`, unless the block is pending.
+    fn if_mined<T>(&self, value: T) -> Option<T> {
+        self.mined.map(|_| value)
+    }
+}
+
+/// A block, with whole transactions or with hashes.
+pub(super) fn block(sealed: &SealedHeader, body: &Body, full: bool, pending: bool) -> wire::Block {
+    let place = Place::of(sealed, pending);
+    let header = &sealed.header;
+    let transactions = if full {
+        let whole = body.transactions.iter().enumerate();
+        BlockTransactions::Full(
+            whole.map(|(index, transaction)| mined_transaction(&place, index, transaction)).collect(),
+        )
+    } else {
+        BlockTransactions::Hashes(body.transactions.iter().map(|transaction| transaction.hash).collect())
+    };
+    wire::Block {
+        base_fee_per_gas: header.base_fee_per_gas.map(Quantity),
+        difficulty: Quantity(header.difficulty),
+        extra_data: Data(header.extra_data.clone()),
+        gas_limit: Quantity(header.gas_limit),
+        gas_used: Quantity(header.gas_used),
+        hash: place.hash(),
+        logs_bloom: place.if_mined(Data(header.logs_bloom)),
+        miner: Data(header.beneficiary),
+        mix_hash: Quantity(U256::from_big_endian(header.mix_hash.as_bytes())),
+        nonce: place.if_mined(Data(header.nonce)),
+        number: place.number(),
+        parent_hash: Data(header.parent_hash),
+        receipts_root: Data(header.receipts_root),
+        sha3_uncles: Data(header.ommers_hash),
+        size: Quantity(sealed.size),
+        state_root: Data(header.state_root),
+        timestamp: Quantity(header.timestamp),
+        total_difficulty: Quantity(sealed.total_difficulty),
+        transactions,
+        transactions_root: Data(header.transactions_root),
+        uncles: body.ommers.iter().map(|ommer| Data(ommer.hash())).collect(),
+        withdrawals: body.withdrawals.as_ref().map(|all| all.iter().map(withdrawal).collect()),
+        withdrawals_root: header.withdrawals_root.map(Data),
+    }
+}
+
+fn withdrawal(withdrawal: &node_types::consensus::Withdrawal) -> wire::Withdrawal {
+    wire::Withdrawal {
+        address: Data(withdrawal.address),
+        amount: Quantity(withdrawal.amount),
+        index: withdrawal.index,
+        validator_index: withdrawal.validator_index,
+    }
+}
+
+/// A transaction of a block. In the pending block it shows its fee cap, as in the pool.
+pub(super) fn mined_transaction(place: &Place, index: usize, transaction: &RecoveredTransaction) -> wire::Transaction {
+    let pooled = pooled_transaction(transaction);
+    let Some((hash, number)) = place.mined else { return pooled };
+    wire::Transaction {
+        block_hash: Some(Data(hash)),
+        block_number: Some(Quantity(number)),
+        transaction_index: Some(Quantity(index as u64)),
+        gas_price: Quantity(effective_gas_price(&transaction.transaction, place.base_fee)),
+        ..pooled
+    }
+}
+
+/// A transaction that is in no block yet.
+pub(super) fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Transaction {
+    let body = &recovered.transaction.body;
+    let signature = &recovered.transaction.signature;
+    let has_caps = !matches!(body, TransactionBody::Legacy(_) | TransactionBody::AccessList(_));
+    wire::Transaction {
+        access_list: body
+            .access_list()
+            .iter()
+            .map(|item| wire::AccessListItem {
+                address: Data(item.address),
+                storage_keys: item.storage_keys.iter().copied().map(Data).collect(),
+            })
+            .collect(),
+        block_hash: None,
+        block_number: None,
+        chain_id: body.chain_id().map(Quantity),
+        from: Data(recovered.sender),
+        gas: Quantity(body.gas_limit()),
+        gas_price: Quantity(body.max_fee_per_gas()),
+        hash: Data(recovered.hash),
+        input: Data(body.input().clone()),
+        max_fee_per_gas: has_caps.then(|| Quantity(body.max_fee_per_gas())),
+        max_priority_fee_per_gas: has_caps.then(|| Quantity(body.max_priority_fee_per_gas())),
+        nonce: Quantity(body.nonce()),
+        r: Word(signature.r),
+        s: Word(signature.s),
+        to: body.to().map(Data),
+        transaction_index: None,
+        transaction_type: Quantity(body.transaction_type() as u64),
+        v: Quantity(v(&recovered.transaction)),
+        value: Quantity(body.value()),
+    }
+}
+
+/// The v of a legacy signature (EIP-155: 35 or 36 and twice the chain id; 27 or 28 before), else the parity.
+fn v(transaction: &Transaction) -> U256 {
+    let parity = U256::from(u8::from(transaction.signature.y_parity));
+    match &transaction.body {
+        TransactionBody::Legacy(legacy) => match legacy.chain_id {
+            Some(chain_id) => U256::from(chain_id) * 2 + 35 + parity,
+            None => parity + 27,
+        },
+        _ => parity,
+    }
+}
+
+/// What a mined transaction paid in wei per gas. A block holds none whose fee cap is below its base fee.
+fn effective_gas_price(transaction: &Transaction, base_fee: u64) -> U256 {
+    transaction.body.effective_gas_price(base_fee).unwrap_or_else(|| transaction.body.max_fee_per_gas())
+}
+
+/// The receipts of the transactions of a block at the positions that `wanted` accepts.
+pub(super) fn receipts(
+    place: &Place,
+    body: &Body,
+    receipts: &[Receipt],
+    wanted: impl Fn(usize) -> bool,
+) -> Vec<wire::TransactionReceipt> {
+    let mut answer = Vec::new();
+    let mut gas_before = 0;
+    let mut first_log = 0;
+    for (index, (transaction, receipt)) in body.transactions.iter().zip(receipts).enumerate() {
+        if wanted(index) {
+            let gas_used = receipt.cumulative_gas_used.saturating_sub(gas_before);
+            answer.push(transaction_receipt(place, index, transaction, receipt, gas_used, first_log));
+        }
+        gas_before = receipt.cumulative_gas_used;
+        first_log += receipt.logs.len() as u64;
+    }
+    answer
+}
+
+fn transaction_receipt(
+    place: &Place,
+    index: usize,
+    recovered: &RecoveredTransaction,
+    receipt: &Receipt,
+    gas_used: u64,
+    first_log: u64,
+) -> wire::TransactionReceipt {
+    let body = &recovered.transaction.body;
+    let logs = receipt.logs.iter().zip(first_log..);
+    wire::TransactionReceipt {
+        block_hash: place.hash(),
+        block_number: place.number(),
+        contract_address: match body.to() {
+            Some(_) => None,
+            None => Some(Data(created_address(recovered.sender, body.nonce()))),
+        },
+        cumulative_gas_used: Quantity(receipt.cumulative_gas_used),
+        effective_gas_price: Quantity(effective_gas_price(&recovered.transaction, place.base_fee)),
+        from: Data(recovered.sender),
+        gas_used: Quantity(gas_used),
+        logs: logs.map(|(log, log_index)| placed_log(place, log, log_index, recovered.hash, index)).collect(),
+        logs_bloom: Data(receipt.logs_bloom),
+        status: match receipt.outcome {
+            ReceiptOutcome::StateRoot(_) => None,
+            ReceiptOutcome::Success(success) => Some(Quantity(success.into())),
+        },
+        to: body.to().map(Data),
+        transaction_hash: Data(recovered.hash),
+        transaction_index: place.if_mined(Quantity(index as u64)),
+        transaction_type: Quantity(receipt.transaction_type as u64),
+    }
+}
+
+/// A log that a scan found; `pending` if its block is not mined yet.
+pub(crate) fn log(found: &FoundLog, pending: bool, removed: bool) -> wire::Log {
+    let place = Place { mined: (!pending).then_some((found.block.hash, found.block.number)), base_fee: 0 };
+    wire::Log {
+        removed,
+        ..placed_log(&place, &found.log, found.log_index, found.transaction_hash, found.transaction_index)
+    }
+}
+
+fn placed_log(place: &Place, log: &Log, log_index: u64, transaction: H256, transaction_index: usize) -> wire::Log {
+    wire::Log {
+        address: Data(log.address),
+        block_hash: place.hash(),
+        block_number: place.number(),
+        data: Data(log.data.clone()),
+        log_index: place.if_mined(Quantity(log_index)),
+        removed: false,
+        topics: log.topics.iter().copied().map(Data).collect(),
+        transaction_hash: place.if_mined(Data(transaction)),
+        transaction_index: place.if_mined(Quantity(transaction_index as u64)),
+    }
+}
+
+/// The address of a contract that a transaction creates: the last 20 bytes of the keccak of the RLP list of the sender
+/// and the transaction's nonce (Yellow Paper, section 7).
+fn created_address(sender: Address, nonce: u64) -> Address {
+    let mut list = RlpStream::new_list(2);
+    list.append(&sender).append(&nonce);
+    Address::from_slice(&keccak256(list.out())[12..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_chain::{BASE_FEE, GAS, address, log, receipt, transaction, word};
+    use node_types::consensus::{
+        AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Signature,
+        TransactionType, Withdrawal,
+    };
+
+    fn sealed(header: Header) -> SealedHeader {
+        SealedHeader { hash: word(0xb10c), header, total_difficulty: U256::from(17), size: 540 }
+    }
+
+    fn recovered(body: TransactionBody, y_parity: bool) -> RecoveredTransaction {
+        let transaction = Transaction { body, signature: Signature { r: 5.into(), s: 6.into(), y_parity } };
+        RecoveredTransaction { hash: word(0x7a), transaction, sender: address(1) }
+    }
+
+    fn legacy(chain_id: Option<u64>) -> TransactionBody {
+        TransactionBody::Legacy(LegacyTransaction { chain_id, gas_price: 2_000.into(), ..LegacyTransaction::default() })
+    }
+
+    #[test]
+    fn v_of_each_kind_of_signature() {
+        let typed =
+            || TransactionBody::AccessList(AccessListTransaction { chain_id: 1, ..AccessListTransaction::default() });
+        let cases = [
+            (legacy(None), false, U256::from(27)),
+            (legacy(None), true, U256::from(28)),
+            (legacy(Some(1)), false, U256::from(37)),
+            (legacy(Some(1)), true, U256::from(38)),
+            // Twice the highest chain id does not fit 64 bits.
+            (legacy(Some(u64::MAX)), true, U256::from(u64::MAX) * 2 + 36),
+            (typed(), false, U256::zero()),
+            (typed(), true, U256::one()),
+        ];
+        for (body, parity, expected) in cases {
+            assert_eq!(pooled_transaction(&recovered(body.clone(), parity)).v, Quantity(expected), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn prices_and_places() {
+        let header = sealed(Header { number: 9, base_fee_per_gas: Some(BASE_FEE), ..Header::default() });
+        let before_london = sealed(Header { number: 9, ..Header::default() });
+        let capped = |tip: u64, cap: u64| {
+            TransactionBody::DynamicFee(DynamicFeeTransaction {
+                max_priority_fee_per_gas: tip.into(),
+                max_fee_per_gas: cap.into(),
+                ..DynamicFeeTransaction::default()
+            })
+        };
+        // The block, whether it is pending, the transaction, its price.
+        let cases = [
+            (&header, false, capped(5, 3_000), BASE_FEE + 5),
+            (&header, false, capped(5, BASE_FEE + 3), BASE_FEE + 3),
+            (&header, true, capped(5, 3_000), 3_000),
+            (&header, false, legacy(None), 2_000),
+            (&before_london, false, legacy(None), 2_000),
+        ];
+        for (header, pending, body, price) in cases {
+            let got = mined_transaction(&Place::of(header, pending), 4, &recovered(body.clone(), false));
+            assert_eq!(got.gas_price, Quantity(price.into()), "{body:?}");
+            assert_eq!(got.block_hash, (!pending).then_some(Data(word(0xb10c))), "{body:?}");
+            assert_eq!(got.block_number, (!pending).then_some(Quantity(9)), "{body:?}");
+            assert_eq!(got.transaction_index, (!pending).then_some(Quantity(4)), "{body:?}");
+            let caps = matches!(body, TransactionBody::DynamicFee(_));
+            assert_eq!(got.max_fee_per_gas.is_some(), caps, "{body:?}");
+            assert_eq!(got.max_priority_fee_per_gas.is_some(), caps, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn access_lists_are_shown() {
+        let item = AccessListItem { address: address(3), storage_keys: vec![word(4), word(5)] };
+        let body = TransactionBody::AccessList(AccessListTransaction {
+            chain_id: 7,
+            access_list: vec![item],
+            ..AccessListTransaction::default()
+        });
+        let got = pooled_transaction(&recovered(body, false));
+        let expected =
+            wire::AccessListItem { address: Data(address(3)), storage_keys: vec![Data(word(4)), Data(word(5))] };
+        assert_eq!((got.access_list, got.chain_id), (vec![expected], Some(Quantity(7))));
+    }
+
+    #[test]
+    fn blocks_before_and_after_their_upgrades() {
+        let withdrawal = Withdrawal { index: 1, validator_index: 2, address: address(3), amount: 4 };
+        let ommer = Header { number: 8, ..Header::default() };
+        let frontier = sealed(Header { number: 9, mix_hash: word(11), nonce: [1; 8], ..Header::default() });
+        let of_frontier = Body { ommers: vec![ommer.clone()], ..Body::default() };
+        let shanghai = sealed(Header {
+            base_fee_per_gas: Some(BASE_FEE),
+            withdrawals_root: Some(word(12)),
+            ..frontier.header.clone()
+        });
+        let of_shanghai = Body { withdrawals: Some(vec![withdrawal]), ..Body::default() };
+
+        let got = block(&frontier, &of_frontier, true, false);
+        assert_eq!((got.base_fee_per_gas, got.withdrawals, got.withdrawals_root), (None, None, None));
+        assert_eq!(got.uncles, [Data(ommer.hash())]);
+        assert_eq!((got.mix_hash, got.nonce), (Quantity(11.into()), Some(Data([1; 8]))));
+        assert_eq!((got.size, got.total_difficulty), (Quantity(540), Quantity(17.into())));
+        assert_eq!((got.hash, got.number), (Some(Data(word(0xb10c))), Some(Quantity(9))));
+
+        let got = block(&shanghai, &of_shanghai, false, true);
+        let expected =
+            wire::Withdrawal { address: Data(address(3)), amount: Quantity(4), index: 1, validator_index: 2 };
+        assert_eq!(got.base_fee_per_gas, Some(Quantity(BASE_FEE)));
+        assert_eq!((got.withdrawals, got.withdrawals_root), (Some(vec![expected]), Some(Data(word(12)))));
+        assert_eq!((got.hash, got.number, got.nonce, got.logs_bloom), (None, None, None, None));
+    }
+
+    #[test]
+    fn receipts_count_gas_and_logs_over_the_block() {
+        let header = sealed(Header { number: 9, base_fee_per_gas: Some(BASE_FEE), ..Header::default() });
+        let body = Body {
+            transactions: vec![transaction(1, 0, 1), recovered(legacy(None), false), transaction(2, 0, 3)],
+            ..Body::default()
+        };
+        let stored = [
+            receipt(vec![log(1, &[1]), log(1, &[2])], GAS),
+            Receipt {
+                transaction_type: TransactionType::Legacy,
+                outcome: ReceiptOutcome::StateRoot(word(1)),
+                cumulative_gas_used: GAS + 60_000,
+                logs_bloom: Bloom::ZERO,
+                logs: Vec::new(),
+            },
+            Receipt { outcome: ReceiptOutcome::Success(false), ..receipt(vec![log(2, &[3])], 3 * GAS + 60_000) },
+        ];
+        let got = receipts(&Place::of(&header, false), &body, &stored, |_| true);
+        let summary: Vec<_> = got
+            .iter()
+            .map(|receipt| {
+                let logs: Vec<_> = receipt.logs.iter().map(|log| log.log_index.unwrap().0).collect();
+                (receipt.gas_used.0, receipt.status.map(|status| status.0), receipt.contract_address.is_some(), logs)
+            })
+            .collect();
+        let expected =
+            [(GAS, Some(1), false, vec![0, 1]), (60_000, None, true, vec![]), (2 * GAS, Some(0), false, vec![2])];
+        assert_eq!(summary, expected);
+        assert_eq!(got[2].effective_gas_price, Quantity((BASE_FEE + 3).into()));
+        assert_eq!((got[0].transaction_type, got[1].transaction_type), (Quantity(2), Quantity(0)));
+
+        let last = receipts(&Place::of(&header, false), &body, &stored, |index| index == 2);
+        assert_eq!(last, got[2..]);
+        let pending = &receipts(&Place::of(&header, true), &body, &stored, |index| index == 0)[0];
+        assert_eq!((pending.block_hash, pending.block_number, pending.transaction_index), (None, None, None));
+        assert_eq!((pending.logs[0].block_hash, pending.logs[0].transaction_hash), (None, None));
+    }
+
+    #[test]
+    fn addresses_of_created_contracts() {
+        let sender = "6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0".parse().unwrap();
+        let cases = [
+            (0, "cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d"),
+            (1, "343c43a37d37dff08ae8c4a11544c718abb4fcf8"),
+            (2, "f778b86fa74e846c4f0a1fbd1335fe81c00a0c91"),
+            (3, "fffd933a0bc612844eaf0c6fe3e5b8e9b6c1d19c"),
+        ];
+        for (nonce, expected) in cases {
+            assert_eq!(created_address(sender, nonce), expected.parse().unwrap(), "nonce {nonce}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! getBlockByNumber, getBlockByHash, and what counts a block's parts.
+
+use super::resolve::Snapshot;
+use super::{Node, NodeError, assemble};
+use crate::backend::BackendError;
+use crate::block::{BlockId, Body, SealedHeader};
+use crate::context::Context;
+use node_types::H256;
+use node_types::wire::{
+    Block, BlockArgument, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
+    Quantity, TransactionCountOutput, UncleCountOutput,
+};
+use std::sync::Arc;
+
+impl Node {
+    /// The canonical block of a height; none beyond the head.
+    pub fn get_block_by_number(
+        &self,
+        context: &Context,
+        input: GetBlockByNumberInput,
+    ) -> Result<GetBlockByNumberOutput, NodeError> {
+        let snapshot = self.snapshot_for(context, input.block_number.into())?;
+        let block = match snapshot.known_height(input.block_number) {
+            Some(number) => read_block(&snapshot, number.into(), input.transaction_detail)?,
+            None => None,
+        };
+        Ok(GetBlockByNumberOutput { block })
+    }
+
+    /// The block with a hash, on any branch; none where it is not known.
+    pub fn get_block_by_hash(
+        &self,
+        _context: &Context,
+        input: GetBlockByHashInput,
+    ) -> Result<GetBlockByHashOutput, NodeError> {
+        let snapshot = self.snapshot()?;
+        let block = read_block(&snapshot, input.hash.0.into(), input.transaction_detail)?;
+        Ok(GetBlockByHashOutput { block })
+    }
+
+    /// How many transactions the canonical block of a height holds.
+    pub fn get_block_transaction_count_by_number(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+    ) -> Result<TransactionCountOutput, NodeError> {
+        Ok(transaction_count(&*self.body_by_number(context, block)?))
+    }
+
+    /// How many transactions the block with a hash holds.
+    pub fn get_block_transaction_count_by_hash(
+        &self,
+        _context: &Context,
+        hash: H256,
+    ) -> Result<TransactionCountOutput, NodeError> {
+        Ok(transaction_count(&*self.body_by_hash(hash)?))
+    }
+
+    /// How many ommers the canonical block of a height names.
+    pub fn get_uncle_count_by_block_number(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+    ) -> Result<UncleCountOutput, NodeError> {
+        Ok(uncle_count(&*self.body_by_number(context, block)?))
+    }
+
+    /// How many ommers the block with a hash names.
+    pub fn get_uncle_count_by_block_hash(&self, _context: &Context, hash: H256) -> Result<UncleCountOutput, NodeError> {
+        Ok(uncle_count(&*self.body_by_hash(hash)?))
+    }
+
+    fn body_by_number(&self, context: &Context, block: BlockArgument) -> Result<Arc<Body>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        snapshot.body(snapshot.canonical(block, "path.BlockNumber")?)
+    }
+
+    fn body_by_hash(&self, hash: H256) -> Result<Arc<Body>, NodeError> {
+        let unknown = || NodeError::BlockNotFound { block: BlockArgument::Hash(hash), location: "path.Hash" };
+        self.snapshot()?.view.body(hash.into())?.ok_or_else(unknown)
+    }
+}
+
+fn transaction_count(body: &Body) -> TransactionCountOutput {
+    TransactionCountOutput { transaction_count: Quantity(body.transactions.len() as u64) }
+}
+
+fn uncle_count(body: &Body) -> UncleCountOutput {
+    UncleCountOutput { uncle_count: Quantity(body.ommers.len() as u64) }
+}
+
+fn read_block(snapshot: &Snapshot, id: BlockId, full: bool) -> Result<Option<Block>, NodeError> {
+    let Some(StoredBlock { header, body }) = StoredBlock::read(snapshot, id)? else { return Ok(None) };
+    let pending = snapshot.is_pending(header.header.number);
+    Ok(Some(assemble::block(&header, &body, full, pending)))
+}
+
+/// The header and the body of a block.
+pub(super) struct StoredBlock {
+    pub(super) header: Arc<SealedHeader>,
+    pub(super) body: Arc<Body>,
+}
+
+impl StoredBlock {
+    /// Reads a block, canonical or not.
+    pub(super) fn read(snapshot: &Snapshot, id: BlockId) -> Result<Option<Self>, NodeError> {
+        let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
+        let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(header.header.number))?;
+        Ok(Some(Self { header, body }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::StateBackend;
+    use crate::node::testing::World;
+    use crate::state::StateChanges;
+    use crate::test_chain::{child, transaction, word};
+    use node_types::wire::{BlockTag, BlockTransactions, Data};
+
+    #[test]
+    fn blocks_by_number_and_by_hash() {
+        let world = World::new();
+        let mined = transaction(1, 0, 1);
+        let block = world.push(vec![(mined.clone(), Vec::new())]);
+        let view = world.backend.view().unwrap();
+        let side = child(&*view, 0, 1, Vec::new(), StateChanges::default());
+        world.backend.keep_side_block(side.clone()).unwrap();
+
+        let by_number = |block_number, transaction_detail| {
+            let input = GetBlockByNumberInput { block_number, transaction_detail };
+            world.node.get_block_by_number(&Context::unbounded(), input).unwrap().block
+        };
+        let by_hash = |hash: H256, transaction_detail| {
+            let input = GetBlockByHashInput { hash: Data(hash), transaction_detail };
+            world.node.get_block_by_hash(&Context::unbounded(), input).unwrap().block
+        };
+        let found = |block: Option<Block>| block.map(|block| block.hash.unwrap().0);
+        let genesis = view.canonical_hash(0).unwrap();
+        assert_eq!(found(by_number(BlockTag::Earliest, false)), genesis);
+        assert_eq!(found(by_number(BlockTag::Latest, false)), Some(block.header.hash));
+        assert_eq!(found(by_number(BlockTag::Number(1), true)), Some(block.header.hash));
+        assert_eq!(found(by_number(BlockTag::Number(2), false)), None);
+        assert_eq!(found(by_hash(block.header.hash, false)), Some(block.header.hash));
+        assert_eq!(found(by_hash(side.header.hash, false)), Some(side.header.hash));
+        assert_eq!(found(by_hash(word(1), false)), None);
+
+        let hashes = by_hash(block.header.hash, false).unwrap().transactions;
+        assert_eq!(hashes, BlockTransactions::Hashes(vec![mined.hash]));
+        match by_hash(block.header.hash, true).unwrap().transactions {
+            BlockTransactions::Full(full) => assert_eq!(full[0].hash.0, mined.hash),
+            BlockTransactions::Hashes(hashes) => panic!("{hashes:?}"),
+        }
+    }
+
+    #[test]
+    fn counts() {
+        let world = World::new();
+        let block = world.push(vec![(transaction(1, 0, 1), Vec::new()), (transaction(2, 0, 1), Vec::new())]);
+        let (node, context) = (&world.node, Context::unbounded());
+        let hash = block.header.hash;
+        for argument in [BlockArgument::Latest, BlockArgument::Number(1), BlockArgument::Hash(hash)] {
+            let count = node.get_block_transaction_count_by_number(&context, argument).unwrap();
+            assert_eq!(count.transaction_count, Quantity(2), "{argument}");
+            let count = node.get_uncle_count_by_block_number(&context, argument).unwrap();
+            assert_eq!(count.uncle_count, Quantity(0), "{argument}");
+        }
+        assert_eq!(node.get_block_transaction_count_by_hash(&context, hash).unwrap().transaction_count, Quantity(2));
+        assert_eq!(node.get_uncle_count_by_block_hash(&context, hash).unwrap().uncle_count, Quantity(0));
+        let unknown = [
+            node.get_block_transaction_count_by_number(&context, BlockArgument::Number(2)).map(drop),
+            node.get_block_transaction_count_by_hash(&context, word(1)).map(drop),
+            node.get_uncle_count_by_block_number(&context, BlockArgument::Number(2)).map(drop),
+            node.get_uncle_count_by_block_hash(&context, word(1)).map(drop),
+        ];
+        for result in unknown {
+            assert!(matches!(result, Err(NodeError::BlockNotFound { .. })), "{result:?}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Why an operation gave no answer.
+
+use super::proof::InvalidProof;
+use crate::backend::BackendError;
+use crate::context::Interrupted;
+use crate::executor::{CallFailure, ExecutionError};
+use crate::pool::Rejection;
+use node_types::wire::{BlockArgument, Data, ErrorDetail, Quantity};
+use node_types::{BlockNumber, Bytes};
+use std::fmt;
+use std::time::Duration;
+
+/// Why an operation gave no answer. `Display` is one sentence for the caller; [`details`](Self::details) lists every fault.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// Fields out of range, or contradicting each other.
+    #[error("the request is invalid")]
+    Invalid(Vec<ErrorDetail>),
+    /// The canonical chain has no such block.
+    #[error("the canonical chain has no block {block}")]
+    BlockNotFound {
+        /// What was asked for.
+        block: BlockArgument,
+        /// Where the request asks for it.
+        location: &'static str,
+    },
+    /// The filter never was, was uninstalled, or was not used for too long.
+    #[error("there is no filter {id}")]
+    FilterNotFound {
+        /// What was asked for.
+        id: String,
+    },
+    /// The state was dropped.
+    #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
+    StatePruned {
+        /// Block asked for.
+        block: BlockNumber,
+        /// Lowest block with a state.
+        earliest: BlockNumber,
+        /// Where the request asks for it.
+        location: &'static str,
+    },
+    /// The call reverted.
+    #[error("execution reverted{}", Reason(.reason.as_deref()))]
+    ExecutionReverted {
+        /// The decoded `Error(string)` or `Panic(uint256)`.
+        reason: Option<String>,
+        /// What the call returned.
+        output: Bytes,
+    },
+    /// The call could not be run, or not to its end.
+    #[error("execution failed: {reason}")]
+    ExecutionFailed {
+        /// In a few words.
+        reason: String,
+    },
+    /// The pool does not take the transaction.
+    #[error(transparent)]
+    TransactionRejected(Rejection),
+    /// There are as many filters as may be.
+    #[error("there are {limit} filters already, which is all there may be")]
+    TooManyFilters {
+        /// Most filters at a time.
+        limit: usize,
+    },
+    /// The answer would hold too many logs.
+    #[error("more than {limit} logs match")]
+    TooManyLogs {
+        /// Most logs in one answer.
+        limit: usize,
+        /// Last block up to which the answer would fit; none where one block alone holds too many.
+        to_block: Option<BlockNumber>,
+        /// Where the request sets the last block.
+        location: &'static str,
+    },
+    /// The request ended before the work was done.
+    #[error(transparent)]
+    Interrupted(Interrupted),
+    /// The backend failed.
+    #[error("the backend failed")]
+    Backend(#[source] BackendError),
+    /// A block cannot be executed on top of the head.
+    #[error("the pending block cannot be executed")]
+    PendingBlock(#[source] ExecutionError),
+    /// The backend answered a proof that does not hold.
+    #[error("the proof as of block {block} does not hold")]
+    Proof {
+        /// Block asked for.
+        block: BlockNumber,
+        /// What is wrong with it.
+        #[source]
+        source: InvalidProof,
+    },
+}
+
+impl NodeError {
+    /// Every fault, with where it is in the request.
+    pub fn details(&self) -> Vec<ErrorDetail> {
+        let here = |location: &str| ErrorDetail::new(location, self.to_string());
+        match self {
+            Self::Invalid(faults) => faults.clone(),
+            Self::BlockNotFound { block, location } => vec![here(location).with_value(block)],
+            Self::FilterNotFound { id } => vec![here("path.FilterId").with_value(id)],
+            Self::StatePruned { block, location, .. } => vec![here(location).with_value(&Quantity(*block))],
+            Self::ExecutionFailed { .. } => vec![here("body.Transaction")],
+            Self::ExecutionReverted { output, .. } => {
+                vec![here("body.Transaction").with_value(&Data(output.clone()))]
+            }
+            Self::TransactionRejected(rejection) => {
+                let reasons = rejection.reasons.iter();
+                reasons.map(|reason| ErrorDetail::new("body.Data", reason.to_string())).collect()
+            }
+            Self::TooManyLogs { to_block: Some(block), location, .. } => {
+                let message = format!("the logs up to block {block} would fit");
+                vec![ErrorDetail::new(*location, message).with_value(&Quantity(*block))]
+            }
+            Self::TooManyLogs { to_block: None, location, .. } => {
+                vec![ErrorDetail::new(*location, "a single block holds too many; narrow the filter, or ask for pages")]
+            }
+            Self::TooManyFilters { .. }
+            | Self::Interrupted(_)
+            | Self::Backend(_)
+            | Self::PendingBlock(_)
+            | Self::Proof { .. } => Vec::new(),
+        }
+    }
+
+    /// What became of a call that the executor did not finish.
+    pub(super) fn of_call(error: ExecutionError, timeout: Duration) -> Self {
+        match error {
+            ExecutionError::Refused(refusal) => Self::ExecutionFailed { reason: refusal.to_string() },
+            ExecutionError::SystemContract { .. } => Self::ExecutionFailed { reason: error.to_string() },
+            ExecutionError::Backend(BackendError::Interrupted(interrupted))
+            | ExecutionError::Interrupted(interrupted) => match interrupted {
+                Interrupted::DeadlineExceeded => {
+                    Self::ExecutionFailed { reason: format!("it took longer than the {timeout:?} allowed") }
+                }
+                Interrupted::Cancelled => Self::Interrupted(interrupted),
+            },
+            ExecutionError::Backend(error) => error.into(),
+        }
+    }
+}
+
+impl From<BackendError> for NodeError {
+    fn from(error: BackendError) -> Self {
+        match error {
+            BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            other => Self::Backend(other),
+        }
+    }
+}
+
+impl From<ExecutionError> for NodeError {
+    /// Of the pending block; what becomes of a call is told by [`of_call`](NodeError::of_call).
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::Backend(error) => error.into(),
+            ExecutionError::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            other => Self::PendingBlock(other),
+        }
+    }
+}
+
+impl From<Interrupted> for NodeError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl From<CallFailure> for NodeError {
+    fn from(failure: CallFailure) -> Self {
+        match failure {
+            CallFailure::Reverted { reason, output } => Self::ExecutionReverted { reason, output },
+            CallFailure::Halted { reason } => Self::ExecutionFailed { reason },
+            CallFailure::GasCap { cap } => {
+                Self::ExecutionFailed { reason: format!("it needs more than the {cap} gas allowed") }
+            }
+        }
+    }
+}
+
+/// The end of a sentence that may give a reason.
+struct Reason<'a>(Option<&'a str>);
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |reason| write!(f, ": {reason}"))
+    }
+}

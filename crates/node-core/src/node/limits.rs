@@ -1,0 +1,36 @@
+//! What one request may ask for.
+
+use std::time::Duration;
+
+/// Upper bounds of requests and answers. Each is an option of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most logs in one answer.
+    pub logs: usize,
+    /// Most addresses in one log filter.
+    pub addresses: usize,
+    /// Most words at one topic position of a log filter.
+    pub topics: usize,
+    /// Most storage keys in one request for a proof.
+    pub storage_keys: usize,
+    /// Most percentiles in one request for the fee history.
+    pub percentiles: usize,
+    /// Most gas that a call or an estimate may use.
+    pub gas_cap: u64,
+    /// Longest time that a call or an estimate may take.
+    pub call_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            logs: 20_000,
+            addresses: 1_000,
+            topics: 1_000,
+            storage_keys: 1_024,
+            percentiles: 100,
+            gas_cap: 50_000_000,
+            call_timeout: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Every operation of the interface, over a backend and an executor.
+//!
+//! Each operation opens exactly one view and answers from it, so that a block that lands meanwhile changes nothing in
+//! the answer. Nothing here knows of HTTP.
+
+mod assemble;
+mod block;
+mod call;
+mod chain;
+mod error;
+mod fee_history;
+mod filters;
+mod finality;
+mod limits;
+mod logs;
+mod pending;
+mod proof;
+mod receipt;
+mod resolve;
+mod send;
+mod state;
+#[cfg(test)]
+mod testing;
+mod transaction;
+
+pub use error::NodeError;
+pub use finality::Finality;
+pub use limits::Limits;
+pub use logs::{InvalidCursor, LogCursor, LogPage};
+pub use proof::InvalidProof;
+
+use crate::backend::{BackendError, StateBackend};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::crypto::{BlobVerifier, SenderRecovery};
+use crate::executor::Executor;
+use crate::filters::{FilterLimits, Filters};
+use crate::forks::ChainSpec;
+use crate::pool::{Pool, PoolLimits, PoolParts};
+use node_types::wire::BlockArgument;
+use parking_lot::Mutex;
+use pending::CachedPending;
+use resolve::Snapshot;
+use std::sync::Arc;
+
+/// What a node is made of.
+#[derive(Clone)]
+pub struct NodeParts {
+    /// Keeps the chain.
+    pub backend: Arc<dyn StateBackend>,
+    /// Runs code.
+    pub executor: Arc<dyn Executor>,
+    /// Finds senders.
+    pub recovery: Arc<dyn SenderRecovery>,
+    /// Checks blobs.
+    pub blobs: Arc<dyn BlobVerifier>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Rules of the chain.
+    pub spec: Arc<ChainSpec>,
+    /// Which blocks count as safe and final.
+    pub finality: Finality,
+    /// What one request may ask for.
+    pub limits: Limits,
+    /// How much the pool holds.
+    pub pool_limits: PoolLimits,
+    /// How many filters there may be, and for how long.
+    pub filter_limits: FilterLimits,
+    /// Name and version of the server, for clientVersion.
+    pub client_version: String,
+}
+
+/// An Ethereum execution node. All methods may be called from any thread.
+pub struct Node {
+    backend: Arc<dyn StateBackend>,
+    executor: Arc<dyn Executor>,
+    clock: Arc<dyn Clock>,
+    spec: Arc<ChainSpec>,
+    finality: Finality,
+    limits: Limits,
+    client_version: String,
+    pool: Arc<Pool>,
+    filters: Filters,
+    /// The least tip that the pool accepts, in wei per gas.
+    minimum_tip: u64,
+    pending: Mutex<Option<CachedPending>>,
+}
+
+impl Node {
+    /// Opens the pool and the filters that the backend's records hold, and lets the pool follow the chain.
+    pub fn open(parts: NodeParts) -> Result<Self, BackendError> {
+        let NodeParts { backend, executor, recovery, blobs, clock, spec, .. } = parts;
+        let pool_parts =
+            PoolParts { spec: spec.clone(), backend: backend.clone(), recovery, blobs, clock: clock.clone() };
+        let pool = Arc::new(Pool::open(pool_parts, parts.pool_limits)?);
+        backend.subscribe(pool.clone());
+        let filters = Filters::open(backend.clone(), pool.clone(), clock.clone(), parts.filter_limits)?;
+        Ok(Self {
+            backend,
+            executor,
+            clock,
+            spec,
+            finality: parts.finality,
+            limits: parts.limits,
+            client_version: parts.client_version,
+            pool,
+            filters,
+            minimum_tip: parts.pool_limits.minimum_tip,
+            pending: Mutex::new(None),
+        })
+    }
+
+    /// What keeps the chain.
+    pub fn backend(&self) -> &Arc<dyn StateBackend> {
+        &self.backend
+    }
+
+    /// Transactions that wait to be mined.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Rules of the chain.
+    pub fn spec(&self) -> &Arc<ChainSpec> {
+        &self.spec
+    }
+
+    /// What one request may ask for.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Unix time in seconds.
+    fn now(&self) -> u64 {
+        self.clock.now_millis() / 1_000
+    }
+
+    /// A snapshot of the mined chain.
+    fn snapshot(&self) -> Result<Snapshot, NodeError> {
+        Ok(Snapshot::new(self.backend.view()?, self.finality))
+    }
+
+    /// A snapshot in which `argument` can be resolved: with the pending block if it names that one.
+    fn snapshot_for(&self, context: &Context, argument: BlockArgument) -> Result<Snapshot, NodeError> {
+        match argument {
+            BlockArgument::Pending => Ok(Snapshot::new(self.pending_view(context)?, self.finality)),
+            _ => self.snapshot(),
+        }
+    }
+}

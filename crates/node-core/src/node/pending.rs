@@ -1,0 +1,181 @@
+//! The pending block: what the head's child would be if it were made of the pool now.
+
+use super::{Node, NodeError};
+use crate::assembly::{assemble, next_header};
+use crate::backend::{BackendError, LayeredView, View};
+use crate::block::ExecutedBlock;
+use crate::context::Context;
+use crate::executor::ExecutionError;
+use crate::fees;
+use std::sync::Arc;
+
+/// The pending block as it was last assembled.
+#[derive(Clone)]
+pub(super) struct CachedPending {
+    /// Version of the pool's contents that it was made of.
+    pool_version: u64,
+    /// The block; its parent was the head.
+    block: ExecutedBlock,
+}
+
+impl Node {
+    /// A view whose head is the pending block. The block is assembled when the head or the pool has changed.
+    pub(super) fn pending_view(&self, context: &Context) -> Result<Arc<dyn View>, NodeError> {
+        let view = self.backend.view()?;
+        let pool_version = self.pool.version();
+        // Held while a block is assembled, so that requests that come together do it once.
+        let mut cache = self.pending.lock();
+        let cached = cache.as_ref().filter(|cached| {
+            cached.pool_version == pool_version && cached.block.header.header.parent_hash == view.head().hash
+        });
+        let block = match cached {
+            Some(cached) => cached.block.clone(),
+            None => {
+                let block = self.assemble_pending(context, &*view)?;
+                *cache = Some(CachedPending { pool_version, block: block.clone() });
+                block
+            }
+        };
+        drop(cache);
+        let ancestor = view.head().number;
+        Ok(Arc::new(LayeredView::new(view, ancestor, vec![block], true)?))
+    }
+
+    /// Executes the pool's transactions on top of the head, best first, as far as they go.
+    fn assemble_pending(&self, context: &Context, view: &dyn View) -> Result<ExecutedBlock, NodeError> {
+        let head = view.head().number;
+        let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
+        let header = next_header(&self.spec, &parent, self.now());
+        let mut best = self.pool.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.spec, &header));
+        let block = assemble(context, &*self.executor, view, header, |execution| {
+            let mut transactions = Vec::new();
+            while let Some(next) = best.next() {
+                match execution.transact(&next.recovered) {
+                    Ok(_) => transactions.push(next.recovered.clone()),
+                    Err(ExecutionError::Refused(_)) => best.skip_sender(),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(transactions)
+        })?;
+        Ok(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::testing::{FakeExecutor, World};
+    use crate::test_chain::{BASE_FEE, BLOCK_TIME, GAS, GAS_LIMIT, account, address, transaction};
+    use node_types::H256;
+    use node_types::consensus::EMPTY_ROOT;
+    use node_types::wire::{
+        Block, BlockArgument, BlockTag, BlockTransactions, GetBlockByNumberInput, GetLogsInput, GetStorageAtInput,
+        Quantity,
+    };
+
+    const RICH: u64 = u64::MAX;
+
+    fn pending_block(world: &World) -> Block {
+        let input = GetBlockByNumberInput { block_number: BlockTag::Pending, transaction_detail: true };
+        world.node.get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
+    }
+
+    fn hashes(block: &Block) -> Vec<H256> {
+        match &block.transactions {
+            BlockTransactions::Full(transactions) => {
+                transactions.iter().map(|transaction| transaction.hash.0).collect()
+            }
+            BlockTransactions::Hashes(hashes) => hashes.clone(),
+        }
+    }
+
+    #[test]
+    fn an_empty_pool_gives_an_empty_block() {
+        let world = World::new();
+        let head = world.change(account(1, 0, RICH, &[(1, 7)]));
+        let block = pending_block(&world);
+        assert_eq!((block.number, block.hash, block.nonce, block.logs_bloom), (None, None, None, None));
+        assert_eq!(block.parent_hash.0, head.header.hash);
+        assert_eq!(block.timestamp, Quantity(BLOCK_TIME + 1));
+        assert_eq!(block.gas_limit, Quantity(GAS_LIMIT));
+        assert_eq!(block.gas_used, Quantity(0));
+        assert_eq!(block.base_fee_per_gas, Some(Quantity(BASE_FEE - BASE_FEE / 8)));
+        assert_eq!(block.state_root.0, head.header.header.state_root);
+        assert_eq!(block.withdrawals, Some(Vec::new()));
+        assert_eq!(block.withdrawals_root.map(|root| root.0), Some(EMPTY_ROOT));
+        assert_eq!(hashes(&block), []);
+    }
+
+    #[test]
+    fn the_block_holds_the_pool() {
+        let world = World::new();
+        world.change(account(1, 0, RICH, &[(1, 7)]));
+        world.change(account(2, 0, RICH, &[]));
+        world.change(account(3, 0, RICH, &[]));
+        let refused = transaction(3, 0, FakeExecutor::REFUSED_TIP);
+        let [first, second, third] = [transaction(2, 0, 50), transaction(1, 0, 40), transaction(1, 1, 60)];
+        for transaction in [&third, &second, &first, &refused, &transaction(3, 1, 70)] {
+            world.send(transaction);
+        }
+        let block = pending_block(&world);
+        assert_eq!(hashes(&block), [first.hash, second.hash, third.hash]);
+        assert_eq!(block.gas_used, Quantity(3 * GAS));
+        let BlockTransactions::Full(transactions) = &block.transactions else { panic!("{:?}", block.transactions) };
+        assert_eq!((transactions[0].block_hash, transactions[0].transaction_index), (None, None));
+
+        // The other operations read through the same block.
+        let context = Context::unbounded();
+        let logs = GetLogsInput { to_block: Some(BlockTag::Pending), ..GetLogsInput::default() };
+        let logs = world.node.get_logs(&context, logs).unwrap().logs;
+        assert_eq!(logs.iter().map(|log| log.address.0).collect::<Vec<_>>(), [2, 1, 1].map(address));
+        for log in &logs {
+            assert_eq!((log.block_hash, log.block_number, log.log_index), (None, None, None));
+            assert_eq!((log.transaction_hash, log.transaction_index), (None, None));
+        }
+        let receipts = world.node.get_block_receipts(&context, BlockArgument::Pending).unwrap().transaction_receipts;
+        assert_eq!(receipts.iter().map(|receipt| receipt.gas_used.0).collect::<Vec<_>>(), [GAS; 3]);
+        let balance = world.node.get_balance(&context, address(1), BlockArgument::Pending).unwrap();
+        assert_eq!(balance.balance, Quantity(1.into()));
+        let nonce = world.node.get_transaction_count(&context, address(1), BlockArgument::Pending).unwrap();
+        assert_eq!(nonce.transaction_count, Quantity(2));
+        let slot = GetStorageAtInput {
+            address: address(1).into(),
+            block_number: BlockArgument::Pending,
+            position: "1".parse().unwrap(),
+        };
+        assert_eq!(world.node.get_storage_at(&context, slot).unwrap().value.0, 7.into());
+        // What is mined does not show it.
+        let balance = world.node.get_balance(&context, address(1), BlockArgument::Latest).unwrap();
+        assert_eq!(balance.balance, Quantity(RICH.into()));
+    }
+
+    #[test]
+    fn it_is_assembled_again_only_when_something_changed() {
+        let world = World::new();
+        let begun = |expected: usize, after: &str| {
+            pending_block(&world);
+            assert_eq!(*world.executor.begun.lock(), expected, "after {after}");
+        };
+        begun(1, "the first request");
+        begun(1, "nothing");
+        world.change(account(1, 0, RICH, &[]));
+        begun(2, "a new head");
+        begun(2, "nothing");
+        world.send(&transaction(1, 0, 40));
+        begun(3, "a new transaction");
+        begun(3, "nothing");
+    }
+
+    #[test]
+    fn time_goes_on() {
+        let world = World::new();
+        world.grow(1);
+        // The clock in milliseconds, and the timestamp of the pending block in seconds.
+        for (now, expected) in [(0, BLOCK_TIME + 1), (1_000 * BLOCK_TIME, BLOCK_TIME + 1), (50_999, 50)] {
+            let parent = world.node.backend().view().unwrap().header(1.into()).unwrap().unwrap();
+            let header = next_header(world.node.spec(), &parent, now / 1_000);
+            assert_eq!(header.timestamp, expected, "at {now} ms");
+        }
+    }
+}

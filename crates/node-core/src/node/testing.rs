@@ -1,0 +1,198 @@
+//! A node for tests: over a chain in memory, with an executor that runs nothing.
+
+use super::{Finality, Limits, Node, NodeParts};
+use crate::backend::{MemoryBackend, View};
+use crate::block::{ExecutedBlock, RecoveredTransaction};
+use crate::clock::ManualClock;
+use crate::context::Context;
+use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
+use crate::executor::{
+    BlockExecution, BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
+};
+use crate::filters::FilterLimits;
+use crate::forks::{BlobParams, ChainSpec, Fork};
+use crate::pool::PoolLimits;
+use crate::state::StateChanges;
+use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
+use node_types::consensus::{BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal};
+use node_types::{Address, BlockNumber, H256, U256};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A node with what it is made of.
+pub(super) struct World {
+    pub(super) node: Node,
+    pub(super) backend: Arc<MemoryBackend>,
+    pub(super) executor: Arc<FakeExecutor>,
+}
+
+impl World {
+    /// A node over a genesis block.
+    pub(super) fn new() -> Self {
+        Self::with(Finality::Head, Limits::default())
+    }
+
+    pub(super) fn with(finality: Finality, limits: Limits) -> Self {
+        let backend = backend();
+        let executor = Arc::new(FakeExecutor::default());
+        let spec = ChainSpec {
+            chain_id: 1,
+            block_forks: vec![(Fork::London, 0)],
+            dao_fork: None,
+            terminal_total_difficulty: Some(U256::zero()),
+            time_forks: vec![(Fork::Shanghai, 0), (Fork::Cancun, 0)],
+            blob_schedule: vec![(BlobParams::CANCUN, 0)],
+            deposit_contract: Address::zero(),
+        };
+        let node = Node::open(NodeParts {
+            backend: backend.clone(),
+            executor: executor.clone(),
+            recovery: Arc::new(FakeCrypto),
+            blobs: Arc::new(FakeCrypto),
+            clock: Arc::new(ManualClock::at(0)),
+            spec: Arc::new(spec),
+            finality,
+            limits,
+            pool_limits: PoolLimits::default(),
+            filter_limits: FilterLimits::default(),
+            client_version: "test/1".into(),
+        });
+        Self { node: node.unwrap(), backend, executor }
+    }
+
+    /// Appends a block with transactions that emit logs.
+    pub(super) fn push(&self, transactions: Vec<(RecoveredTransaction, Vec<Log>)>) -> ExecutedBlock {
+        test_chain::push(&*self.backend, transactions, StateChanges::default())
+    }
+
+    /// Appends a block with changes of the state and nothing else.
+    pub(super) fn change(&self, changes: StateChanges) -> ExecutedBlock {
+        test_chain::push(&*self.backend, Vec::new(), changes)
+    }
+
+    /// Appends `count` empty blocks.
+    pub(super) fn grow(&self, count: usize) {
+        (0..count).for_each(|_| drop(self.push(Vec::new())));
+    }
+
+    /// Puts a transaction into the pool.
+    pub(super) fn send(&self, transaction: &RecoveredTransaction) {
+        let transaction = PooledTransaction { transaction: transaction.transaction.clone(), sidecar: None };
+        self.node.pool().add_transaction(transaction).unwrap();
+    }
+}
+
+/// What an executor was asked to run.
+#[derive(Clone, Debug)]
+pub(super) struct SeenCall {
+    pub(super) block: BlockNumber,
+    pub(super) gas_budget: u64,
+    pub(super) call: Call,
+}
+
+/// Answers calls with what it was told, and gives each transaction of a block 21,000 gas and one log.
+#[derive(Default)]
+pub(super) struct FakeExecutor {
+    pub(super) call: Mutex<Option<Result<CallOutcome, ExecutionError>>>,
+    pub(super) estimate: Mutex<Option<Result<EstimateOutcome, ExecutionError>>>,
+    pub(super) seen: Mutex<Option<SeenCall>>,
+    /// Blocks that were begun.
+    pub(super) begun: Mutex<usize>,
+}
+
+impl FakeExecutor {
+    /// Transactions with this tip are refused in blocks.
+    pub(super) const REFUSED_TIP: u64 = 666;
+}
+
+impl Executor for FakeExecutor {
+    fn begin_block<'a>(
+        &'a self,
+        _context: &'a Context,
+        _view: &'a dyn View,
+        header: &'a Header,
+    ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
+        *self.begun.lock() += 1;
+        Ok(Box::new(FakeExecution { base_fee: header.base_fee_per_gas.unwrap(), ..FakeExecution::default() }))
+    }
+
+    fn call(
+        &self,
+        context: &Context,
+        _view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<CallOutcome, ExecutionError> {
+        let seen = SeenCall { block: header.number, gas_budget: context.gas_budget(), call: call.clone() };
+        *self.seen.lock() = Some(seen);
+        self.call.lock().take().unwrap()
+    }
+
+    fn estimate(
+        &self,
+        context: &Context,
+        _view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<EstimateOutcome, ExecutionError> {
+        let seen = SeenCall { block: header.number, gas_budget: context.gas_budget(), call: call.clone() };
+        *self.seen.lock() = Some(seen);
+        self.estimate.lock().take().unwrap()
+    }
+}
+
+#[derive(Default)]
+struct FakeExecution {
+    base_fee: u64,
+    receipts: Vec<Receipt>,
+    changes: StateChanges,
+}
+
+impl BlockExecution for FakeExecution {
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
+        let body = &transaction.transaction.body;
+        if body.effective_tip(self.base_fee) == Some(FakeExecutor::REFUSED_TIP.into()) {
+            return Err(TransactionError::Other("refused".into()).into());
+        }
+        let sender = transaction.sender.as_bytes()[19];
+        self.changes.merge(&account(sender, body.nonce() + 1, 1, &[]));
+        self.receipts.push(receipt(vec![log(sender, &[body.nonce()])], self.gas_used() + GAS));
+        Ok(&self.receipts[self.receipts.len() - 1])
+    }
+
+    fn gas_used(&self) -> u64 {
+        self.receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used)
+    }
+
+    fn blob_gas_used(&self) -> u64 {
+        0
+    }
+
+    fn finish(
+        self: Box<Self>,
+        _ommers: &[Header],
+        _withdrawals: Option<&[Withdrawal]>,
+    ) -> Result<BlockOutcome, ExecutionError> {
+        let gas_used = self.gas_used();
+        Ok(BlockOutcome { receipts: self.receipts, gas_used, blob_gas_used: 0, requests: None, changes: self.changes })
+    }
+}
+
+/// Takes the sender from r, as `test_chain::transaction` puts it there.
+struct FakeCrypto;
+
+impl SenderRecovery for FakeCrypto {
+    fn recover(&self, _message: H256, signature: &Signature, _low_s: bool) -> Result<Address, SignatureError> {
+        Ok(address((signature.r - 1).byte(0)))
+    }
+}
+
+impl BlobVerifier for FakeCrypto {
+    fn verify(&self, _versioned_hashes: &[H256], _sidecar: &BlobSidecar) -> Result<(), BlobError> {
+        Err(BlobError::Proof)
+    }
+
+    fn with_cell_proofs(&self, _sidecar: BlobSidecar) -> Result<BlobSidecar, BlobError> {
+        Err(BlobError::Proof)
+    }
+}

@@ -1,0 +1,416 @@
+//! What is in the pool: every index over it, kept consistent.
+
+use super::memory::{ArrivalLog, DroppedReasons};
+use super::sender_queue::SenderQueue;
+use super::{DropReason, NextBlock, PoolError, PoolLimits, PoolTransaction};
+use crate::state::AccountState;
+use node_types::{Address, H256, U256};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The transactions of the pool with their indexes.
+///
+/// Invariants: `by_hash` and the queues in `senders` hold the same transactions; no queue is empty; `eviction` holds
+/// the [key](eviction_keys) of the last transaction of each sender; `bytes`, `queued` and `authorities` are the sums
+/// over all of them.
+pub(super) struct Contents {
+    /// Hash of the head that all of this was checked against.
+    pub(super) head: H256,
+    /// What was checked against.
+    pub(super) next: NextBlock,
+    /// Grows with every change.
+    pub(super) version: u64,
+    pub(super) dropped: DroppedReasons,
+    pub(super) arrivals: ArrivalLog,
+    /// When the limits were enforced last, in milliseconds since the Unix epoch.
+    pub(super) enforced: u64,
+    guaranteed: usize,
+    by_hash: HashMap<H256, Arc<PoolTransaction>>,
+    senders: HashMap<Address, SenderQueue>,
+    eviction: BTreeSet<EvictionKey>,
+    authorities: HashMap<Address, usize>,
+    bytes: usize,
+    queued: usize,
+}
+
+/// The order in which transactions have to give way, the first one first.
+///
+/// Only the last transaction of a sender gives way, so that no gap appears, and it counts as what the producer gets
+/// for all up to it: a dear transaction does not protect cheap ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EvictionKey {
+    rank: Rank,
+    /// The lowest effective tip of it and those before it; none where one does not pay the base fee.
+    floor: Option<U256>,
+    /// Of equals the newest gives way.
+    arrival: Reverse<u64>,
+    sender: Address,
+}
+
+/// How well a transaction is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It cannot be mined yet.
+    Queued,
+    /// Its sender has more than what is guaranteed to everyone.
+    Crowding,
+    /// It is one of those guaranteed to its sender.
+    Guaranteed,
+}
+
+impl Contents {
+    pub(super) fn new(head: H256, next: NextBlock, limits: &PoolLimits, now: u64) -> Self {
+        Self {
+            head,
+            next,
+            version: 0,
+            dropped: DroppedReasons::default(),
+            arrivals: ArrivalLog::starting_at(now),
+            enforced: now,
+            guaranteed: limits.guaranteed_per_account,
+            by_hash: HashMap::new(),
+            senders: HashMap::new(),
+            eviction: BTreeSet::new(),
+            authorities: HashMap::new(),
+            bytes: 0,
+            queued: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_hash.len()
+    }
+
+    pub(super) fn get(&self, hash: H256) -> Option<&Arc<PoolTransaction>> {
+        self.by_hash.get(&hash)
+    }
+
+    pub(super) fn transactions(&self) -> impl Iterator<Item = &Arc<PoolTransaction>> {
+        self.by_hash.values()
+    }
+
+    pub(super) fn senders(&self) -> impl Iterator<Item = (Address, &SenderQueue)> {
+        self.senders.iter().map(|(sender, queue)| (*sender, queue))
+    }
+
+    pub(super) fn sender(&self, sender: Address) -> Option<&SenderQueue> {
+        self.senders.get(&sender)
+    }
+
+    /// The transaction of `sender` with `nonce`.
+    pub(super) fn at(&self, sender: Address, nonce: u64) -> Option<&Arc<PoolTransaction>> {
+        self.sender(sender)?.get(nonce)
+    }
+
+    pub(super) fn count_of(&self, sender: Address) -> usize {
+        self.sender(sender).map_or(0, SenderQueue::len)
+    }
+
+    pub(super) fn pending_count_of(&self, sender: Address) -> usize {
+        self.sender(sender).map_or(0, SenderQueue::pending_len)
+    }
+
+    pub(super) fn queued_count_of(&self, sender: Address) -> usize {
+        self.sender(sender).map_or(0, SenderQueue::queued_len)
+    }
+
+    /// Whether a transaction of the pool lets `address` delegate to code.
+    pub(super) fn is_authority(&self, address: Address) -> bool {
+        self.authorities.contains_key(&address)
+    }
+
+    /// What the pending transactions of `sender` cost without the one with `nonce`.
+    pub(super) fn pending_cost_without(&self, sender: Address, nonce: u64) -> U256 {
+        let Some(queue) = self.sender(sender) else { return U256::zero() };
+        let replaced = if nonce < queue.pending_end() { queue.get(nonce) } else { None };
+        queue.pending_cost().saturating_sub(replaced.map_or(U256::zero(), |old| old.cost()))
+    }
+
+    /// Whether a transaction of `sender`, whose account is `account`, can be mined as far as its nonce goes.
+    pub(super) fn would_be_pending(&self, sender: Address, account: &AccountState, nonce: u64) -> bool {
+        nonce <= self.sender(sender).map_or(account.nonce, SenderQueue::pending_end)
+    }
+
+    /// Which transactions have to give way so that `newcomer` fits; an error if it is itself the one to give way.
+    pub(super) fn make_room(
+        &self,
+        limits: &PoolLimits,
+        newcomer: &PoolTransaction,
+        account: &AccountState,
+    ) -> Result<Vec<H256>, PoolError> {
+        let sender = newcomer.sender();
+        let replaced = self.at(sender, newcomer.nonce());
+        let (more, freed) = replaced.map_or((1, 0), |old| (0, old.size));
+        let (length, bytes) = (self.len() + more, self.bytes - freed + newcomer.size);
+        let pending = self.would_be_pending(sender, account, newcomer.nonce());
+        let tip = newcomer.body().effective_tip(self.next.base_fee);
+        let floor = self.sender(sender).map_or(tip, |queue| queue.floor_at(newcomer.nonce(), tip));
+
+        let mut victims = Vec::new();
+        let (mut length, mut bytes) = (length, bytes);
+        if !pending && replaced.is_none() && self.queued >= limits.queued {
+            let full = PoolError::QueueFull { queued: self.queued, limit: limits.queued };
+            let victim = self.most_queued(newcomer, floor).ok_or(full)?;
+            (length, bytes) = (length - 1, bytes - victim.size);
+            victims.push(victim.hash());
+        }
+        if length <= limits.transactions && bytes <= limits.bytes {
+            return Ok(victims);
+        }
+        let full = PoolError::PoolFull { transactions: self.len(), bytes: self.bytes };
+        let rank = match pending {
+            false => Rank::Queued,
+            true if self.count_of(sender) + more > self.guaranteed => Rank::Crowding,
+            true => Rank::Guaranteed,
+        };
+        for (key, victim) in self.evictable(newcomer) {
+            if (key.rank, key.floor) >= (rank, floor) {
+                break;
+            }
+            if !victims.contains(&victim.hash()) {
+                (length, bytes) = (length - 1, bytes - victim.size);
+                victims.push(victim.hash());
+            }
+            if length <= limits.transactions && bytes <= limits.bytes {
+                return Ok(victims);
+            }
+        }
+        Err(full)
+    }
+
+    /// Transactions in the order in which they have to give way to `newcomer`. Those of its own sender that it needs
+    /// are not among them.
+    fn evictable<'a>(
+        &'a self,
+        newcomer: &'a PoolTransaction,
+    ) -> impl Iterator<Item = (EvictionKey, &'a Arc<PoolTransaction>)> {
+        // The last of each sender are in `eviction`. What is before one that was answered comes to the `uncovered`.
+        let mut lasts = self.eviction.iter().copied().peekable();
+        let mut uncovered = BTreeMap::new();
+        std::iter::from_fn(move || {
+            loop {
+                let next_uncovered = uncovered.first_key_value().map(|(key, _)| *key);
+                let from_lasts = lasts.next_if(|last| next_uncovered.is_none_or(|uncovered| *last < uncovered));
+                let (key, transaction, mut before) = match from_lasts {
+                    Some(last) => {
+                        let mut keys = eviction_keys(last.sender, self.sender(last.sender)?, self.guaranteed);
+                        let (key, transaction) = keys.next()?;
+                        (key, transaction, keys)
+                    }
+                    None => {
+                        let (key, (transaction, before)) = uncovered.pop_first()?;
+                        (key, transaction, before)
+                    }
+                };
+                if key.sender == newcomer.sender() && transaction.nonce() <= newcomer.nonce() {
+                    continue;
+                }
+                if let Some((key, transaction)) = before.next() {
+                    uncovered.insert(key, (transaction, before));
+                }
+                return Some((key, transaction));
+            }
+        })
+    }
+
+    /// The last queued transaction of the sender with the most of them, of equals the one with the lowest floor; none
+    /// if it would be `newcomer` itself.
+    fn most_queued(&self, newcomer: &PoolTransaction, floor: Option<U256>) -> Option<&Arc<PoolTransaction>> {
+        let mine = (self.queued_count_of(newcomer.sender()) + 1, Reverse(floor));
+        let (worst, victim) = self
+            .queued_tails()
+            .filter(|(_, tail)| tail.sender() != newcomer.sender() || tail.nonce() > newcomer.nonce())
+            .max_by_key(|(worst, tail)| (*worst, tail.arrival))?;
+        (worst > mine).then_some(victim)
+    }
+
+    /// The last transaction of each sender that has queued ones, with their number and the transaction's floor.
+    fn queued_tails(&self) -> impl Iterator<Item = ((usize, Reverse<Option<U256>>), &Arc<PoolTransaction>)> {
+        self.eviction.iter().take_while(|key| key.rank == Rank::Queued).filter_map(|key| {
+            let queue = self.sender(key.sender)?;
+            Some(((queue.queued_len(), Reverse(key.floor)), queue.tail_first().next()?.0))
+        })
+    }
+
+    /// Takes over an account as it is now. Answers, with the reason, what cannot be mined any more and is not in the
+    /// pool from now on.
+    pub(super) fn set_account(
+        &mut self,
+        sender: Address,
+        account: AccountState,
+        now: u64,
+    ) -> Vec<(Arc<PoolTransaction>, PoolError)> {
+        let base_fee = self.next.base_fee;
+        let removed = self.change_sender(sender, |queue| queue.set_account(account, base_fee, now));
+        for (transaction, _) in &removed {
+            self.forget(transaction);
+        }
+        removed
+    }
+
+    /// Adds a transaction whose sender's account is `account`; it takes the place of one with the same nonce.
+    pub(super) fn insert(&mut self, transaction: Arc<PoolTransaction>, account: AccountState, now: u64) {
+        let base_fee = self.next.base_fee;
+        let is_new = self.sender(transaction.sender()).is_none();
+        let replaced = self.change_sender(transaction.sender(), |queue| {
+            if is_new {
+                queue.set_account(account, base_fee, now);
+            }
+            queue.insert(Arc::clone(&transaction), base_fee, now)
+        });
+        if let Some(replaced) = replaced {
+            self.forget(&replaced);
+            self.dropped.insert(replaced.hash(), DropReason::Replaced { by: transaction.hash() });
+        }
+        self.bytes += transaction.size;
+        for authority in &transaction.authorities {
+            *self.authorities.entry(*authority).or_default() += 1;
+        }
+        self.dropped.forget(transaction.hash());
+        self.arrivals.push(transaction.arrival, transaction.hash());
+        self.by_hash.insert(transaction.hash(), transaction);
+        self.version += 1;
+    }
+
+    /// Takes a transaction out and remembers why.
+    pub(super) fn remove(&mut self, hash: H256, reason: DropReason) -> Option<Arc<PoolTransaction>> {
+        let transaction = Arc::clone(self.by_hash.get(&hash)?);
+        let base_fee = self.next.base_fee;
+        self.change_sender(transaction.sender(), |queue| queue.remove(transaction.nonce(), base_fee));
+        self.forget(&transaction);
+        self.dropped.insert(hash, reason);
+        Some(transaction)
+    }
+
+    /// Takes over what the next block demands.
+    pub(super) fn set_next(&mut self, head: H256, next: NextBlock) {
+        let refresh = next.base_fee != self.next.base_fee;
+        (self.head, self.next) = (head, next);
+        self.version += 1;
+        if refresh {
+            for sender in self.senders.keys().copied().collect::<Vec<_>>() {
+                self.change_sender(sender, |queue| queue.refresh_floors(0, next.base_fee));
+            }
+        }
+    }
+
+    /// Drops what is beyond the limits, and what waited too long. Answers the hashes.
+    pub(super) fn enforce(&mut self, limits: &PoolLimits, now: u64) -> Vec<H256> {
+        self.enforced = now;
+        let mut victims = Vec::new();
+        let lifetime = u64::try_from(limits.queued_lifetime.as_millis()).unwrap_or(u64::MAX);
+        for (_, queue) in self.senders().filter(|(_, queue)| queue.queued_len() > 0) {
+            let waited = now.saturating_sub(queue.touched());
+            let queued = queue.queued().map(|transaction| transaction.hash());
+            if waited > lifetime {
+                victims.extend(queued.map(|hash| (hash, DropReason::Expired { waited: waited / 1_000 })));
+            } else {
+                victims.extend(queued.skip(limits.queued_per_account).map(|hash| (hash, DropReason::AccountLimit)));
+            }
+        }
+        for (hash, reason) in &victims {
+            self.remove(*hash, reason.clone());
+        }
+        let mut hashes: Vec<_> = victims.into_iter().map(|(hash, _)| hash).collect();
+        while self.queued > limits.queued
+            && let Some(hash) =
+                self.queued_tails().max_by_key(|(worst, tail)| (*worst, tail.arrival)).map(|(_, tail)| tail.hash())
+        {
+            self.remove(hash, DropReason::Evicted);
+            hashes.push(hash);
+        }
+        while (self.len() > limits.transactions || self.bytes > limits.bytes)
+            && let Some(hash) = self.last_in_order()
+        {
+            self.remove(hash, DropReason::Evicted);
+            hashes.push(hash);
+        }
+        hashes
+    }
+
+    /// The transaction that has to give way first.
+    fn last_in_order(&self) -> Option<H256> {
+        let key = self.eviction.first()?;
+        Some(self.sender(key.sender)?.tail_first().next()?.0.hash())
+    }
+
+    /// Takes a transaction that is in no queue any more out of the other indexes.
+    fn forget(&mut self, transaction: &PoolTransaction) {
+        self.by_hash.remove(&transaction.hash());
+        self.bytes -= transaction.size;
+        for authority in &transaction.authorities {
+            if let Some(count) = self.authorities.get_mut(authority) {
+                *count -= 1;
+                if *count == 0 {
+                    self.authorities.remove(authority);
+                }
+            }
+        }
+        self.version += 1;
+    }
+
+    /// Changes the queue of one sender, which appears or disappears as needed, and what is counted over all queues.
+    fn change_sender<R>(&mut self, sender: Address, change: impl FnOnce(&mut SenderQueue) -> R) -> R {
+        let queue = self.senders.entry(sender).or_default();
+        if let Some((key, _)) = eviction_keys(sender, queue, self.guaranteed).next() {
+            self.eviction.remove(&key);
+        }
+        self.queued -= queue.queued_len();
+        let result = change(queue);
+        self.queued += queue.queued_len();
+        if let Some((key, _)) = eviction_keys(sender, queue, self.guaranteed).next() {
+            self.eviction.insert(key);
+        }
+        if queue.is_empty() {
+            self.senders.remove(&sender);
+        }
+        result
+    }
+
+    /// Compares every index with what it should be.
+    #[cfg(test)]
+    pub(super) fn assert_consistent(&self, limits: &PoolLimits) {
+        let mut expected = (BTreeSet::new(), 0, 0, 0, HashMap::<Address, usize>::new());
+        for (sender, queue) in self.senders() {
+            assert!(!queue.is_empty(), "empty queue of {sender:#x}");
+            queue.assert_consistent(self.next.base_fee);
+            expected.0.extend(eviction_keys(sender, queue, self.guaranteed).next().map(|(key, _)| key));
+            for transaction in queue.pending().chain(queue.queued()) {
+                assert_eq!(self.by_hash.get(&transaction.hash()), Some(transaction));
+                assert_eq!(transaction.sender(), sender);
+                expected.1 += 1;
+                expected.2 += transaction.size;
+                transaction.authorities.iter().for_each(|authority| *expected.4.entry(*authority).or_default() += 1);
+            }
+            expected.3 += queue.queued_len();
+            assert!(queue.queued_len() <= limits.queued_per_account, "queued of {sender:#x}");
+        }
+        assert_eq!(self.eviction, expected.0, "eviction order");
+        assert_eq!(self.len(), expected.1, "transactions");
+        assert_eq!(self.bytes, expected.2, "bytes");
+        assert_eq!(self.queued, expected.3, "queued");
+        assert_eq!(self.authorities, expected.4, "authorities");
+        assert!(self.len() <= limits.transactions && self.bytes <= limits.bytes && self.queued <= limits.queued);
+    }
+}
+
+/// The eviction keys of a sender's transactions, as they will be one after the other: the last transaction first, each
+/// as if those behind it were gone.
+fn eviction_keys(
+    sender: Address,
+    queue: &SenderQueue,
+    guaranteed: usize,
+) -> impl Iterator<Item = (EvictionKey, &Arc<PoolTransaction>)> {
+    let length = queue.len();
+    queue.tail_first().enumerate().map(move |(behind, (transaction, floor))| {
+        let rank = if transaction.nonce() >= queue.pending_end() {
+            Rank::Queued
+        } else if length - behind > guaranteed {
+            Rank::Crowding
+        } else {
+            Rank::Guaranteed
+        };
+        (EvictionKey { rank, floor, arrival: Reverse(transaction.arrival), sender }, transaction)
+    })
+}

@@ -1,0 +1,230 @@
+//! How the pool follows the chain.
+
+use super::contents::Contents;
+use super::memory::MinedBlobs;
+use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolTransaction, record};
+use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
+use crate::block::BlockId;
+use crate::forks::ChainSpec;
+use crate::state::AccountState;
+use node_types::consensus::TransactionBody;
+use node_types::{Address, H256};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What the block after the head of `view` demands.
+pub(super) fn next_block(spec: &ChainSpec, view: &dyn View) -> Result<NextBlock, BackendError> {
+    let head = view.head();
+    let header = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
+    Ok(NextBlock::after(spec, &header))
+}
+
+impl Pool {
+    /// Follows the head as far as the pool has not been told of it yet.
+    pub(super) fn catch_up(&self) -> Result<(), BackendError> {
+        let view = self.parts.backend.view()?;
+        if self.contents.read().head == view.head().hash {
+            return Ok(());
+        }
+        let mut mined_blobs = self.changing.lock();
+        let view = self.parts.backend.view()?;
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())
+    }
+
+    /// Loads what the durable records hold. Records that cannot be used any more are deleted.
+    pub(super) fn restore(&self, view: &dyn View) -> Result<(), BackendError> {
+        let mut unusable = Vec::new();
+        let mut transactions = Vec::new();
+        for record in self.parts.backend.records(RecordKind::PoolTransaction)? {
+            match record::decode(&record) {
+                Ok(transaction) => transactions.push(transaction),
+                Err(error) => {
+                    tracing::warn!(%error, "a transaction of the pool cannot be read from its record");
+                    unusable.push(RecordWrite::Delete(RecordKind::PoolTransaction, record.key));
+                }
+            }
+        }
+        if !unusable.is_empty() {
+            self.parts.backend.write_records(&unusable)?;
+        }
+        transactions.sort_by_key(|transaction| transaction.arrival);
+        let mut mined_blobs = self.changing.lock();
+        {
+            // Inserted for accounts that do not exist, so that nothing is pending yet; `settle` then brings the state.
+            let mut contents = self.contents.write();
+            for transaction in transactions {
+                let received = transaction.received;
+                contents.insert(Arc::new(transaction), AccountState::default(), received);
+            }
+            contents.head = H256::zero();
+        }
+        self.settle(view, &mut mined_blobs, Vec::new())
+    }
+
+    /// The transactions of removed blocks that are not on the new branch, oldest first.
+    pub(super) fn returning(
+        &self,
+        view: &dyn View,
+        change: &HeadChange,
+        mined_blobs: &mut MinedBlobs,
+    ) -> Result<Vec<PoolTransaction>, BackendError> {
+        let mut returning = Vec::new();
+        for block in change.removed.iter().rev() {
+            let Some(block) = view.side_block(block.hash)? else { continue };
+            for recovered in &block.body.transactions {
+                if returning.len() >= self.limits.transactions {
+                    return Ok(returning);
+                }
+                let is_blob = matches!(recovered.transaction.body, TransactionBody::Blob(_));
+                let sidecar = if is_blob { mined_blobs.take(recovered.hash) } else { None };
+                if view.transaction_position(recovered.hash)?.is_some() {
+                    if let Some(sidecar) = sidecar {
+                        mined_blobs.insert(recovered.hash, sidecar);
+                    }
+                    continue;
+                }
+                let authorizations = recovered.transaction.body.authorization_list();
+                returning.push(PoolTransaction {
+                    size: record::size(recovered.transaction.encode().len(), sidecar.as_ref()),
+                    authorities: (authorizations.iter())
+                        .filter_map(|signed| self.parts.recovery.authority(signed).ok())
+                        .collect(),
+                    recovered: recovered.clone(),
+                    sidecar,
+                    arrival: 0,
+                    received: self.parts.clock.now_millis(),
+                });
+            }
+        }
+        Ok(returning)
+    }
+
+    /// Brings the contents to the head of `view`, takes in what comes back from removed blocks, and keeps the limits.
+    ///
+    /// Idempotent, and cheap when the head has not moved. The state is read before anything changes, so that a
+    /// backend that does not answer leaves the pool as it was.
+    pub(super) fn settle(
+        &self,
+        view: &dyn View,
+        mined_blobs: &mut MinedBlobs,
+        returning: Vec<PoolTransaction>,
+    ) -> Result<(), BackendError> {
+        let head = view.head();
+        if self.contents.read().head == head.hash && returning.is_empty() {
+            return Ok(());
+        }
+        let next = next_block(&self.parts.spec, view)?;
+        let mut accounts = HashMap::new();
+        let mut mined = BTreeSet::new();
+        {
+            let contents = self.contents.read();
+            let senders = contents.senders().map(|(sender, _)| sender);
+            let senders: BTreeSet<Address> = senders.chain(returning.iter().map(PoolTransaction::sender)).collect();
+            for sender in senders {
+                let account = view.account(sender, head.number)?.unwrap_or_default();
+                accounts.insert(sender, account);
+                let Some(queue) = contents.sender(sender) else { continue };
+                for used in queue.pending().chain(queue.queued()).take_while(|used| used.nonce() < account.nonce) {
+                    if view.transaction_position(used.hash())?.is_some() {
+                        mined.insert(used.hash());
+                    }
+                }
+            }
+        }
+
+        let now = self.parts.clock.now_millis();
+        let mut writes = Vec::new();
+        {
+            let mut contents = self.contents.write();
+            let gone = self.revalidate(&mut contents, next, head.hash);
+            let mut gone: Vec<_> = gone.into_iter().map(|(hash, _)| hash).collect();
+            for (sender, account) in &accounts {
+                for (transaction, reason) in contents.set_account(*sender, *account, now) {
+                    gone.push(transaction.hash());
+                    if !mined.contains(&transaction.hash()) {
+                        contents.dropped.insert(transaction.hash(), DropReason::Invalid(reason));
+                    } else if let Some(sidecar) = &transaction.sidecar {
+                        mined_blobs.insert(transaction.hash(), sidecar.clone());
+                    }
+                }
+            }
+            let mut returned = Vec::new();
+            for transaction in returning {
+                let hash = transaction.hash();
+                let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
+                match self.take_back(&mut contents, transaction, account, now) {
+                    Ok(()) => returned.push(hash),
+                    Err(reason) => contents.dropped.insert(hash, reason),
+                }
+            }
+            gone.extend(contents.enforce(&self.limits, now));
+            writes.extend(returned.into_iter().filter_map(|hash| contents.get(hash)).map(|kept| record::put(kept)));
+            writes.extend(gone.into_iter().map(record::delete));
+        }
+        if writes.is_empty() { Ok(()) } else { self.parts.backend.write_records(&writes) }
+    }
+
+    /// Takes over what the next block demands, and drops what it does not allow any more.
+    fn revalidate(&self, contents: &mut Contents, next: NextBlock, head: H256) -> Vec<(H256, PoolError)> {
+        let old = contents.next;
+        let rules_changed = next.fork != old.fork || next.blob_params != old.blob_params;
+        let restored = contents.head.is_zero();
+        contents.set_next(head, next);
+        if !rules_changed && !restored && next.gas_limit >= old.gas_limit {
+            return Vec::new();
+        }
+        let broken: Vec<_> = (contents.transactions())
+            .filter_map(|transaction| {
+                let reason = self.recheck(&next, transaction).into_iter().next()?;
+                Some((transaction.hash(), reason))
+            })
+            .collect();
+        for (hash, reason) in &broken {
+            contents.remove(*hash, DropReason::Invalid(reason.clone()));
+        }
+        broken
+    }
+
+    /// Takes a transaction of a removed block in again, unless a rule or one that is there speaks against it.
+    fn take_back(
+        &self,
+        contents: &mut Contents,
+        mut transaction: PoolTransaction,
+        account: AccountState,
+        now: u64,
+    ) -> Result<(), DropReason> {
+        if let Some(reason) = self.recheck(&contents.next, &transaction).into_iter().next() {
+            return Err(DropReason::Invalid(reason));
+        }
+        if let Some(other) = contents.at(transaction.sender(), transaction.nonce()) {
+            return Err(DropReason::Replaced { by: other.hash() });
+        }
+        transaction.arrival = contents.arrivals.next();
+        let sender = transaction.sender();
+        let hash = transaction.hash();
+        contents.insert(Arc::new(transaction), account, now);
+        match contents.set_account(sender, account, now).into_iter().find(|(removed, _)| removed.hash() == hash) {
+            Some((_, reason)) => Err(DropReason::Invalid(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Drops, once in a while, what waited too long.
+    pub(super) fn expire(&self) -> Result<(), BackendError> {
+        let now = self.parts.clock.now_millis();
+        if now.saturating_sub(self.contents.read().enforced) < EXPIRY_INTERVAL {
+            return Ok(());
+        }
+        let dropped = self.contents.write().enforce(&self.limits, now);
+        self.delete_records(dropped)
+    }
+
+    /// Deletes the records of transactions that left the pool.
+    pub(super) fn delete_records(&self, hashes: Vec<H256>) -> Result<(), BackendError> {
+        if hashes.is_empty() {
+            return Ok(());
+        }
+        let writes: Vec<_> = hashes.into_iter().map(record::delete).collect();
+        self.parts.backend.write_records(&writes)
+    }
+}

@@ -1,0 +1,93 @@
+//! What the pool remembers of transactions that came and went. All of it is bounded.
+
+use super::{Arrivals, DropReason};
+use node_types::H256;
+use node_types::consensus::BlobSidecar;
+use std::collections::{HashMap, VecDeque};
+
+/// Reasons of the transactions dropped last.
+#[derive(Default)]
+pub(super) struct DroppedReasons {
+    reasons: HashMap<H256, (u64, DropReason)>,
+    order: VecDeque<(u64, H256)>,
+    next: u64,
+}
+
+impl DroppedReasons {
+    const CAPACITY: usize = 16_384;
+
+    pub(super) fn insert(&mut self, hash: H256, reason: DropReason) {
+        self.reasons.insert(hash, (self.next, reason));
+        self.order.push_back((self.next, hash));
+        self.next += 1;
+        if self.order.len() > Self::CAPACITY
+            && let Some((number, hash)) = self.order.pop_front()
+            && self.reasons.get(&hash).is_some_and(|(newest, _)| *newest == number)
+        {
+            self.reasons.remove(&hash);
+        }
+    }
+
+    /// Forgets a transaction that came back.
+    pub(super) fn forget(&mut self, hash: H256) {
+        self.reasons.remove(&hash);
+    }
+
+    pub(super) fn get(&self, hash: H256) -> Option<&DropReason> {
+        self.reasons.get(&hash).map(|(_, reason)| reason)
+    }
+}
+
+/// Hashes of the transactions that came last, with ascending numbers.
+pub(super) struct ArrivalLog {
+    hashes: VecDeque<(u64, H256)>,
+    next: u64,
+}
+
+impl ArrivalLog {
+    const CAPACITY: usize = 65_536;
+
+    /// Counts from the time in microseconds, so that numbers go on ascending after a restart, even if nothing is left
+    /// of those from before.
+    pub(super) fn starting_at(now_millis: u64) -> Self {
+        Self { hashes: VecDeque::new(), next: now_millis.saturating_mul(1_000) }
+    }
+
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn push(&mut self, number: u64, hash: H256) {
+        self.hashes.push_back((number, hash));
+        self.next = self.next.max(number.saturating_add(1));
+        if self.hashes.len() > Self::CAPACITY {
+            self.hashes.pop_front();
+        }
+    }
+
+    pub(super) fn since(&self, since: u64) -> Arrivals {
+        let start = self.hashes.partition_point(|(number, _)| *number < since);
+        Arrivals { hashes: self.hashes.range(start..).map(|(_, hash)| *hash).collect(), next: self.next }
+    }
+}
+
+/// Blobs of the transactions mined last, for the case that their block leaves the chain: blocks do not hold them.
+#[derive(Default)]
+pub(super) struct MinedBlobs(VecDeque<(H256, BlobSidecar)>);
+
+impl MinedBlobs {
+    /// About 50 MB with six blobs each.
+    const CAPACITY: usize = 64;
+
+    pub(super) fn insert(&mut self, hash: H256, sidecar: BlobSidecar) {
+        self.0.push_back((hash, sidecar));
+        if self.0.len() > Self::CAPACITY {
+            self.0.pop_front();
+        }
+    }
+
+    pub(super) fn take(&mut self, hash: H256) -> Option<BlobSidecar> {
+        let position = self.0.iter().position(|(mined, _)| *mined == hash)?;
+        self.0.remove(position).map(|(_, sidecar)| sidecar)
+    }
+}

@@ -1,0 +1,296 @@
+//! Transactions that wait to be mined.
+//!
+//! An account's transactions are *pending* as long as their nonces follow the account's without a gap and its balance
+//! pays for all of them together; the others are *queued*.
+
+mod best;
+mod contents;
+mod follow;
+mod limits;
+mod memory;
+mod next_block;
+mod record;
+mod rejection;
+mod sender_queue;
+mod stateful;
+mod stateless;
+mod status;
+#[cfg(test)]
+mod tests;
+mod transaction;
+
+pub use best::BestTransactions;
+pub use limits::PoolLimits;
+pub use next_block::NextBlock;
+pub use rejection::{AddError, FeeCap, PoolError, Rejection};
+pub use status::{Arrivals, DropReason, PoolContent, PoolStatus};
+pub use transaction::PoolTransaction;
+
+use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend};
+use crate::block::RecoveredTransaction;
+use crate::clock::Clock;
+use crate::crypto::{BlobVerifier, SenderRecovery};
+use crate::executor::TransactionError;
+use crate::forks::{ChainSpec, Fork};
+use contents::Contents;
+use memory::MinedBlobs;
+use node_types::consensus::{BlobSidecar, PooledTransaction};
+use node_types::{Address, H256, U256};
+use parking_lot::{Mutex, RwLock};
+use stateful::Sender;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often, in milliseconds, transactions that waited too long are looked for when the head does not move.
+const EXPIRY_INTERVAL: u64 = 60_000;
+
+/// Longest encoding of a transaction with its blobs, in bytes: more than the nine blobs that Prague allows.
+const MAX_ENCODED_SIZE: usize = 4 << 20;
+
+/// What the pool works with.
+#[derive(Clone)]
+pub struct PoolParts {
+    /// Rules of the chain.
+    pub spec: Arc<ChainSpec>,
+    /// Keeps the chain and, as durable records, the pool's transactions.
+    pub backend: Arc<dyn StateBackend>,
+    /// Finds senders.
+    pub recovery: Arc<dyn SenderRecovery>,
+    /// Checks blobs.
+    pub blobs: Arc<dyn BlobVerifier>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The pool. All methods may be called from any thread.
+///
+/// Signatures and blobs are checked without any lock, records are written while only other changes of the pool wait.
+pub struct Pool {
+    parts: PoolParts,
+    limits: PoolLimits,
+    /// Held over each change as a whole: check, durable record, contents. Reading does not need it.
+    changing: Mutex<MinedBlobs>,
+    contents: RwLock<Contents>,
+}
+
+impl Pool {
+    /// Opens the pool with the transactions that the backend's records hold, as far as they are still valid.
+    ///
+    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend.
+    pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
+        let view = parts.backend.view()?;
+        let next = follow::next_block(&parts.spec, view.as_ref())?;
+        let contents = Contents::new(view.head().hash, next, &limits, parts.clock.now_millis());
+        let pool = Self { parts, limits, changing: Mutex::default(), contents: RwLock::new(contents) };
+        pool.restore(view.as_ref())?;
+        Ok(pool)
+    }
+
+    /// Adds a transaction in the form in which it is sent, and answers its hash.
+    ///
+    /// When this answers `Ok`, the transaction is in the pool and among the durable records. The same bytes again give
+    /// the same hash, also when the transaction has been mined meanwhile. Every check is made against the newest block.
+    pub fn add(&self, bytes: &[u8]) -> Result<H256, AddError> {
+        if bytes.len() > MAX_ENCODED_SIZE {
+            let reason = PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE };
+            return Err(Rejection::from(reason).into());
+        }
+        let transaction =
+            PooledTransaction::decode(bytes).map_err(|error| Rejection::from(PoolError::Undecodable(error)))?;
+        self.add_transaction(transaction)
+    }
+
+    /// Adds a decoded transaction, as [`add`](Self::add) does.
+    pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
+        let PooledTransaction { transaction, sidecar } = pooled;
+        let hash = transaction.hash();
+        let view = self.parts.backend.view()?;
+        if self.contents.read().get(hash).is_some() || view.transaction_position(hash)?.is_some() {
+            return Ok(hash);
+        }
+        self.catch_up()?;
+        let next = self.contents.read().next;
+        let encoded_length = transaction.encode().len();
+        let mut reasons = stateless::check(
+            &next,
+            self.parts.spec.chain_id,
+            &self.limits,
+            &transaction.body,
+            sidecar.as_ref(),
+            encoded_length,
+        );
+        let low_s = next.fork >= Fork::Homestead;
+        let sender = match self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s) {
+            Ok(sender) => sender,
+            Err(error) => {
+                reasons.push(TransactionError::Signature(error).into());
+                return Err(Rejection { reasons }.into());
+            }
+        };
+        let account = Sender::load(view.as_ref(), sender)?;
+        reasons.extend(stateful::check(&self.contents.read(), &self.limits, sender, &account, &transaction.body, &[]));
+        Rejection::unless_empty(reasons)?;
+
+        // What takes milliseconds comes last, and only for transactions that nothing else speaks against.
+        let sidecar = self.check_blobs(&next, transaction.body.blob_versioned_hashes(), sidecar)?;
+        let authorizations = transaction.body.authorization_list();
+        let authorities =
+            authorizations.iter().filter_map(|signed| self.parts.recovery.authority(signed).ok()).collect();
+        self.admit(PoolTransaction {
+            size: record::size(encoded_length, sidecar.as_ref()),
+            recovered: RecoveredTransaction { transaction, hash, sender },
+            sidecar,
+            authorities,
+            arrival: 0,
+            received: self.parts.clock.now_millis(),
+        })
+    }
+
+    /// Checks the blobs, and turns them into the form that the fork in force demands.
+    fn check_blobs(
+        &self,
+        next: &NextBlock,
+        versioned_hashes: &[H256],
+        sidecar: Option<BlobSidecar>,
+    ) -> Result<Option<BlobSidecar>, Rejection> {
+        let Some(sidecar) = sidecar else { return Ok(None) };
+        let checked = self.parts.blobs.verify(versioned_hashes, &sidecar).and_then(|()| {
+            if next.fork >= Fork::Osaka { self.parts.blobs.with_cell_proofs(sidecar) } else { Ok(sidecar) }
+        });
+        Ok(Some(checked.map_err(PoolError::Blob)?))
+    }
+
+    /// Takes a transaction in against which nothing speaks that needs no state.
+    fn admit(&self, mut transaction: PoolTransaction) -> Result<H256, AddError> {
+        let mut mined_blobs = self.changing.lock();
+        let view = self.parts.backend.view()?;
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
+        self.expire()?;
+        let (hash, address) = (transaction.hash(), transaction.sender());
+        let sender = Sender::load(view.as_ref(), address)?;
+        let mut writes;
+        let victims;
+        {
+            let contents = self.contents.read();
+            if contents.get(hash).is_some() || view.transaction_position(hash)?.is_some() {
+                return Ok(hash);
+            }
+            // The head may have moved since the transaction was checked.
+            let mut reasons = self.recheck(&contents.next, &transaction);
+            let body = transaction.body();
+            reasons.extend(stateful::check(&contents, &self.limits, address, &sender, body, &transaction.authorities));
+            Rejection::unless_empty(reasons)?;
+            victims = contents.make_room(&self.limits, &transaction, &sender.account).map_err(Rejection::from)?;
+            transaction.arrival = contents.arrivals.next();
+            let replaced = contents.at(address, transaction.nonce()).map(|old| old.hash());
+            writes = vec![record::put(&transaction)];
+            writes.extend(victims.iter().copied().chain(replaced).map(record::delete));
+        }
+        self.parts.backend.write_records(&writes)?;
+        let mut contents = self.contents.write();
+        for victim in victims {
+            contents.remove(victim, DropReason::Evicted);
+        }
+        contents.insert(Arc::new(transaction), sender.account, self.parts.clock.now_millis());
+        Ok(hash)
+    }
+
+    /// All that speaks, without the state, against a transaction that was accepted earlier.
+    fn recheck(&self, next: &NextBlock, transaction: &PoolTransaction) -> Vec<PoolError> {
+        let sidecar = transaction.sidecar.as_ref();
+        let length = transaction.size - record::size(0, sidecar);
+        let chain_id = self.parts.spec.chain_id;
+        let mut reasons = stateless::check(next, chain_id, &self.limits, transaction.body(), sidecar, length);
+        if next.fork >= Fork::Osaka && matches!(sidecar, Some(BlobSidecar::V0 { .. })) {
+            reasons.push(PoolError::SidecarVersion { got: 0, expected: 1 });
+        }
+        reasons
+    }
+
+    /// The pending transactions in the order in which a block takes them, given its base fee and blob base fee in wei.
+    pub fn best(&self, base_fee: u64, blob_base_fee: Option<U256>) -> BestTransactions {
+        let contents = self.contents.read();
+        let runs = contents.senders().map(|(_, queue)| queue.pending().cloned().collect());
+        BestTransactions::new(base_fee, blob_base_fee, runs)
+    }
+
+    /// A transaction of the pool.
+    pub fn get(&self, hash: H256) -> Option<Arc<PoolTransaction>> {
+        self.contents.read().get(hash).cloned()
+    }
+
+    /// What became of a transaction.
+    pub fn status(&self, hash: H256) -> PoolStatus {
+        let contents = self.contents.read();
+        let Some(transaction) = contents.get(hash) else {
+            return contents
+                .dropped
+                .get(hash)
+                .map_or(PoolStatus::Unknown, |reason| PoolStatus::Dropped(reason.clone()));
+        };
+        let pending_end = contents.sender(transaction.sender()).map_or(0, |queue| queue.pending_end());
+        if transaction.nonce() < pending_end { PoolStatus::Pending } else { PoolStatus::Queued }
+    }
+
+    /// All transactions.
+    pub fn content(&self) -> PoolContent {
+        let contents = self.contents.read();
+        let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
+        for (sender, queue) in contents.senders() {
+            if queue.pending_len() > 0 {
+                pending.insert(sender, queue.pending().cloned().collect());
+            }
+            if queue.queued_len() > 0 {
+                queued.insert(sender, queue.queued().cloned().collect());
+            }
+        }
+        PoolContent { pending, queued }
+    }
+
+    /// The nonce behind the pending transactions of `sender`; none where it has no transaction in the pool.
+    pub fn nonce(&self, sender: Address) -> Option<u64> {
+        self.contents.read().sender(sender).map(|queue| queue.pending_end())
+    }
+
+    /// A number that grows with every change of the pool.
+    pub fn version(&self) -> u64 {
+        self.contents.read().version
+    }
+
+    /// Hashes of the transactions that came at or after number `since`, as far as remembered.
+    pub fn arrivals(&self, since: u64) -> Arrivals {
+        self.contents.read().arrivals.since(since)
+    }
+
+    /// Drops a transaction; those of the sender behind it are queued then. Answers whether it was there.
+    pub fn remove(&self, hash: H256) -> Result<bool, BackendError> {
+        let _changing = self.changing.lock();
+        if self.contents.read().get(hash).is_none() {
+            return Ok(false);
+        }
+        self.parts.backend.write_records(&[record::delete(hash)])?;
+        let mut contents = self.contents.write();
+        contents.remove(hash, DropReason::Requested);
+        let dropped = contents.enforce(&self.limits, self.parts.clock.now_millis());
+        drop(contents);
+        self.delete_records(dropped)?;
+        Ok(true)
+    }
+
+    /// Follows a change of the head: what was mined leaves the pool, what was mined in removed blocks comes back, and
+    /// everything else is checked against the new state.
+    pub fn on_head_change(&self, change: &HeadChange) -> Result<(), BackendError> {
+        let mut mined_blobs = self.changing.lock();
+        let view = self.parts.backend.view()?;
+        let returning = self.returning(view.as_ref(), change, &mut mined_blobs)?;
+        self.settle(view.as_ref(), &mut mined_blobs, returning)
+    }
+}
+
+impl HeadListener for Pool {
+    fn head_changed(&self, change: &HeadChange) {
+        if let Err(error) = self.on_head_change(change) {
+            tracing::error!(%error, "the pool could not follow a change of the head");
+        }
+    }
+}

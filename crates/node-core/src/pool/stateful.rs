@@ -1,0 +1,128 @@
+//! Checks that need the state, and the other transactions of the pool.
+
+use super::contents::Contents;
+use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
+use crate::backend::{BackendError, View};
+use crate::executor::TransactionError;
+use crate::fees::GAS_PER_BLOB;
+use crate::state::AccountState;
+use node_types::consensus::TransactionBody;
+use node_types::{Address, U256};
+
+/// Code that delegates to another account starts so (EIP-7702), followed by the account's address.
+const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
+
+/// The most that a transaction can cost its sender in wei: gas, blob gas and value. The highest number where the true
+/// one does not fit, which no balance covers.
+pub(super) fn cost(body: &TransactionBody) -> U256 {
+    let gas = U256::from(body.gas_limit()).checked_mul(body.max_fee_per_gas());
+    let blob_gas = match body {
+        TransactionBody::Blob(tx) => {
+            let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(tx.blob_versioned_hashes.len());
+            blob_gas.checked_mul(tx.max_fee_per_blob_gas)
+        }
+        _ => Some(U256::zero()),
+    };
+    let total = || gas?.checked_add(blob_gas?)?.checked_add(body.value());
+    total().unwrap_or(U256::MAX)
+}
+
+/// The sender as of the head of a view.
+pub(super) struct Sender {
+    /// Nonce and balance.
+    pub(super) account: AccountState,
+    /// Whether it delegates to code (EIP-7702).
+    pub(super) delegates: bool,
+    /// Whether it has code of its own (EIP-3607).
+    pub(super) is_contract: bool,
+}
+
+impl Sender {
+    pub(super) fn load(view: &dyn View, address: Address) -> Result<Self, BackendError> {
+        let account = view.account(address, view.head().number)?.unwrap_or_default();
+        let code =
+            if account.has_code() { view.code(account.code_hash)?.unwrap_or_default() } else { Default::default() };
+        let delegates = code.len() == 23 && code.starts_with(&DELEGATION_PREFIX);
+        Ok(Self { account, delegates, is_contract: account.has_code() && !delegates })
+    }
+}
+
+/// All that speaks against a transaction of `address` in the state of `sender`, given what is in the pool.
+/// `authorities` have signed its authorizations.
+pub(super) fn check(
+    contents: &Contents,
+    limits: &PoolLimits,
+    address: Address,
+    sender: &Sender,
+    body: &TransactionBody,
+    authorities: &[Address],
+) -> Vec<PoolError> {
+    let mut reasons = Vec::new();
+    let (nonce, account) = (body.nonce(), &sender.account);
+    if nonce < account.nonce {
+        reasons.push(TransactionError::NonceTooLow { got: nonce, expected: account.nonce }.into());
+    }
+    if sender.is_contract {
+        reasons.push(TransactionError::SenderHasCode(address).into());
+    }
+    let required = contents.pending_cost_without(address, nonce).saturating_add(cost(body));
+    if account.balance < required {
+        reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
+    }
+    let delegates = sender.delegates || contents.is_authority(address);
+    reasons.extend(delegates.then(|| check_delegated(contents, address, account.nonce, nonce)).flatten());
+    for authority in authorities {
+        let count = contents.count_of(*authority);
+        if count > 1 {
+            reasons.push(PoolError::AuthorityReserved { authority: *authority, count });
+        }
+    }
+    match contents.at(address, nonce) {
+        Some(old) => check_replacement(limits, old, body, &mut reasons),
+        None => {
+            let queued = contents.queued_count_of(address);
+            if !contents.would_be_pending(address, account, nonce) && queued >= limits.queued_per_account {
+                reasons.push(PoolError::AccountLimit { queued, limit: limits.queued_per_account });
+            }
+        }
+    }
+    reasons
+}
+
+/// Code may move the balance and the nonce of an account that delegates, so that it gets one pending transaction only.
+fn check_delegated(contents: &Contents, sender: Address, expected: u64, got: u64) -> Option<PoolError> {
+    if contents.pending_count_of(sender) == 0 {
+        return (got != expected).then_some(PoolError::DelegatedOutOfOrder { sender, got, expected });
+    }
+    contents.at(sender, got).is_none().then_some(PoolError::DelegatedInFlight { sender })
+}
+
+/// Both fee caps must rise, where blobs are involved by more, and the blob fee cap with them.
+fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+    let blob_caps = match (old.body(), body) {
+        (TransactionBody::Blob(old), TransactionBody::Blob(new)) => {
+            Some((FeeCap::BlobFee, old.max_fee_per_blob_gas, new.max_fee_per_blob_gas))
+        }
+        _ => None,
+    };
+    let has_blobs = |body: &TransactionBody| matches!(body, TransactionBody::Blob(_));
+    let bump = if has_blobs(old.body()) || has_blobs(body) { limits.blob_price_bump } else { limits.price_bump };
+    let caps = [
+        (FeeCap::Fee, old.body().max_fee_per_gas(), body.max_fee_per_gas()),
+        (FeeCap::Tip, old.body().max_priority_fee_per_gas(), body.max_priority_fee_per_gas()),
+    ];
+    for (cap, old, got) in caps.into_iter().chain(blob_caps) {
+        let required = bumped(old, bump);
+        if got < required {
+            reasons.push(PoolError::ReplacementUnderpriced { cap, got, old, required });
+        }
+    }
+}
+
+/// `price` and `percent` more of it, rounded down, but at least 1 more.
+fn bumped(price: U256, percent: u64) -> U256 {
+    let hundred = U256::from(100);
+    let percent = U256::from(percent);
+    let rise = price / hundred * percent + price % hundred * percent / hundred;
+    price.saturating_add(rise.max(U256::one()))
+}

@@ -1,0 +1,133 @@
+//! Checks that need no state.
+
+use super::{NextBlock, PoolError, PoolLimits};
+use crate::executor::TransactionError;
+use crate::forks::Fork;
+use crate::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
+use node_types::U256;
+use node_types::consensus::{BlobSidecar, TransactionBody, TransactionType};
+
+/// Longest encoding of a transaction without blobs, in bytes.
+const MAX_SIZE: usize = 128 << 10;
+
+/// Longest encoding of a transaction with blobs, the blobs themselves left out, in bytes.
+const MAX_BLOB_TRANSACTION_SIZE: usize = 1 << 20;
+
+/// Most blobs a transaction since Osaka (EIP-7594).
+const MAX_BLOBS_PER_TRANSACTION: u64 = 6;
+
+/// First byte of every versioned hash (EIP-4844).
+const VERSIONED_HASH_VERSION_KZG: u8 = 1;
+
+/// All that speaks against a transaction before the state is looked at. `size` is the length of its encoding in bytes,
+/// without blobs.
+pub(super) fn check(
+    next: &NextBlock,
+    chain_id: u64,
+    limits: &PoolLimits,
+    body: &TransactionBody,
+    sidecar: Option<&BlobSidecar>,
+    size: usize,
+) -> Vec<PoolError> {
+    let mut reasons = Vec::new();
+    let transaction_type = body.transaction_type();
+    if next.fork < first_fork(transaction_type) {
+        reasons.push(TransactionError::TypeNotSupported(transaction_type as u8).into());
+    }
+    if let Some(got) = body.chain_id().filter(|id| *id != chain_id) {
+        reasons.push(TransactionError::ChainId { got, expected: chain_id }.into());
+    }
+    let is_blob = transaction_type == TransactionType::Blob;
+    let limit = if is_blob { MAX_BLOB_TRANSACTION_SIZE } else { MAX_SIZE };
+    if size > limit {
+        reasons.push(PoolError::Oversized { size, limit });
+    }
+    if body.nonce() == u64::MAX {
+        reasons.push(TransactionError::NonceOverflow.into());
+    }
+    check_gas(next, body, &mut reasons);
+    check_price(limits, body, &mut reasons);
+    if let TransactionBody::Blob(_) = body {
+        check_blobs(next, body, &mut reasons);
+    }
+    if let TransactionBody::SetCode(tx) = body
+        && tx.authorization_list.is_empty()
+    {
+        reasons.push(TransactionError::NoAuthorizations.into());
+    }
+    match sidecar {
+        None if is_blob => reasons.push(PoolError::MissingSidecar),
+        Some(_) if !is_blob => reasons.push(PoolError::UnexpectedSidecar),
+        Some(BlobSidecar::V1 { .. }) if next.fork < Fork::Osaka => {
+            reasons.push(PoolError::SidecarVersion { got: 1, expected: 0 });
+        }
+        _ => {}
+    }
+    reasons
+}
+
+fn first_fork(transaction_type: TransactionType) -> Fork {
+    match transaction_type {
+        TransactionType::Legacy => Fork::Frontier,
+        TransactionType::AccessList => Fork::Berlin,
+        TransactionType::DynamicFee => Fork::London,
+        TransactionType::Blob => Fork::Cancun,
+        TransactionType::SetCode => Fork::Prague,
+    }
+}
+
+fn check_gas(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+    let limit = body.gas_limit();
+    if limit > next.gas_limit {
+        reasons.push(TransactionError::BlockGasExceeded { limit, available: next.gas_limit }.into());
+    }
+    if next.fork >= Fork::Osaka && limit > TRANSACTION_GAS_CAP {
+        reasons.push(TransactionError::GasLimitCap { limit, cap: TRANSACTION_GAS_CAP }.into());
+    }
+    let required = intrinsic_gas(next.fork, body);
+    if limit < required {
+        reasons.push(TransactionError::IntrinsicGas { limit, required }.into());
+    }
+    if let Some(required) = floor_gas(next.fork, body).filter(|required| limit < *required) {
+        reasons.push(TransactionError::FloorGas { limit, required }.into());
+    }
+    let length = body.input().len();
+    if next.fork >= Fork::Shanghai && body.to().is_none() && length > MAX_INIT_CODE_SIZE {
+        reasons.push(TransactionError::InitCodeTooLong { length, limit: MAX_INIT_CODE_SIZE }.into());
+    }
+}
+
+fn check_price(limits: &PoolLimits, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+    let (tip, cap) = (body.max_priority_fee_per_gas(), body.max_fee_per_gas());
+    if tip > cap {
+        reasons.push(TransactionError::TipAboveFeeCap { tip, cap }.into());
+    }
+    if tip < limits.minimum_tip.into() {
+        reasons.push(PoolError::TipTooLow { tip, minimum: limits.minimum_tip });
+    }
+    if let TransactionBody::Blob(tx) = body
+        && tx.max_fee_per_blob_gas.is_zero()
+    {
+        // The blob base fee is never below 1 wei, so that it could never be mined.
+        let base_fee = U256::one();
+        reasons.push(TransactionError::BlobFeeCapTooLow { cap: tx.max_fee_per_blob_gas, base_fee }.into());
+    }
+}
+
+fn check_blobs(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+    let hashes = body.blob_versioned_hashes();
+    let count = hashes.len() as u64;
+    if count == 0 {
+        reasons.push(TransactionError::NoBlobs.into());
+    }
+    if let Some(params) = next.blob_params {
+        let limit = if next.fork >= Fork::Osaka { params.max.min(MAX_BLOBS_PER_TRANSACTION) } else { params.max };
+        if count > limit {
+            reasons.push(TransactionError::TooManyBlobs { count, limit }.into());
+        }
+    }
+    // One is enough to refuse it; naming each of thousands would make the answer larger than the question.
+    if let Some(hash) = hashes.iter().find(|hash| hash[0] != VERSIONED_HASH_VERSION_KZG) {
+        reasons.push(TransactionError::BlobVersion(*hash).into());
+    }
+}

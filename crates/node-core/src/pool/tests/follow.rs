@@ -1,0 +1,165 @@
+//! The pool while the chain goes on.
+
+use super::*;
+use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
+use crate::executor::TransactionError as Rule;
+use crate::forks::Fork;
+use crate::pool::{DropReason, PoolStatus};
+use crate::test_world::{Plan, World};
+use std::time::Duration;
+
+#[test]
+fn mined_transactions_leave_and_the_next_become_pending() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let hashes: Vec<_> = [0, 1, 3].into_iter().map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
+    assert_eq!(pool.nonce(account(1)), Some(2));
+    world.mine(Plan { transactions: vec![mined(&pool, hashes[0])], ..Default::default() });
+    let expected = [PoolStatus::Unknown, PoolStatus::Pending, PoolStatus::Queued];
+    assert_eq!(hashes.iter().map(|hash| pool.status(*hash)).collect::<Vec<_>>(), expected);
+    assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 2);
+}
+
+#[test]
+fn another_transaction_with_the_nonce_drops_ours() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let ours = add(&pool, priced(1, 0, 100));
+    let mut theirs = mined(&pool, ours);
+    theirs.hash = H256::repeat_byte(9);
+    world.mine(Plan { transactions: vec![theirs], ..Default::default() });
+    let reason = DropReason::Invalid(Rule::NonceTooLow { got: 0, expected: 1 }.into());
+    assert_eq!(pool.status(ours), PoolStatus::Dropped(reason));
+}
+
+#[test]
+fn a_falling_balance_queues_and_drops() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let hashes: Vec<_> = (0..2).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
+    let cost = pool.get(hashes[0]).unwrap().cost().as_u64();
+    for (balance, expected) in [
+        (2 * cost, [PoolStatus::Pending, PoolStatus::Pending]),
+        (2 * cost - 1, [PoolStatus::Pending, PoolStatus::Queued]),
+    ] {
+        world.mine(Plan { balances: vec![(account(1), balance)], ..Default::default() });
+        assert_eq!([hashes[0], hashes[1]].map(|hash| pool.status(hash)), expected, "balance {balance}");
+    }
+    world.mine(Plan { balances: vec![(account(1), cost - 1)], ..Default::default() });
+    let reason =
+        DropReason::Invalid(Rule::InsufficientFunds { balance: (cost - 1).into(), required: cost.into() }.into());
+    assert_eq!(pool.status(hashes[0]), PoolStatus::Dropped(reason));
+}
+
+#[test]
+fn transactions_of_removed_blocks_come_back() {
+    let world = World::new(Fork::Cancun);
+    let pool = world.pool(PoolLimits::default());
+    let transfers: Vec<_> = (0..2).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
+    let blob = add(&pool, blob_transaction(2, 0, 1));
+    let transactions: Vec<_> = transfers.iter().chain([&blob]).map(|hash| mined(&pool, *hash)).collect();
+    world.mine(Plan { transactions: transactions.clone(), ..Default::default() });
+    assert_eq!(pool.content().pending.len(), 0);
+
+    // The new branch holds the first of them.
+    world.reorganize(0, vec![Plan { salt: 1, transactions: vec![transactions[0].clone()], ..Default::default() }]);
+    let expected = [PoolStatus::Unknown, PoolStatus::Pending, PoolStatus::Pending];
+    assert_eq!([transfers[0], transfers[1], blob].map(|hash| pool.status(hash)), expected);
+    assert!(pool.get(blob).unwrap().sidecar.is_some(), "with its blobs");
+    assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 2);
+}
+
+#[test]
+fn a_restart_changes_nothing() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    add(&pool, priced(1, 0, 100));
+    add(&pool, priced(1, 2, 100));
+    add(&pool, blob_transaction(2, 0, 2));
+    let broken = Record { key: vec![1], value: vec![0xff; 40] };
+    world.backend.write_records(&[RecordWrite::Put(RecordKind::PoolTransaction, broken)]).unwrap();
+
+    let restored = world.pool(PoolLimits::default());
+    let (before, after) = (pool.content(), restored.content());
+    assert_eq!((before.pending, before.queued), (after.pending, after.queued));
+    assert_eq!(world.backend.records(RecordKind::PoolTransaction).unwrap().len(), 3, "the broken record is gone");
+    restored.contents.read().assert_consistent(&restored.limits);
+}
+
+#[test]
+fn queued_transactions_expire_unless_the_account_moves() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits { queued_lifetime: Duration::from_secs(100), ..PoolLimits::default() });
+    let stuck = add(&pool, priced(1, 1, 100));
+    world.clock.advance(60_000);
+    let later = add(&pool, priced(2, 1, 100));
+    world.clock.advance(60_000);
+    let pending = add(&pool, priced(3, 0, 100));
+    assert_eq!(pool.status(stuck), PoolStatus::Dropped(DropReason::Expired { waited: 120 }));
+    assert_eq!(pool.status(later), PoolStatus::Queued);
+    assert_eq!(pool.status(pending), PoolStatus::Pending);
+}
+
+#[test]
+fn arrivals_are_told_once_and_in_order() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let start = pool.arrivals(u64::MAX).next;
+    let hashes: Vec<_> = (0..3).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
+    let arrivals = pool.arrivals(start);
+    assert_eq!(arrivals.hashes, hashes);
+    assert_eq!(pool.arrivals(arrivals.next).hashes, []);
+}
+
+#[test]
+fn removal_on_request_queues_what_is_behind() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let hashes: Vec<_> = (0..2).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
+    assert!(pool.remove(hashes[0]).unwrap());
+    assert!(!pool.remove(hashes[0]).unwrap());
+    assert_eq!(pool.status(hashes[0]), PoolStatus::Dropped(DropReason::Requested));
+    assert_eq!(pool.status(hashes[1]), PoolStatus::Queued);
+}
+
+#[test]
+fn many_threads_and_a_moving_head_agree() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    std::thread::scope(|scope| {
+        for sender in 1..=4 {
+            let pool = &pool;
+            scope.spawn(move || {
+                for nonce in 0..50 {
+                    add(pool, priced(sender, nonce, 100));
+                }
+            });
+        }
+        for salt in 0..30 {
+            let transactions = pool.best(0, None).take(5).map(|tx| tx.recovered.clone()).collect();
+            world.mine(Plan { salt, transactions, ..Default::default() });
+        }
+    });
+    pool.contents.read().assert_consistent(&pool.limits);
+    let view = world.backend.view().unwrap();
+    for sender in 1..=4 {
+        let mined = view.account(account(sender), view.head().number).unwrap().unwrap().nonce;
+        assert_eq!(pool.nonce(account(sender)).unwrap_or(mined), 50, "sender {sender}");
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_not_accepted() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let kept = add(&pool, priced(1, 0, 100));
+    let version = pool.version();
+    world.backend.fails.store(true, std::sync::atomic::Ordering::SeqCst);
+    for refused in [priced(1, 0, 10_000), priced(1, 1, 100)] {
+        assert!(matches!(pool.add_transaction(refused), Err(AddError::Backend(_))));
+    }
+    assert!(pool.remove(kept).is_err());
+    assert_eq!((pool.status(kept), pool.version()), (PoolStatus::Pending, version), "nothing has changed");
+    world.backend.fails.store(false, std::sync::atomic::Ordering::SeqCst);
+    add(&pool, priced(1, 1, 100));
+}
