@@ -1,0 +1,224 @@
+//! Whole blocks.
+
+use crate::convert::{ToNode, saturating_price};
+use crate::database::StateDb;
+use crate::executor::EvmExecutor;
+use crate::machine::Machine;
+use crate::recovery::is_high_s;
+use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::{dao, requests, rewards, spec, system, transaction};
+use node_core::backend::{BackendError, View};
+use node_core::block::RecoveredTransaction;
+use node_core::context::Context;
+use node_core::crypto::SignatureError;
+use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
+use node_core::fees::{self, GAS_PER_BLOB};
+use node_core::forks::{ChainSpec, Fork};
+use node_types::consensus::{
+    Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, TransactionType, Withdrawal,
+};
+use node_types::{BlockNumber, H256, U256};
+use revm::context::result::ExecutionResult;
+
+/// Most blobs a transaction since Osaka (EIP-7594).
+const MAX_BLOBS_PER_TRANSACTION: u64 = 6;
+
+/// First byte of the versioned hash of a KZG commitment (EIP-4844).
+const KZG_VERSION: u8 = 1;
+
+/// A block while it is executed on revm.
+pub(crate) struct EvmBlock<'a> {
+    context: &'a Context,
+    view: &'a dyn View,
+    spec: &'a ChainSpec,
+    header: &'a Header,
+    fork: Fork,
+    parent: BlockNumber,
+    machine: Machine<'a>,
+    receipts: Vec<Receipt>,
+    gas_used: u64,
+    blob_gas_used: u64,
+}
+
+impl<'a> EvmBlock<'a> {
+    /// Does what comes before the first transaction.
+    pub(crate) fn begin(
+        executor: &'a EvmExecutor,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+    ) -> Result<Self, ExecutionError> {
+        context.check()?;
+        // Nothing leads to a genesis block: it has no parent to start from.
+        let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
+        let spec = executor.spec();
+        let fork = spec.fork(header);
+        let db = StateDb::new(view, parent, executor.codes(), fork);
+        let (cfg, env) = (spec::configuration(spec, fork), spec::environment(spec, fork, header));
+        let mut machine = Machine::new(fork, cfg, env, db, context);
+        if spec.dao_fork == Some(header.number) {
+            dao::move_balances(machine.db())?;
+        }
+        system::begin(&mut machine, fork, header)?;
+        let receipts = Vec::new();
+        Ok(Self { context, view, spec, header, fork, parent, machine, receipts, gas_used: 0, blob_gas_used: 0 })
+    }
+
+    /// The rules that revm leaves to the block: those on types, signatures, gas left and blobs.
+    fn check(&self, transaction: &RecoveredTransaction) -> Result<(), TransactionError> {
+        let body = &transaction.transaction.body;
+        let kind = body.transaction_type();
+        if self.fork < first_fork(kind) {
+            return Err(TransactionError::TypeNotSupported(kind as u8));
+        }
+        if let Some(got) = body.chain_id() {
+            if self.fork < Fork::SpuriousDragon {
+                return Err(TransactionError::Other("replay protection (EIP-155) is not in force yet".into()));
+            }
+            if got != self.spec.chain_id {
+                return Err(TransactionError::ChainId { got, expected: self.spec.chain_id });
+            }
+        }
+        if self.fork >= Fork::Homestead && is_high_s(&transaction.transaction.signature) {
+            return Err(TransactionError::Signature(SignatureError::HighS));
+        }
+        let available = self.header.gas_limit.saturating_sub(self.gas_used);
+        if body.gas_limit() > available {
+            return Err(TransactionError::BlockGasExceeded { limit: body.gas_limit(), available });
+        }
+        if let TransactionBody::Blob(blobs) = body {
+            self.check_blobs(&blobs.blob_versioned_hashes, blobs.max_fee_per_blob_gas)?;
+        }
+        Ok(())
+    }
+
+    /// The rules on blobs (EIP-4844, EIP-7594, EIP-7892).
+    fn check_blobs(&self, versioned_hashes: &[H256], fee_cap: U256) -> Result<(), TransactionError> {
+        if versioned_hashes.is_empty() {
+            return Err(TransactionError::NoBlobs);
+        }
+        if let Some(hash) = versioned_hashes.iter().find(|hash| hash[0] != KZG_VERSION) {
+            return Err(TransactionError::BlobVersion(*hash));
+        }
+        let count = versioned_hashes.len() as u64;
+        if self.fork >= Fork::Osaka && count > MAX_BLOBS_PER_TRANSACTION {
+            return Err(TransactionError::TooManyBlobs { count, limit: MAX_BLOBS_PER_TRANSACTION });
+        }
+        let count = self.blob_gas_used / GAS_PER_BLOB + count;
+        let limit = self.spec.blob_params(self.header.timestamp).map_or(0, |params| params.max);
+        if count > limit {
+            return Err(TransactionError::TooManyBlobs { count, limit });
+        }
+        let base_fee = fees::blob_base_fee(self.spec, self.header).unwrap_or(U256::one());
+        if fee_cap < base_fee {
+            return Err(TransactionError::BlobFeeCapTooLow { cap: fee_cap, base_fee });
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
+        let offer = offer(transaction);
+        let body = &transaction.transaction.body;
+        let prices = [body.max_fee_per_gas(), max_fee_per_blob_gas(body)];
+        if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
+            let balance = self.machine.balance(offer.sender)?;
+            return Err(beyond_128_bits(balance, offer.required).into());
+        }
+        self.machine
+            .transact(transaction::to_evm(transaction))
+            .map_err(|fault| refusal(&mut self.machine, &offer, fault))
+    }
+
+    fn outcome(&mut self, succeeded: bool) -> Result<ReceiptOutcome, ExecutionError> {
+        if self.fork >= Fork::Byzantium {
+            return Ok(ReceiptOutcome::Success(succeeded));
+        }
+        let changes = self.machine.db().changes();
+        Ok(ReceiptOutcome::StateRoot(self.view.state_root(self.parent, &changes)?))
+    }
+}
+
+impl BlockExecution for EvmBlock<'_> {
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
+        self.context.check()?;
+        self.check(transaction)?;
+        let result = self.run(transaction)?;
+        let outcome = self.outcome(result.is_success())?;
+        let body = &transaction.transaction.body;
+        self.gas_used += result.tx_gas_used();
+        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
+        let logs: Vec<Log> = match &result {
+            ExecutionResult::Success { logs, .. } => logs.iter().map(ToNode::to_node).collect(),
+            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
+        };
+        let receipt = Receipt {
+            transaction_type: body.transaction_type(),
+            outcome,
+            cumulative_gas_used: self.gas_used,
+            logs_bloom: logs.iter().collect::<Bloom>(),
+            logs,
+        };
+        let index = self.receipts.len();
+        self.receipts.push(receipt);
+        Ok(&self.receipts[index])
+    }
+
+    fn gas_used(&self) -> u64 {
+        self.gas_used
+    }
+
+    fn blob_gas_used(&self) -> u64 {
+        self.blob_gas_used
+    }
+
+    fn finish(
+        self: Box<Self>,
+        ommers: &[Header],
+        withdrawals: Option<&[Withdrawal]>,
+    ) -> Result<BlockOutcome, ExecutionError> {
+        let Self { context, spec, header, fork, mut machine, receipts, gas_used, blob_gas_used, .. } = *self;
+        context.check()?;
+        rewards::pay_rewards(machine.db(), fork, header, ommers)?;
+        rewards::pay_withdrawals(machine.db(), fork, withdrawals.unwrap_or_default())?;
+        let requests = match fork {
+            fork if fork >= Fork::Prague => Some(requests::collect(&mut machine, spec, &receipts)?),
+            _ => None,
+        };
+        let changes = machine.db().changes();
+        Ok(BlockOutcome { receipts, gas_used, blob_gas_used, requests, changes })
+    }
+}
+
+/// The fork that brought a type of transactions.
+fn first_fork(kind: TransactionType) -> Fork {
+    match kind {
+        TransactionType::Legacy => Fork::Frontier,
+        TransactionType::AccessList => Fork::Berlin,
+        TransactionType::DynamicFee => Fork::London,
+        TransactionType::Blob => Fork::Cancun,
+        TransactionType::SetCode => Fork::Prague,
+    }
+}
+
+fn max_fee_per_blob_gas(body: &TransactionBody) -> U256 {
+    match body {
+        TransactionBody::Blob(body) => body.max_fee_per_blob_gas,
+        _ => U256::zero(),
+    }
+}
+
+fn offer(transaction: &RecoveredTransaction) -> Offer {
+    let body = &transaction.transaction.body;
+    let blob_gas = U256::from(body.blob_versioned_hashes().len()) * U256::from(GAS_PER_BLOB);
+    let required = U256::from(body.gas_limit())
+        .checked_mul(body.max_fee_per_gas())
+        .and_then(|gas| gas.checked_add(blob_gas.checked_mul(max_fee_per_blob_gas(body))?))
+        .and_then(|fees| fees.checked_add(body.value()));
+    Offer {
+        sender: transaction.sender,
+        fee_cap: body.max_fee_per_gas(),
+        tip_cap: body.max_priority_fee_per_gas(),
+        input_length: body.input().len(),
+        required,
+    }
+}

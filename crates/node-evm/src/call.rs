@@ -1,0 +1,164 @@
+//! Message calls that are no transactions.
+
+use crate::convert::{ToEvm, ToNode, saturating_price};
+use crate::database::StateDb;
+use crate::executor::EvmExecutor;
+use crate::machine::Machine;
+use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::{overrides, revert, spec};
+use node_core::backend::View;
+use node_core::context::Context;
+use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
+use node_core::forks::Fork;
+use node_types::U256;
+use node_types::consensus::Header;
+use revm::context::TxEnv;
+use revm::context::result::{ExecutionResult, HaltReason};
+use revm::primitives::TxKind;
+
+/// A call that is ready to run, as often as wanted: no run sees what another did.
+pub(crate) struct CallRun<'a> {
+    context: &'a Context,
+    machine: Machine<'a>,
+    transaction: TxEnv,
+    offer: Offer,
+    call: &'a Call,
+    /// Wei that the sender has beside the value of the call.
+    available: U256,
+    /// The fork in force.
+    pub(crate) fork: Fork,
+    /// Gas limit of the block.
+    pub(crate) block_gas_limit: u64,
+}
+
+impl<'a> CallRun<'a> {
+    /// Prepares `call` in the environment of `header`, over the state as of that block.
+    ///
+    /// Nonce, EIP-3607, EIP-7825 and the block's gas limit are not checked. Without a price neither are fees, and BASEFEE
+    /// and BLOBBASEFEE read 0.
+    pub(crate) fn new(
+        executor: &'a EvmExecutor,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        call: &'a Call,
+    ) -> Result<Self, ExecutionError> {
+        context.check()?;
+        let spec = executor.spec();
+        let fork = spec.fork(header);
+        let mut cfg = spec::configuration(spec, fork);
+        cfg.disable_nonce_check = true;
+        cfg.disable_eip3607 = true;
+        cfg.disable_block_gas_limit = true;
+        cfg.tx_gas_limit_cap = Some(u64::MAX);
+        let mut environment = spec::environment(spec, fork, header);
+        if call.gas_price.is_zero() {
+            environment.basefee = 0;
+            if let Some(blob) = &mut environment.blob_excess_gas_and_price {
+                blob.blob_gasprice = 0;
+            }
+        }
+        let mut db = StateDb::new(view, header.number, executor.codes(), fork);
+        overrides::apply(&mut db, &call.overrides)?;
+        let mut machine = Machine::new(fork, cfg, environment, db, context);
+
+        let balance = machine.balance(call.from)?;
+        let available = balance
+            .checked_sub(call.value)
+            .ok_or(TransactionError::InsufficientFunds { balance, required: call.value })?;
+        let transaction = TxEnv {
+            caller: call.from.to_evm(),
+            kind: call.to.map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
+            gas_price: saturating_price(call.gas_price),
+            value: call.value.to_evm(),
+            data: call.input.to_evm(),
+            chain_id: None,
+            ..TxEnv::default()
+        };
+        let offer = Offer {
+            sender: call.from,
+            fee_cap: call.gas_price,
+            tip_cap: call.gas_price,
+            input_length: call.input.len(),
+            required: None,
+        };
+        let block_gas_limit = header.gas_limit;
+        Ok(Self { context, machine, transaction, offer, call, available, fork, block_gas_limit })
+    }
+
+    /// Runs the call once, with as much gas as it may have.
+    pub(crate) fn call(mut self) -> Result<CallOutcome, ExecutionError> {
+        let budget = self.context.gas_budget();
+        let gas = match self.call.gas {
+            Some(gas) => gas.min(budget),
+            None => budget.min(self.affordable_gas().unwrap_or(u64::MAX)),
+        };
+        match self.run(gas) {
+            Ok(result) => Ok(outcome(result)),
+            Err(ExecutionError::Refused(
+                TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
+            )) if self.call.gas.is_none_or(|asked| asked > limit) => self.too_little_gas(limit, required),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gas asked for by the caller.
+    pub(crate) fn asked_gas(&self) -> Option<u64> {
+        self.call.gas
+    }
+
+    /// Gas that the context grants.
+    pub(crate) fn gas_budget(&self) -> u64 {
+        self.context.gas_budget()
+    }
+
+    /// Gas that the sender can pay for after the value; none where gas costs nothing.
+    pub(crate) fn affordable_gas(&self) -> Option<u64> {
+        let gas = self.available.checked_div(self.call.gas_price)?;
+        Some(u64::try_from(gas).unwrap_or(u64::MAX))
+    }
+
+    /// Runs the call with a gas limit.
+    pub(crate) fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
+        self.context.check()?;
+        let price = self.call.gas_price;
+        self.offer.required = price.checked_mul(gas_limit.into()).and_then(|fee| fee.checked_add(self.call.value));
+        if U256::from(self.transaction.gas_price) != price {
+            let balance = self.available + self.call.value;
+            return Err(beyond_128_bits(balance, self.offer.required).into());
+        }
+        let transaction = TxEnv { gas_limit, ..self.transaction.clone() };
+        self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+    }
+
+    /// The answer where it was not the caller who set a limit below what the call costs before any code runs.
+    fn too_little_gas(&self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
+        if limit == self.context.gas_budget() {
+            return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
+        }
+        let fee = self.call.gas_price.saturating_mul(required.into());
+        let balance = self.available + self.call.value;
+        Err(TransactionError::InsufficientFunds { balance, required: fee.saturating_add(self.call.value) }.into())
+    }
+}
+
+/// How a run ended.
+fn outcome(result: ExecutionResult) -> CallOutcome {
+    match result {
+        ExecutionResult::Success { output, gas, .. } => {
+            CallOutcome::Returned { output: output.into_data().to_node(), gas_used: gas.tx_gas_used() }
+        }
+        ExecutionResult::Revert { output, .. } => CallOutcome::Failed(reverted(&output)),
+        ExecutionResult::Halt { reason, .. } => CallOutcome::Failed(halted(&reason)),
+    }
+}
+
+/// A revert with its reason.
+pub(crate) fn reverted(output: &revm::primitives::Bytes) -> CallFailure {
+    CallFailure::Reverted { reason: revert::reason(output), output: output.to_node() }
+}
+
+/// An exceptional halt in words.
+pub(crate) fn halted(reason: &HaltReason) -> CallFailure {
+    CallFailure::Halted { reason: reason.to_string() }
+}

@@ -1,0 +1,80 @@
+//! Code that is already analysed, by its hash.
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use revm::bytecode::Bytecode;
+use revm::primitives::{B256, Bytes};
+
+/// Keeps analysed code between blocks and calls, bounded by the memory it takes. Code never changes under its hash, so
+/// nothing is ever invalidated.
+#[derive(Debug)]
+pub(crate) struct CodeCache(Cache<B256, Bytecode, Memory>);
+
+impl CodeCache {
+    /// A cache that takes about `capacity` bytes.
+    pub(crate) fn new(capacity: u64) -> Self {
+        const TYPICAL_CODE: u64 = 8 * 1024;
+        let items = usize::try_from(capacity / TYPICAL_CODE).unwrap_or(usize::MAX);
+        Self(Cache::with_weighter(items, capacity, Memory))
+    }
+
+    /// The code with this hash, if it is kept.
+    pub(crate) fn get(&self, hash: &B256) -> Option<Bytecode> {
+        self.0.get(hash)
+    }
+
+    /// Analyses `code` and keeps it.
+    pub(crate) fn insert(&self, hash: B256, code: Bytes) -> Bytecode {
+        let code = analyse(code);
+        self.0.insert(hash, code.clone());
+        code
+    }
+}
+
+/// Finds the jump destinations of `code`. What begins like a delegation (EIP-7702) but is none is code, which the chain
+/// may hold from before London (EIP-3541).
+pub(crate) fn analyse(code: Bytes) -> Bytecode {
+    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
+}
+
+/// Weighs code by the bytes it takes.
+#[derive(Clone, Debug)]
+struct Memory;
+
+impl Weighter<B256, Bytecode> for Memory {
+    fn weight(&self, _hash: &B256, code: &Bytecode) -> u64 {
+        // The code itself, a bit a byte for the jump destinations, and the bookkeeping.
+        let length = code.bytes_slice().len() as u64;
+        length + length / 8 + 128
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_looks_like_a_delegation_is_code() {
+        let delegation = [&[0xef, 0x01, 0x00][..], &[0x11; 20]].concat();
+        for (code, is_delegation) in [
+            (delegation.clone(), true),
+            (delegation[..22].to_vec(), false),
+            (vec![0xef, 0x01, 0x01], false),
+            (vec![], false),
+        ] {
+            assert_eq!(analyse(code.clone().into()).is_eip7702(), is_delegation, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn the_memory_taken_is_bounded() {
+        let cache = CodeCache::new(1 << 20);
+        for n in 0..1000_u32 {
+            let mut code = vec![0x5b; 24 * 1024];
+            code[..4].copy_from_slice(&n.to_be_bytes());
+            cache.insert(revm::primitives::keccak256(&code), code.into());
+        }
+        assert!(cache.0.weight() <= 1 << 20, "{} bytes", cache.0.weight());
+        assert!(!cache.0.is_empty());
+    }
+}

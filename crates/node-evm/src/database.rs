@@ -1,0 +1,264 @@
+//! The state while code runs: a view of the backend as of one block, and all changes since.
+
+use crate::code_cache::CodeCache;
+use crate::convert::{ToEvm, ToNode, slot_to_node};
+use node_core::backend::{BackendError, View};
+use node_core::context::Interrupted;
+use node_core::forks::Fork;
+use node_core::state::{AccountChange, AccountState, StateChanges};
+use node_types::{BlockNumber, H256};
+use revm::bytecode::Bytecode;
+use revm::database_interface::{DBErrorMarker, Database};
+use revm::primitives::map::hash_map::Entry;
+use revm::primitives::{Address, AddressMap, B256, B256Map, U256, U256Map};
+use revm::state::{Account, AccountInfo, EvmState};
+
+/// The state as of a block with changes laid over it. Everything that was read or written is kept.
+pub(crate) struct StateDb<'a> {
+    view: &'a dyn View,
+    at: BlockNumber,
+    codes: &'a CodeCache,
+    fork: Fork,
+    accounts: AddressMap<CachedAccount>,
+    /// Code that the backend may not know.
+    new_code: B256Map<Bytecode>,
+}
+
+/// An account before and after the changes.
+#[derive(Clone, Debug, Default)]
+struct CachedAccount {
+    before: Option<AccountInfo>,
+    now: Option<AccountInfo>,
+    /// The storage from before is gone.
+    cleared: bool,
+    slots: U256Map<CachedSlot>,
+}
+
+/// A storage slot before and after the changes; `before` is zero where the storage was cleared.
+#[derive(Clone, Copy, Debug, Default)]
+struct CachedSlot {
+    before: U256,
+    now: U256,
+}
+
+impl<'a> StateDb<'a> {
+    /// The state as of block `at`, without changes, for code that runs by the rules of `fork`.
+    pub(crate) fn new(view: &'a dyn View, at: BlockNumber, codes: &'a CodeCache, fork: Fork) -> Self {
+        Self { view, at, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() }
+    }
+
+    /// The account as it is now; none where it does not exist.
+    pub(crate) fn account(&mut self, address: Address) -> Result<Option<&AccountInfo>, DatabaseError> {
+        Ok(self.cached(address)?.now.as_ref())
+    }
+
+    /// Whether the account has storage now.
+    pub(crate) fn has_storage(&mut self, address: Address) -> Result<bool, DatabaseError> {
+        let (view, at) = (self.view, self.at);
+        let account = self.cached(address)?;
+        let (address, exists) = (address.to_node(), account.now.is_some());
+        Ok(exists
+            && match account.change() {
+                Some(change) => view.has_storage_after(address, at, &change)?,
+                None => view.has_storage(address, at)?,
+            })
+    }
+
+    /// Analysed code as it runs: before EIP-7702 what begins like a delegation is none, and halts at its first byte.
+    pub(crate) fn as_of_fork(&self, code: Bytecode) -> Bytecode {
+        if self.fork < Fork::Prague && code.is_eip7702() { Bytecode::new_legacy(code.original_bytes()) } else { code }
+    }
+
+    /// Replaces an account, keeping its storage; none where it is not to exist any more.
+    pub(crate) fn set_account(&mut self, address: Address, info: Option<AccountInfo>) -> Result<(), DatabaseError> {
+        let account = self.cached(address)?;
+        match info {
+            Some(info) => account.now = Some(info),
+            None => account.destroy(),
+        }
+        Ok(())
+    }
+
+    /// Drops all storage of an account.
+    pub(crate) fn clear_storage(&mut self, address: Address) -> Result<(), DatabaseError> {
+        self.cached(address)?.clear_storage();
+        Ok(())
+    }
+
+    /// Writes a storage slot.
+    pub(crate) fn set_slot(&mut self, address: Address, slot: U256, value: U256) -> Result<(), DatabaseError> {
+        self.storage(address, slot)?;
+        self.cached(address)?.slots.entry(slot).or_default().now = value;
+        Ok(())
+    }
+
+    /// Takes over what a transaction did. Of empty accounts only those that it created are kept: before EIP-161 revm
+    /// marks them so.
+    pub(crate) fn commit(&mut self, state: EvmState) -> Result<(), DatabaseError> {
+        for (address, account) in state {
+            if account.is_touched() {
+                self.commit_account(address, account)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All changes since block [`StateDb::new`] was given.
+    pub(crate) fn changes(&self) -> StateChanges {
+        let mut changes = StateChanges::default();
+        for (address, account) in &self.accounts {
+            let Some(change) = account.change() else { continue };
+            if let Some(code_hash) = account.deployed_code()
+                && let Some(code) = self.new_code.get(&code_hash)
+            {
+                changes.code.insert(code_hash.to_node(), code.original_bytes().to_node());
+            }
+            changes.accounts.insert(address.to_node(), change);
+        }
+        changes
+    }
+
+    fn commit_account(&mut self, address: Address, account: Account) -> Result<(), DatabaseError> {
+        // A touched account was loaded, so this reads nothing.
+        let cached = self.cached(address)?;
+        if account.is_selfdestructed() {
+            cached.destroy();
+            return Ok(());
+        }
+        if account.is_created() {
+            cached.clear_storage();
+        } else if account.is_empty() {
+            cached.destroy();
+            return Ok(());
+        }
+        for (slot, value) in account.storage {
+            if value.is_changed() {
+                let cached =
+                    cached.slots.entry(slot).or_insert(CachedSlot { before: value.original_value, now: U256::ZERO });
+                cached.now = value.present_value;
+            }
+        }
+        let known = cached.now.as_ref().map(|info| info.code_hash);
+        let (code_hash, code) = (account.info.code_hash, account.info.code.clone());
+        cached.now = Some(account.info);
+        if known != Some(code_hash)
+            && let Some(code) = code
+        {
+            self.new_code.insert(code_hash, code);
+        }
+        Ok(())
+    }
+
+    fn cached(&mut self, address: Address) -> Result<&mut CachedAccount, DatabaseError> {
+        match self.accounts.entry(address) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let account = self.view.account(address.to_node(), self.at)?.map(|account| AccountInfo {
+                    balance: account.balance.to_evm(),
+                    nonce: account.nonce,
+                    code_hash: account.code_hash.to_evm(),
+                    account_id: None,
+                    code: None,
+                });
+                Ok(entry.insert(CachedAccount { before: account.clone(), now: account, ..CachedAccount::default() }))
+            }
+        }
+    }
+}
+
+impl CachedAccount {
+    fn destroy(&mut self) {
+        self.now = None;
+        self.clear_storage();
+    }
+
+    fn clear_storage(&mut self) {
+        self.cleared = self.before.is_some();
+        self.slots.clear();
+    }
+
+    /// What differs from before; none if nothing does.
+    fn change(&self) -> Option<AccountChange> {
+        let existed = self.before.is_some() || self.now.is_some();
+        let storage: std::collections::BTreeMap<_, _> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| slot.now != slot.before)
+            .map(|(slot, value)| (slot_to_node(*slot), value.now.to_node()))
+            .collect();
+        let changed = self.before != self.now || self.cleared || !storage.is_empty();
+        (existed && changed).then(|| AccountChange {
+            account: self.now.as_ref().map(|info| AccountState {
+                nonce: info.nonce,
+                balance: info.balance.to_node(),
+                code_hash: info.code_hash.to_node(),
+            }),
+            storage_cleared: self.cleared,
+            storage,
+        })
+    }
+
+    /// The hash of code that the account did not have before.
+    fn deployed_code(&self) -> Option<B256> {
+        let now = self.now.as_ref()?;
+        let had_it = self.before.as_ref().is_some_and(|before| before.code_hash == now.code_hash);
+        (!had_it && !now.is_empty_code_hash()).then_some(now.code_hash)
+    }
+}
+
+impl Database for StateDb<'_> {
+    type Error = DatabaseError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, DatabaseError> {
+        Ok(self.account(address)?.cloned())
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, DatabaseError> {
+        if let Some(code) = self.new_code.get(&hash) {
+            return Ok(code.clone());
+        }
+        if let Some(code) = self.codes.get(&hash) {
+            return Ok(self.as_of_fork(code));
+        }
+        let code = self
+            .view
+            .code(hash.to_node())?
+            .ok_or_else(|| BackendError::Storage(Box::new(MissingCode(hash.to_node()))))?;
+        Ok(self.as_of_fork(self.codes.insert(hash, code.to_evm())))
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, DatabaseError> {
+        let (view, at) = (self.view, self.at);
+        let account = self.cached(address)?;
+        match account.slots.entry(slot) {
+            Entry::Occupied(entry) => Ok(entry.get().now),
+            Entry::Vacant(_) if account.cleared || account.before.is_none() => Ok(U256::ZERO),
+            Entry::Vacant(entry) => {
+                let value = view.storage(address.to_node(), slot_to_node(slot), at)?.to_evm();
+                Ok(entry.insert(CachedSlot { before: value, now: value }).now)
+            }
+        }
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, DatabaseError> {
+        Ok(self.view.canonical_hash(number)?.unwrap_or_default().to_evm())
+    }
+}
+
+/// The error that travels through revm.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct DatabaseError(#[from] pub(crate) BackendError);
+
+impl DBErrorMarker for DatabaseError {}
+
+impl From<Interrupted> for DatabaseError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self(interrupted.into())
+    }
+}
+
+/// An account names code that the backend does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("no code is kept with the hash {0:#x}")]
+struct MissingCode(H256);

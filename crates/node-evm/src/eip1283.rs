@@ -1,0 +1,106 @@
+//! Net gas metering of SSTORE as Constantinople had it (EIP-1283).
+//!
+//! Petersburg took it back before it reached the mainnet, and Istanbul brought it again with other numbers (EIP-2200);
+//! revm knows only the latter. The two differ in the price of a read, in the numbers that follow from it, and in the
+//! gas that EIP-2200 wants left.
+
+use crate::machine::EvmContext;
+use revm::bytecode::opcode;
+use revm::context::CfgEnv;
+use revm::context_interface::Host;
+use revm::context_interface::cfg::{GasId, GasParams};
+use revm::handler::instructions::EthInstructions;
+use revm::interpreter::instructions::host::sstore_with_gas_accounting;
+use revm::interpreter::interpreter::EthInterpreter;
+use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, InstructionResult};
+use revm::primitives::hardfork::SpecId;
+
+/// Gas of a store that changes nothing, or nothing new.
+const NO_CHANGE: u64 = 200;
+/// Gas of a store into a slot that was free.
+const SET: u64 = 20_000;
+/// Gas of a store into a slot that was taken.
+const RESET: u64 = 5_000;
+
+/// Sets the gas of SSTORE.
+pub(crate) fn configure(cfg: &mut CfgEnv) {
+    let mut params = GasParams::new_spec(SpecId::PETERSBURG);
+    params.override_gas([
+        (GasId::sstore_static(), NO_CHANGE),
+        (GasId::sstore_set_without_load_cost(), SET - NO_CHANGE),
+        (GasId::sstore_reset_without_cold_load_cost(), RESET - NO_CHANGE),
+        (GasId::sstore_set_refund(), SET - NO_CHANGE),
+        (GasId::sstore_reset_refund(), RESET - NO_CHANGE),
+    ]);
+    cfg.set_gas_params(params);
+}
+
+/// Has SSTORE metered by what changes.
+pub(crate) fn install<'a>(instructions: &mut EthInstructions<EthInterpreter, EvmContext<'a>>) {
+    instructions.instruction_table_mut()[usize::from(opcode::SSTORE)] = Instruction::new(sstore);
+}
+
+fn sstore(context: InstructionContext<'_, EvmContext<'_>, EthInterpreter>) -> InstructionExecResult {
+    const NET: bool = true;
+    sstore_with_gas_accounting(context, |context, _address, store| {
+        let params = context.host.gas_params();
+        let (cost, refund) =
+            (params.sstore_dynamic_gas(NET, &store.data, store.is_cold), params.sstore_refund(NET, &store.data));
+        let gas = &mut context.interpreter.gas;
+        if !gas.record_regular_cost(cost) {
+            return Err(InstructionResult::OutOfGas);
+        }
+        gas.record_refund(refund);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revm::context_interface::context::SStoreResult;
+    use revm::primitives::U256;
+
+    /// The table of cases in EIP-1283: the value before, the values stored one after the other, the gas without that
+    /// of the pushes, and the refund.
+    #[test]
+    fn the_cases_of_the_eip() {
+        let cases: [(u64, &[u64], u64, i64); 17] = [
+            (0, &[0, 0], 400, 0),
+            (0, &[0, 1], 20_200, 0),
+            (0, &[1, 0], 20_200, 19_800),
+            (0, &[1, 2], 20_200, 0),
+            (0, &[1, 1], 20_200, 0),
+            (1, &[0, 0], 5_200, 15_000),
+            (1, &[0, 1], 5_200, 4_800),
+            (1, &[0, 2], 5_200, 0),
+            (1, &[2, 0], 5_200, 15_000),
+            (1, &[2, 3], 5_200, 0),
+            (1, &[2, 1], 5_200, 4_800),
+            (1, &[2, 2], 5_200, 0),
+            (1, &[1, 0], 5_200, 15_000),
+            (1, &[1, 2], 5_200, 0),
+            (1, &[1, 1], 400, 0),
+            (0, &[1, 0, 1], 40_200, 19_800),
+            (1, &[0, 1, 0], 10_200, 19_800),
+        ];
+        let mut cfg = CfgEnv::new();
+        configure(&mut cfg);
+        let params = cfg.gas_params;
+        for (original, stores, gas, refund) in cases {
+            let mut present = original;
+            let mut sum = (0, 0);
+            for &new in stores {
+                let store = SStoreResult {
+                    original_value: U256::from(original),
+                    present_value: U256::from(present),
+                    new_value: U256::from(new),
+                };
+                sum.0 += params.sstore_static_gas() + params.sstore_dynamic_gas(true, &store, false);
+                sum.1 += params.sstore_refund(true, &store);
+                present = new;
+            }
+            assert_eq!(sum, (gas, refund), "{original}, then {stores:?}");
+        }
+    }
+}

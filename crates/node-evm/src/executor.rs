@@ -1,0 +1,70 @@
+//! The executor.
+
+use crate::block::EvmBlock;
+use crate::call::CallRun;
+use crate::code_cache::CodeCache;
+use crate::estimate;
+use node_core::backend::View;
+use node_core::context::Context;
+use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor};
+use node_core::forks::ChainSpec;
+use node_types::consensus::Header;
+use std::sync::Arc;
+
+/// Memory for analysed code, in bytes.
+const CODE_CACHE_CAPACITY: u64 = 64 << 20;
+
+/// Runs code on revm by the rules of one chain.
+#[derive(Debug)]
+pub struct EvmExecutor {
+    spec: Arc<ChainSpec>,
+    codes: CodeCache,
+}
+
+impl EvmExecutor {
+    /// An executor for the chain `spec`.
+    pub fn new(spec: Arc<ChainSpec>) -> Self {
+        Self { spec, codes: CodeCache::new(CODE_CACHE_CAPACITY) }
+    }
+
+    /// The chain's rules.
+    pub(crate) fn spec(&self) -> &ChainSpec {
+        &self.spec
+    }
+
+    /// The code that is already analysed.
+    pub(crate) fn codes(&self) -> &CodeCache {
+        &self.codes
+    }
+}
+
+impl Executor for EvmExecutor {
+    fn begin_block<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+    ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
+        Ok(Box::new(EvmBlock::begin(self, context, view, header)?))
+    }
+
+    fn call(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<CallOutcome, ExecutionError> {
+        CallRun::new(self, context, view, header, call)?.call()
+    }
+
+    fn estimate(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<EstimateOutcome, ExecutionError> {
+        estimate::estimate(CallRun::new(self, context, view, header, call)?)
+    }
+}

@@ -1,0 +1,204 @@
+//! Blobs and their KZG proofs, with c-kzg.
+
+use c_kzg::{
+    BYTES_PER_BLOB, BYTES_PER_COMMITMENT, BYTES_PER_PROOF, Blob, Bytes48, CELLS_PER_EXT_BLOB, KzgSettings,
+    ethereum_kzg_settings,
+};
+use node_core::crypto::{BlobError, BlobVerifier};
+use node_types::consensus::BlobSidecar;
+use node_types::{Bytes, H256};
+use revm::precompile::kzg_point_evaluation::kzg_to_versioned_hash;
+
+/// Verifies blobs against the trusted setup of Ethereum's mainnet, which is loaded at the first use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KzgVerifier;
+
+impl BlobVerifier for KzgVerifier {
+    fn verify(&self, versioned_hashes: &[H256], sidecar: &BlobSidecar) -> Result<(), BlobError> {
+        let (blobs, commitments, proofs, proofs_a_blob) = match sidecar {
+            BlobSidecar::V0 { blobs, commitments, proofs } => (blobs, commitments, proofs, 1),
+            BlobSidecar::V1 { blobs, commitments, cell_proofs } => {
+                (blobs, commitments, cell_proofs, CELLS_PER_EXT_BLOB)
+            }
+        };
+        // Everything that is cheap comes before any cryptography.
+        check_count("blobs", blobs, versioned_hashes.len())?;
+        check_count("commitments", commitments, versioned_hashes.len())?;
+        check_count("proofs", proofs, versioned_hashes.len().saturating_mul(proofs_a_blob))?;
+        check_lengths("blob", blobs, BYTES_PER_BLOB)?;
+        check_lengths("commitment", commitments, BYTES_PER_COMMITMENT)?;
+        check_lengths("proof", proofs, BYTES_PER_PROOF)?;
+        check_versioned_hashes(versioned_hashes, commitments)?;
+
+        let verified = match sidecar {
+            BlobSidecar::V0 { .. } => verify_blob_proofs(blobs, commitments, proofs),
+            BlobSidecar::V1 { .. } => verify_cell_proofs(blobs, commitments, proofs),
+        };
+        // c-kzg fails on what is no field element or no point, which no proof can be about.
+        match verified {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(BlobError::Proof),
+        }
+    }
+
+    fn with_cell_proofs(&self, sidecar: BlobSidecar) -> Result<BlobSidecar, BlobError> {
+        let BlobSidecar::V0 { blobs, commitments, .. } = sidecar else { return Ok(sidecar) };
+        check_lengths("blob", &blobs, BYTES_PER_BLOB)?;
+        let mut cell_proofs = Vec::with_capacity(blobs.len() * CELLS_PER_EXT_BLOB);
+        for blob in &blobs {
+            let computed = load(blob).and_then(|blob| settings().compute_cells_and_kzg_proofs(&blob));
+            let (_, proofs) = computed.map_err(|_| BlobError::Proof)?;
+            cell_proofs.extend(proofs.iter().map(|proof| Bytes::from(&proof.to_bytes()[..])));
+        }
+        Ok(BlobSidecar::V1 { blobs, commitments, cell_proofs })
+    }
+}
+
+/// Without precomputation: it would take 100 MB for what is rarely used.
+fn settings() -> &'static KzgSettings {
+    ethereum_kzg_settings(0)
+}
+
+/// A proof a blob (EIP-4844).
+fn verify_blob_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) -> Result<bool, c_kzg::Error> {
+    for ((blob, commitment), proof) in blobs.iter().zip(commitments).zip(proofs) {
+        if !settings().verify_blob_kzg_proof(&*load(blob)?, &word(commitment)?, &word(proof)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A proof for each cell of each blob (EIP-7594).
+fn verify_cell_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) -> Result<bool, c_kzg::Error> {
+    let mut cells = Vec::with_capacity(blobs.len() * CELLS_PER_EXT_BLOB);
+    let mut cell_commitments = Vec::with_capacity(cells.capacity());
+    let mut indices = Vec::with_capacity(cells.capacity());
+    for (blob, commitment) in blobs.iter().zip(commitments) {
+        cells.extend_from_slice(&settings().compute_cells(&*load(blob)?)?[..]);
+        cell_commitments.extend([word(commitment)?; CELLS_PER_EXT_BLOB]);
+        indices.extend(0..CELLS_PER_EXT_BLOB as u64);
+    }
+    let proofs = proofs.iter().map(word).collect::<Result<Vec<_>, _>>()?;
+    settings().verify_cell_kzg_proof_batch(&cell_commitments, &indices, &cells, &proofs)
+}
+
+/// On the heap: a few copies of a blob would fill a thread's stack.
+fn load(blob: &Bytes) -> Result<Box<Blob>, c_kzg::Error> {
+    Blob::from_bytes(blob).map(Box::new)
+}
+
+fn word(item: &Bytes) -> Result<Bytes48, c_kzg::Error> {
+    Bytes48::from_bytes(item)
+}
+
+fn check_count(what: &'static str, items: &[Bytes], expected: usize) -> Result<(), BlobError> {
+    if items.len() == expected { Ok(()) } else { Err(BlobError::Count { what, got: items.len(), expected }) }
+}
+
+fn check_lengths(what: &'static str, items: &[Bytes], expected: usize) -> Result<(), BlobError> {
+    match items.iter().position(|item| item.len() != expected) {
+        Some(index) => Err(BlobError::Length { what, index, got: items[index].len(), expected }),
+        None => Ok(()),
+    }
+}
+
+fn check_versioned_hashes(versioned_hashes: &[H256], commitments: &[Bytes]) -> Result<(), BlobError> {
+    for (index, (expected, commitment)) in versioned_hashes.iter().zip(commitments).enumerate() {
+        let got = H256(kzg_to_versioned_hash(commitment));
+        if got != *expected {
+            return Err(BlobError::VersionedHash { index, got, expected: *expected });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blob(first: u8) -> Bytes {
+        let mut blob = vec![0; BYTES_PER_BLOB];
+        // Each field element is 32 bytes, big-endian, and below the modulus.
+        blob[31] = first;
+        blob[63] = 7;
+        blob.into()
+    }
+
+    /// Blobs with commitments and proofs of version 0, and their versioned hashes.
+    fn sidecar(blobs: Vec<Bytes>) -> (Vec<H256>, BlobSidecar) {
+        let bytes = |word: Bytes48| Bytes::from(&word[..]);
+        let (mut hashes, mut commitments, mut proofs) = (vec![], vec![], vec![]);
+        for blob in &blobs {
+            let blob = load(blob).unwrap();
+            let commitment = settings().blob_to_kzg_commitment(&blob).unwrap().to_bytes();
+            proofs.push(bytes(settings().compute_blob_kzg_proof(&blob, &commitment).unwrap().to_bytes()));
+            hashes.push(H256(kzg_to_versioned_hash(&commitment[..])));
+            commitments.push(bytes(commitment));
+        }
+        (hashes, BlobSidecar::V0 { blobs, commitments, proofs })
+    }
+
+    #[test]
+    fn both_versions_verify() {
+        let (hashes, v0) = sidecar(vec![blob(1), blob(2)]);
+        assert_eq!(KzgVerifier.verify(&hashes, &v0), Ok(()));
+        let v1 = KzgVerifier.with_cell_proofs(v0).unwrap();
+        assert!(matches!(&v1, BlobSidecar::V1 { cell_proofs, .. } if cell_proofs.len() == 256));
+        assert_eq!(KzgVerifier.verify(&hashes, &v1), Ok(()));
+        assert_eq!(KzgVerifier.with_cell_proofs(v1.clone()), Ok(v1));
+        assert_eq!(KzgVerifier.verify(&[], &sidecar(vec![]).1), Ok(()), "nothing to prove");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let (hashes, v0) = sidecar(vec![blob(1), blob(2)]);
+        let v1 = KzgVerifier.with_cell_proofs(v0.clone()).unwrap();
+        type Parts<'a> = (&'a mut Vec<Bytes>, &'a mut Vec<Bytes>, &'a mut Vec<Bytes>);
+        type Case = (&'static str, fn(Parts<'_>), BlobError);
+        let change = |mut sidecar: BlobSidecar, change: fn(Parts<'_>)| {
+            match &mut sidecar {
+                BlobSidecar::V0 { blobs, commitments, proofs } => change((blobs, commitments, proofs)),
+                BlobSidecar::V1 { blobs, commitments, cell_proofs } => change((blobs, commitments, cell_proofs)),
+            }
+            sidecar
+        };
+        for (version, sidecar, proofs) in [(0, v0, 2), (1, v1, 256)] {
+            let count = |what, got, expected| BlobError::Count { what, got, expected };
+            let length = |what, index, got, expected| BlobError::Length { what, index, got, expected };
+            let cases: [Case; 12] = [
+                ("a blob less", |(blobs, _, _)| drop(blobs.pop()), count("blobs", 1, 2)),
+                ("a commitment less", |(_, commitments, _)| drop(commitments.pop()), count("commitments", 1, 2)),
+                ("a proof less", |(_, _, proofs)| drop(proofs.pop()), count("proofs", proofs - 1, proofs)),
+                ("a proof more", |(_, _, proofs)| proofs.push(Bytes::new()), count("proofs", proofs + 1, proofs)),
+                ("an empty blob", |(blobs, _, _)| blobs[1] = Bytes::new(), length("blob", 1, 0, BYTES_PER_BLOB)),
+                ("a short commitment", |(_, list, _)| list[0] = list[0][1..].into(), length("commitment", 0, 47, 48)),
+                ("a long proof", |(_, _, list)| list[1] = vec![0; 49].into(), length("proof", 1, 49, 48)),
+                ("blobs swapped", |(blobs, _, _)| blobs.swap(0, 1), BlobError::Proof),
+                ("proofs swapped", |(_, _, proofs)| proofs.swap(0, 1), BlobError::Proof),
+                (
+                    "a blob that is no field element",
+                    |(list, _, _)| list[0] = vec![0xff; BYTES_PER_BLOB].into(),
+                    BlobError::Proof,
+                ),
+                ("a proof that is no point", |(_, _, list)| list[0] = vec![0xff; 48].into(), BlobError::Proof),
+                ("another blob", |(list, _, _)| list[1] = blob(3), BlobError::Proof),
+            ];
+            for (name, alter, expected) in cases {
+                let altered = change(sidecar.clone(), alter);
+                assert_eq!(KzgVerifier.verify(&hashes, &altered), Err(expected), "{name}, version {version}");
+            }
+            let swapped = [hashes[1], hashes[0]];
+            let expected = BlobError::VersionedHash { index: 0, got: hashes[0], expected: hashes[1] };
+            assert_eq!(KzgVerifier.verify(&swapped, &sidecar), Err(expected), "version {version}");
+        }
+    }
+
+    #[test]
+    fn cell_proofs_need_real_blobs() {
+        let sidecar = |blob: Vec<u8>| BlobSidecar::V0 { blobs: vec![blob.into()], commitments: vec![], proofs: vec![] };
+        let short = BlobError::Length { what: "blob", index: 0, got: 5, expected: BYTES_PER_BLOB };
+        assert_eq!(KzgVerifier.with_cell_proofs(sidecar(vec![0; 5])), Err(short));
+        assert_eq!(KzgVerifier.with_cell_proofs(sidecar(vec![0xff; BYTES_PER_BLOB])), Err(BlobError::Proof));
+    }
+}

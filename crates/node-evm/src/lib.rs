@@ -1,0 +1,46 @@
+//! The [`Executor`](node_core::executor::Executor) of an Ethereum execution node on revm: whole blocks of every
+//! fork, calls and gas estimates; and the cryptography that nodes need beside it.
+//!
+//! This is the only crate that knows revm and its types; the module `convert` is where they are turned into those of
+//! node-types and back.
+//!
+//! ```
+//! use node_core::crypto::{SenderRecovery, SignatureError};
+//! use node_evm::Secp256k1Recovery;
+//! use node_types::H256;
+//! use node_types::consensus::Signature;
+//!
+//! let nobody = Secp256k1Recovery.recover(H256::zero(), &Signature::default(), true);
+//! assert_eq!(nobody, Err(SignatureError::OutOfRange));
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod block;
+mod call;
+mod code_cache;
+mod collision;
+mod convert;
+mod dao;
+mod database;
+mod eip1283;
+mod estimate;
+mod executor;
+mod interrupt;
+mod kzg;
+mod machine;
+mod overrides;
+mod recovery;
+mod refusal;
+mod requests;
+mod revert;
+mod rewards;
+mod spec;
+mod system;
+mod transaction;
+
+pub use executor::EvmExecutor;
+pub use kzg::KzgVerifier;
+pub use recovery::Secp256k1Recovery;
+pub use system::{
+    BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
+};

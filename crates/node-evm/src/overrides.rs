@@ -1,0 +1,42 @@
+//! State that only one call sees.
+
+use crate::code_cache::analyse;
+use crate::convert::{ToEvm, slot_to_evm};
+use crate::database::{DatabaseError, StateDb};
+use node_core::executor::{AccountOverride, StateOverrides, StorageOverride};
+use node_types::{Address, H256, U256, keccak256};
+use std::collections::BTreeMap;
+
+/// Lays `overrides` over the state.
+pub(crate) fn apply(db: &mut StateDb<'_>, overrides: &StateOverrides) -> Result<(), DatabaseError> {
+    overrides.iter().try_for_each(|(address, change)| apply_one(db, *address, change))
+}
+
+fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -> Result<(), DatabaseError> {
+    let account = address.to_evm();
+    let mut info = db.account(account)?.cloned().unwrap_or_default();
+    if let Some(balance) = change.balance {
+        info.balance = balance.to_evm();
+    }
+    if let Some(nonce) = change.nonce {
+        info.nonce = nonce;
+    }
+    if let Some(code) = &change.code {
+        info.code_hash = keccak256(code).to_evm();
+        info.code = Some(db.as_of_fork(analyse(code.to_evm())));
+    }
+    db.set_account(account, Some(info))?;
+    match &change.storage {
+        StorageOverride::Keep => Ok(()),
+        StorageOverride::Patch(slots) => set_slots(db, address, slots),
+        StorageOverride::Replace(slots) => {
+            db.clear_storage(account)?;
+            set_slots(db, address, slots)
+        }
+    }
+}
+
+fn set_slots(db: &mut StateDb<'_>, address: Address, slots: &BTreeMap<H256, U256>) -> Result<(), DatabaseError> {
+    let account = address.to_evm();
+    slots.iter().try_for_each(|(slot, value)| db.set_slot(account, slot_to_evm(*slot), value.to_evm()))
+}

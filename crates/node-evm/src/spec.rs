@@ -1,0 +1,61 @@
+//! The rules and the environment of a block, as revm wants them.
+
+use crate::convert::{ToEvm, saturating_price};
+use crate::eip1283;
+use node_core::fees;
+use node_core::forks::{ChainSpec, Fork};
+use node_types::U256;
+use node_types::consensus::Header;
+use revm::context::{BlockEnv, CfgEnv};
+use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::primitives::{self as evm, hardfork::SpecId};
+
+/// revm's name for the rules of a fork. Forks that change nothing in the machine share one; of
+/// [`Fork::Constantinople`] revm knows all but EIP-1283, which the module `eip1283` adds.
+pub(crate) fn spec_id(fork: Fork) -> SpecId {
+    match fork {
+        Fork::Frontier => SpecId::FRONTIER,
+        Fork::Homestead => SpecId::HOMESTEAD,
+        Fork::TangerineWhistle => SpecId::TANGERINE,
+        Fork::SpuriousDragon => SpecId::SPURIOUS_DRAGON,
+        Fork::Byzantium => SpecId::BYZANTIUM,
+        Fork::Constantinople | Fork::Petersburg => SpecId::PETERSBURG,
+        Fork::Istanbul | Fork::MuirGlacier => SpecId::ISTANBUL,
+        Fork::Berlin => SpecId::BERLIN,
+        Fork::London | Fork::ArrowGlacier | Fork::GrayGlacier => SpecId::LONDON,
+        Fork::Paris => SpecId::MERGE,
+        Fork::Shanghai => SpecId::SHANGHAI,
+        Fork::Cancun => SpecId::CANCUN,
+        Fork::Prague => SpecId::PRAGUE,
+        Fork::Osaka => SpecId::OSAKA,
+    }
+}
+
+/// The rules of `fork` on the chain `spec`.
+pub(crate) fn configuration(spec: &ChainSpec, fork: Fork) -> CfgEnv {
+    let mut cfg = CfgEnv::new_with_spec(spec_id(fork)).with_chain_id(spec.chain_id);
+    // Both limits on blobs are checked with the block, where the schedule is known.
+    cfg.clear_max_blobs_per_tx();
+    if fork == Fork::Constantinople {
+        eip1283::configure(&mut cfg);
+    }
+    cfg
+}
+
+/// What code can learn of the block `header`.
+pub(crate) fn environment(spec: &ChainSpec, fork: Fork, header: &Header) -> BlockEnv {
+    BlockEnv {
+        number: evm::U256::from(header.number),
+        beneficiary: header.beneficiary.to_evm(),
+        timestamp: evm::U256::from(header.timestamp),
+        gas_limit: header.gas_limit,
+        basefee: header.base_fee_per_gas.unwrap_or(0),
+        difficulty: header.difficulty.to_evm(),
+        prevrandao: (fork >= Fork::Paris).then(|| header.mix_hash.to_evm()),
+        blob_excess_gas_and_price: (fork >= Fork::Cancun).then(|| BlobExcessGasAndPrice {
+            excess_blob_gas: header.excess_blob_gas.unwrap_or(0),
+            blob_gasprice: saturating_price(fees::blob_base_fee(spec, header).unwrap_or(U256::one())),
+        }),
+        slot_num: 0,
+    }
+}

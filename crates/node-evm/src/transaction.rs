@@ -1,0 +1,61 @@
+//! Transactions as revm takes them.
+
+use crate::convert::{ToEvm, saturating_price};
+use crate::recovery::Secp256k1Recovery;
+use node_core::block::RecoveredTransaction;
+use node_core::crypto::SenderRecovery;
+use node_types::consensus::{AccessListItem, Authorization, TransactionBody};
+use revm::context::TxEnv;
+use revm::context_interface::either::Either;
+use revm::context_interface::transaction as evm;
+use revm::primitives::TxKind;
+
+/// The same transaction as revm takes it. Prices beyond 128 bits are at the highest price there is: caps that high are
+/// refused before, and a tip that high is above its fee cap.
+pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
+    let body = &transaction.transaction.body;
+    let max_fee_per_blob_gas = match body {
+        TransactionBody::Blob(body) => saturating_price(body.max_fee_per_blob_gas),
+        _ => 0,
+    };
+    let gas_priority_fee = match body {
+        TransactionBody::Legacy(_) | TransactionBody::AccessList(_) => None,
+        _ => Some(saturating_price(body.max_priority_fee_per_gas())),
+    };
+    TxEnv {
+        tx_type: body.transaction_type() as u8,
+        caller: transaction.sender.to_evm(),
+        gas_limit: body.gas_limit(),
+        gas_price: saturating_price(body.max_fee_per_gas()),
+        kind: body.to().map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
+        value: body.value().to_evm(),
+        data: body.input().to_evm(),
+        nonce: body.nonce(),
+        chain_id: body.chain_id(),
+        access_list: access_list(body.access_list()),
+        gas_priority_fee,
+        blob_hashes: body.blob_versioned_hashes().iter().map(ToEvm::to_evm).collect(),
+        max_fee_per_blob_gas,
+        authorization_list: body.authorization_list().iter().map(|item| Either::Right(authorization(item))).collect(),
+    }
+}
+
+fn access_list(items: &[AccessListItem]) -> evm::AccessList {
+    let item = |item: &AccessListItem| evm::AccessListItem {
+        address: item.address.to_evm(),
+        storage_keys: item.storage_keys.iter().map(ToEvm::to_evm).collect(),
+    };
+    evm::AccessList(items.iter().map(item).collect())
+}
+
+/// An authorization with its authority. One that nobody signed is skipped by the machine (EIP-7702).
+fn authorization(item: &Authorization) -> evm::RecoveredAuthorization {
+    let authority = match Secp256k1Recovery.authority(item) {
+        Ok(authority) => evm::RecoveredAuthority::Valid(authority.to_evm()),
+        Err(_) => evm::RecoveredAuthority::Invalid,
+    };
+    evm::RecoveredAuthorization::new_unchecked(
+        evm::Authorization { chain_id: item.chain_id.to_evm(), address: item.address.to_evm(), nonce: item.nonce },
+        authority,
+    )
+}

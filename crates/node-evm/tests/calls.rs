@@ -1,0 +1,278 @@
+//! Message calls: what they answer, what they are refused for, and that they end.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use node_core::backend::BackendError;
+use node_core::context::{Context, Interrupted};
+use node_core::executor::{
+    AccountOverride, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
+};
+use node_core::forks::Fork;
+use node_types::{Bytes, H256, U256, keccak256};
+use std::time::{Duration, Instant};
+use support::*;
+
+/// Returns the word on top of the stack.
+const RETURN_WORD: &str = "5f5260205ff3";
+
+fn call() -> Call {
+    Call { from: ALICE, to: Some(CONTRACT), ..Call::default() }
+}
+
+fn returned(outcome: CallOutcome) -> Bytes {
+    match outcome {
+        CallOutcome::Returned { output, .. } => output,
+        CallOutcome::Failed(failure) => panic!("{failure:?}"),
+    }
+}
+
+fn failed(outcome: CallOutcome) -> CallFailure {
+    match outcome {
+        CallOutcome::Failed(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(outcome: Result<CallOutcome, ExecutionError>) -> TransactionError {
+    match outcome {
+        Err(ExecutionError::Refused(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The word that code returns which leaves it on the stack.
+fn answer(world: &World, call: &Call) -> U256 {
+    word(&returned(world.call(call).unwrap()))
+}
+
+#[test]
+fn the_environment_is_the_blocks_own_and_the_state_the_one_after_it() {
+    let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("43{RETURN_WORD}")).build();
+    assert_eq!(answer(&world, &call()), wei(0));
+    world.extend(&[]);
+    assert_eq!(answer(&world, &call()), wei(1));
+    let balance = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("3331{RETURN_WORD}")).build();
+    assert_eq!(answer(&balance, &call()), wei(1000) * wei(ETHER), "the balance of the caller");
+}
+
+#[test]
+fn fees_read_zero_without_a_price() {
+    for (name, opcode, price, expected) in [
+        ("BASEFEE without a price", "48", 0, 0),
+        ("BASEFEE with a price", "48", 10, BASE_FEE),
+        ("BLOBBASEFEE without a price", "4a", 0, 0),
+        ("BLOBBASEFEE with a price", "4a", 10, 1),
+        ("GASPRICE without a price", "3a", 0, 0),
+        ("GASPRICE with a price", "3a", 10, 10),
+    ] {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("{opcode}{RETURN_WORD}")).build();
+        assert_eq!(answer(&world, &Call { gas_price: wei(price), ..call() }), wei(expected), "{name}");
+    }
+}
+
+#[test]
+fn prices_must_be_paid() {
+    let world = Genesis::at(Fork::Osaka).balance(ALICE, wei(1_000_000)).build();
+    let short =
+        |required: u64| TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(required) };
+    let priced = |price: u64, gas, value: u64| Call { gas_price: wei(price), gas, value: wei(value), ..call() };
+    for (name, call, expected) in [
+        ("below the base fee", priced(6, None, 0), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
+        ("gas", priced(10, Some(100_001), 0), short(1_000_010)),
+        ("gas and value", priced(10, Some(100_000), 1), short(1_000_001)),
+        ("value alone", priced(0, None, 1_000_001), short(1_000_001)),
+        ("not even the intrinsic gas", priced(48, None, 0), short(48 * 21_000)),
+        (
+            "a price beyond 128 bits",
+            Call { gas_price: U256::MAX, gas: Some(100_000), ..call() },
+            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: U256::MAX },
+        ),
+    ] {
+        assert_eq!(refused(world.call(&call)), expected, "{name}");
+    }
+    for (name, call) in [
+        ("exactly", priced(10, Some(100_000), 0)),
+        ("as much gas as can be paid", priced(10, None, 500_000)),
+        ("all value, no price", priced(0, None, 1_000_000)),
+        ("from nobody", Call { from: BOB, ..call() }),
+    ] {
+        assert_eq!(returned(world.call(&call).unwrap()), Bytes::new(), "{name}");
+    }
+}
+
+#[test]
+fn rules_for_transactions_that_calls_are_free_of() {
+    // A sender with code and a nonce, and gas above the block's limit and the cap of EIP-7825.
+    let gas_left = format!("5a{RETURN_WORD}");
+    let world = Genesis::at(Fork::Osaka).code(ALICE, "00").nonce(ALICE, 9).code(CONTRACT, &gas_left).build();
+    let context = Context::unbounded().with_gas_budget(100_000_000);
+    let outcome = world.call_within(&context, &Call { gas: Some(GAS_LIMIT + 1), ..call() }).unwrap();
+    assert_eq!(word(&returned(outcome)), wei(GAS_LIMIT + 1 - 21_000 - 2));
+}
+
+#[test]
+fn gas_is_bounded_by_the_budget() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("5a{RETURN_WORD}")).build();
+    let given = |gas, budget| {
+        let context = Context::unbounded().with_gas_budget(budget);
+        world.call_within(&context, &Call { gas, ..call() })
+    };
+    for (gas, budget, expected) in [
+        (None, 50_000, 50_000),
+        (Some(40_000), 50_000, 40_000),
+        (Some(60_000), 50_000, 50_000),
+        (Some(u64::MAX), u64::MAX, u64::MAX),
+        (None, u64::MAX, u64::MAX),
+    ] {
+        let left = word(&returned(given(gas, budget).unwrap()));
+        assert_eq!(left, wei(expected - 21_000 - 2), "{gas:?} of {budget}");
+    }
+    let intrinsic = TransactionError::IntrinsicGas { limit: 20_999, required: 21_000 };
+    assert_eq!(refused(given(Some(20_999), 50_000)), intrinsic, "asked for");
+    for gas in [None, Some(50_000)] {
+        assert_eq!(failed(given(gas, 20_999).unwrap()), CallFailure::GasCap { cap: 20_999 }, "{gas:?}");
+    }
+}
+
+#[test]
+fn failures_say_why() {
+    let error = "08c379a0 0000000000000000000000000000000000000000000000000000000000000020
+        0000000000000000000000000000000000000000000000000000000000000004 6e6f7065";
+    let reverted = |reason: Option<&str>, output| CallFailure::Reverted { reason: reason.map(str::to_owned), output };
+    let halted = |reason: &str| CallFailure::Halted { reason: reason.to_owned() };
+    // The call data is what the code reverts with.
+    let echo = "365f5f37365ffd";
+    for (name, code, input, expected) in [
+        ("a reason", echo, hex(error), reverted(Some("nope"), hex(error))),
+        ("no reason", echo, hex("1234"), reverted(None, hex("1234"))),
+        ("nothing", echo, Bytes::new(), reverted(None, Bytes::new())),
+        ("INVALID", "fe", Bytes::new(), halted("invalid 0xFE opcode")),
+        ("a jump astray", "600056", Bytes::new(), halted("invalid jump destination")),
+        ("an empty stack", "01", Bytes::new(), halted("stack underflow")),
+        ("no gas left", "5b5f56", Bytes::new(), halted("out of gas")),
+    ] {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        assert_eq!(failed(world.call(&Call { input, ..call() }).unwrap()), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_creation_answers_the_code_it_would_deploy() {
+    let world = Genesis::at(Fork::Osaka).build();
+    let create = |input| Call { to: None, input, ..call() };
+    assert_eq!(returned(world.call(&create(hex("605b60005360016000f3"))).unwrap()), hex("5b"));
+    assert_eq!(returned(world.call(&create(Bytes::new())).unwrap()), Bytes::new());
+    let failure = failed(world.call(&create(hex("60ef60005360016000f3"))).unwrap());
+    assert_eq!(failure, CallFailure::Halted { reason: "create contract starting with 0xEF".into() });
+    let too_long = TransactionError::InitCodeTooLong { length: 49_153, limit: 49_152 };
+    assert_eq!(refused(world.call(&create(vec![0; 49_153].into()))), too_long);
+}
+
+#[test]
+fn calls_change_nothing() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f54600101806000556000 5460205260206020f3").build();
+    for _ in 0..2 {
+        assert_eq!(answer(&world, &call()), wei(1));
+    }
+}
+
+#[test]
+fn overrides_are_seen_by_one_call() {
+    let balance = format!("7f{}31{RETURN_WORD}", H256::from(BOB).0.map(|byte| format!("{byte:02x}")).concat());
+    let hash = format!("7f{}3f{RETURN_WORD}", H256::from(BOB).0.map(|byte| format!("{byte:02x}")).concat());
+    let load = |number: u8| format!("60{number:02x}54{RETURN_WORD}");
+    let of = |address, change: AccountOverride| Call { overrides: [(address, change)].into(), ..call() };
+    let storage = |storage| AccountOverride { storage, ..AccountOverride::default() };
+    let slots = || [(slot(1), wei(111)), (slot(3), wei(333)), (slot(4), wei(0))].into();
+    let code = |code: &str| AccountOverride { code: Some(hex(code)), ..AccountOverride::default() };
+    for (name, code, call, expected) in [
+        ("balance", balance.clone(), of(BOB, AccountOverride { balance: Some(wei(5)), ..Default::default() }), wei(5)),
+        (
+            "balance beyond all",
+            balance,
+            of(BOB, AccountOverride { balance: Some(U256::MAX), ..Default::default() }),
+            U256::MAX,
+        ),
+        ("hash of code", hash, of(BOB, code("6000")), word(keccak256(hex("6000")).as_bytes())),
+        ("code", "fe".into(), of(CONTRACT, code(&format!("602a{RETURN_WORD}"))), wei(42)),
+        ("patched", load(1), of(CONTRACT, storage(StorageOverride::Patch(slots()))), wei(111)),
+        ("patched, another slot", load(2), of(CONTRACT, storage(StorageOverride::Patch(slots()))), wei(22)),
+        ("patched to zero", load(4), of(CONTRACT, storage(StorageOverride::Patch(slots()))), wei(0)),
+        ("replaced", load(3), of(CONTRACT, storage(StorageOverride::Replace(slots()))), wei(333)),
+        ("replaced, another slot", load(2), of(CONTRACT, storage(StorageOverride::Replace(slots()))), wei(0)),
+        ("kept", load(2), of(CONTRACT, storage(StorageOverride::Keep)), wei(22)),
+    ] {
+        let world = Genesis::at(Fork::Osaka)
+            .code(CONTRACT, &code)
+            .slot(CONTRACT, 1, 11)
+            .slot(CONTRACT, 2, 22)
+            .slot(CONTRACT, 4, 44)
+            .build();
+        assert_eq!(answer(&world, &call), expected, "{name}");
+    }
+    // The nonce decides where a creation goes: CREATE(0, 0, 0).
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("5f5f5ff0{RETURN_WORD}")).build();
+    let nonce = AccountOverride { nonce: Some(7), ..AccountOverride::default() };
+    assert_ne!(answer(&world, &of(CONTRACT, nonce)), answer(&world, &call()));
+    let exhausted = AccountOverride { nonce: Some(u64::MAX), ..AccountOverride::default() };
+    assert_eq!(answer(&world, &of(CONTRACT, exhausted)), wei(0));
+}
+
+#[test]
+fn an_override_lends_the_sender_funds() {
+    let world = Genesis::at(Fork::Osaka).build();
+    let rich = AccountOverride { balance: Some(wei(100)), ..AccountOverride::default() };
+    let call = Call { from: BOB, value: wei(100), overrides: [(BOB, rich)].into(), ..call() };
+    assert_eq!(returned(world.call(&call).unwrap()), Bytes::new());
+    let poor = Call { overrides: Default::default(), ..call };
+    let expected = TransactionError::InsufficientFunds { balance: wei(0), required: wei(100) };
+    assert_eq!(refused(world.call(&poor)), expected);
+}
+
+#[test]
+fn endless_code_ends_with_the_deadline() {
+    // A loop; a call of itself, over and over; a creation of itself, over and over.
+    for (name, code) in [
+        ("JUMP", "5b5f56"),
+        ("JUMPI", "5b60015f57"),
+        ("STATICCALL", "5b5f5f5f5f305afa505f56"),
+        ("recursion", "5f5f5f5f305afa 5f5f5f5f305afa 5f5f5f5f305afa 5f5f5f5f305afa"),
+        ("CREATE", "5b5f5f5ff0505f56"),
+    ] {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        let context = Context::unbounded().with_gas_budget(u64::MAX / 2).with_timeout(Duration::from_millis(50));
+        let begun = Instant::now();
+        let outcome = world.call_within(&context, &call());
+        assert!(
+            matches!(outcome, Err(ExecutionError::Interrupted(Interrupted::DeadlineExceeded))),
+            "{name}: {outcome:?}"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(5), "{name}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn a_cancelled_call_ends() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5b5f56").build();
+    let context = Context::unbounded();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            context.cancel();
+        });
+        let outcome = world.call_within(&context, &call());
+        assert!(matches!(outcome, Err(ExecutionError::Interrupted(Interrupted::Cancelled))), "{outcome:?}");
+    });
+}
+
+#[test]
+fn a_failure_of_the_backend_comes_out_with_its_source() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("600154{RETURN_WORD}")).build();
+    // The state as of a block that is not there.
+    let header = node_types::consensus::Header { number: 7, ..world.head() };
+    let context = Context::unbounded();
+    let outcome = node_core::executor::Executor::call(&world.executor, &context, &*world.view, &header, &call());
+    assert!(matches!(outcome, Err(ExecutionError::Backend(BackendError::UnknownBlock(7)))), "{outcome:?}");
+    assert_eq!(world.view.head().number, 0);
+}

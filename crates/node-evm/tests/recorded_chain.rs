@@ -1,0 +1,176 @@
+//! A recorded chain on which every fork from Frontier to BPO2 comes into force: what its headers say must come out.
+#![allow(clippy::unwrap_used)]
+
+use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
+use node_core::context::Context;
+use node_core::crypto::SenderRecovery;
+use node_core::executor::Executor;
+use node_core::forks::{BlobParams, ChainSpec, Fork};
+use node_core::state::{AccountChange, AccountState, StateChanges};
+use node_core::trie::ordered_root;
+use node_evm::{EvmExecutor, Secp256k1Recovery};
+use node_types::consensus::{Block, Bloom, Header, Receipt, requests_hash};
+use node_types::{Address, Bytes, H256, U256, keccak256};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const BLOCK_FORKS: [(&str, Fork); 13] = [
+    ("homesteadBlock", Fork::Homestead),
+    ("eip150Block", Fork::TangerineWhistle),
+    ("eip158Block", Fork::SpuriousDragon),
+    ("byzantiumBlock", Fork::Byzantium),
+    ("constantinopleBlock", Fork::Constantinople),
+    ("petersburgBlock", Fork::Petersburg),
+    ("istanbulBlock", Fork::Istanbul),
+    ("muirGlacierBlock", Fork::MuirGlacier),
+    ("berlinBlock", Fork::Berlin),
+    ("londonBlock", Fork::London),
+    ("arrowGlacierBlock", Fork::ArrowGlacier),
+    ("grayGlacierBlock", Fork::GrayGlacier),
+    ("mergeNetsplitBlock", Fork::Paris),
+];
+const TIME_FORKS: [(&str, Fork); 4] = [
+    ("shanghaiTime", Fork::Shanghai),
+    ("cancunTime", Fork::Cancun),
+    ("pragueTime", Fork::Prague),
+    ("osakaTime", Fork::Osaka),
+];
+
+fn spec(config: &Value) -> ChainSpec {
+    let number = |key: &str| config[key].as_u64().unwrap();
+    let blob_params = |name: &str| {
+        let params = &config["blobSchedule"][name];
+        let number = |key: &str| params[key].as_u64().unwrap();
+        let base_fee_update_fraction = number("baseFeeUpdateFraction");
+        (BlobParams { target: number("target"), max: number("max"), base_fee_update_fraction }, format!("{name}Time"))
+    };
+    ChainSpec {
+        chain_id: number("chainId"),
+        block_forks: BLOCK_FORKS.map(|(key, fork)| (fork, number(key))).to_vec(),
+        dao_fork: None,
+        terminal_total_difficulty: Some(number("terminalTotalDifficulty").into()),
+        time_forks: TIME_FORKS.map(|(key, fork)| (fork, number(key))).to_vec(),
+        blob_schedule: ["cancun", "prague", "osaka", "bpo1", "bpo2"]
+            .map(blob_params)
+            .map(|(params, key)| (params, number(&key)))
+            .to_vec(),
+        deposit_contract: config["depositContractAddress"].as_str().unwrap().parse().unwrap(),
+    }
+}
+
+fn bytes(value: &Value) -> Bytes {
+    let digits = value.as_str().unwrap_or("0x").trim_start_matches("0x").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect::<Vec<_>>().into()
+}
+
+fn quantity(value: &Value) -> U256 {
+    U256::from_str_radix(value.as_str().unwrap_or("0x0").trim_start_matches("0x"), 16).unwrap()
+}
+
+fn genesis(json: &Value) -> ExecutedBlock {
+    let mut changes = StateChanges::default();
+    for (address, account) in json["alloc"].as_object().unwrap() {
+        let code = bytes(&account["code"]);
+        let code_hash = keccak256(&code);
+        changes.code.insert(code_hash, code);
+        let state = AccountState {
+            nonce: quantity(&account["nonce"]).as_u64(),
+            balance: quantity(&account["balance"]),
+            code_hash,
+        };
+        let slots = account["storage"].as_object().into_iter().flatten();
+        let storage = slots.map(|(slot, value)| (slot.parse::<H256>().unwrap(), quantity(value))).collect();
+        let change = AccountChange { account: Some(state), storage_cleared: false, storage };
+        changes.accounts.insert(address.parse::<Address>().unwrap(), change);
+    }
+    // The root is what the first error says: no header of the genesis block is recorded.
+    let mut header = Header::default();
+    let sealed = |header: &Header| ExecutedBlock {
+        header: Arc::new(SealedHeader {
+            hash: H256::zero(),
+            header: header.clone(),
+            total_difficulty: U256::zero(),
+            size: 0,
+        }),
+        body: Arc::default(),
+        receipts: Arc::default(),
+        changes: Arc::new(changes.clone()),
+    };
+    if let Err(node_core::backend::BackendError::StateRootMismatch { got, .. }) = MemoryBackend::new(sealed(&header)) {
+        header.state_root = got;
+    }
+    sealed(&header)
+}
+
+fn blocks(mut file: &[u8]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    while !file.is_empty() {
+        let (block, rest) = file.split_at(rlp::PayloadInfo::from(file).unwrap().total());
+        blocks.push(Block::decode(block).unwrap());
+        file = rest;
+    }
+    blocks
+}
+
+#[test]
+fn every_block_comes_out_as_its_header_says() {
+    let shared = std::env::var_os("NODE_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let folder = shared.join("conformance/chain");
+    let Ok(json) = std::fs::read(folder.join("genesis.json")) else {
+        eprintln!("skipped: {} is not there", folder.display());
+        return;
+    };
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let executor = EvmExecutor::new(Arc::new(spec(&json["config"])));
+    let mut parent = genesis(&json);
+    let blocks = blocks(&std::fs::read(folder.join("chain.rlp")).unwrap());
+    assert!(blocks.len() > 50);
+    // The first block names its parent.
+    let mut sealed = SealedHeader::clone(&parent.header);
+    sealed.hash = blocks[0].header.parent_hash;
+    parent.header = Arc::new(sealed);
+    let backend = MemoryBackend::new(parent).unwrap();
+    let context = Context::unbounded();
+
+    for block in blocks {
+        let header = &block.header;
+        let name = format!("block {}", header.number);
+        let recovered = |transaction: &node_types::consensus::Transaction| RecoveredTransaction {
+            sender: Secp256k1Recovery.sender(transaction).unwrap(),
+            hash: transaction.hash(),
+            transaction: transaction.clone(),
+        };
+        let transactions: Vec<_> = block.transactions.iter().map(recovered).collect();
+        let view = backend.view().unwrap();
+        let mut execution = executor.begin_block(&context, &*view, header).unwrap();
+        for transaction in &transactions {
+            execution.transact(transaction).unwrap();
+        }
+        let outcome = execution.finish(&block.ommers, block.withdrawals.as_deref()).unwrap();
+
+        assert_eq!(outcome.gas_used, header.gas_used, "gas used by {name}");
+        assert_eq!(outcome.blob_gas_used, header.blob_gas_used.unwrap_or(0), "blob gas used by {name}");
+        let encoded: Vec<_> = outcome.receipts.iter().map(Receipt::encode).collect();
+        assert_eq!(ordered_root(&encoded), header.receipts_root, "receipts of {name}");
+        let bloom: Bloom = outcome.receipts.iter().flat_map(|receipt| &receipt.logs).collect();
+        assert_eq!(bloom, header.logs_bloom, "bloom of {name}");
+        assert_eq!(outcome.requests.as_deref().map(requests_hash), header.requests_hash, "requests of {name}");
+        let executed = ExecutedBlock {
+            header: Arc::new(SealedHeader {
+                hash: header.hash(),
+                header: header.clone(),
+                total_difficulty: U256::zero(),
+                size: 0,
+            }),
+            body: Arc::new(Body { transactions, ommers: block.ommers.clone(), withdrawals: block.withdrawals.clone() }),
+            receipts: Arc::new(outcome.receipts),
+            changes: Arc::new(outcome.changes),
+        };
+        // The backend checks the state root.
+        backend.append(executed).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}

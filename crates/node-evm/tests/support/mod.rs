@@ -1,0 +1,303 @@
+//! A chain of one genesis block, on which tests execute blocks and calls.
+#![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
+
+pub mod system_code;
+
+use node_core::backend::{BackendError, MemoryBackend, StateBackend, View};
+use node_core::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
+use node_core::context::Context;
+use node_core::executor::{
+    BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
+};
+use node_core::fees::next_base_fee;
+use node_core::forks::{BlobParams, ChainSpec, Fork};
+use node_core::state::{AccountChange, AccountState, StateChanges};
+use node_evm::EvmExecutor;
+use node_types::consensus::{Header, LegacyTransaction, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use std::sync::Arc;
+
+pub const CHAIN_ID: u64 = 1337;
+pub const ETHER: u64 = 1_000_000_000_000_000_000;
+pub const BASE_FEE: u64 = 7;
+pub const GAS_LIMIT: u64 = 60_000_000;
+pub const DEPOSIT_CONTRACT: Address = node_types::H160([0xdd; 20]);
+
+/// Has 1,000 ether and sends most transactions.
+pub const ALICE: Address = node_types::H160([0xa1; 20]);
+/// Does not exist at first.
+pub const BOB: Address = node_types::H160([0xb0; 20]);
+/// Where tests put code.
+pub const CONTRACT: Address = node_types::H160([0xc0; 20]);
+pub const MINER: Address = node_types::H160([0x3e; 20]);
+
+const BLOCK_FORKS: [Fork; 12] = [
+    Fork::Homestead,
+    Fork::TangerineWhistle,
+    Fork::SpuriousDragon,
+    Fork::Byzantium,
+    Fork::Constantinople,
+    Fork::Petersburg,
+    Fork::Istanbul,
+    Fork::MuirGlacier,
+    Fork::Berlin,
+    Fork::London,
+    Fork::ArrowGlacier,
+    Fork::GrayGlacier,
+];
+const TIME_FORKS: [Fork; 4] = [Fork::Shanghai, Fork::Cancun, Fork::Prague, Fork::Osaka];
+
+/// Bytes from hex digits; blanks are skipped.
+pub fn hex(digits: &str) -> Bytes {
+    let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect::<Vec<_>>().into()
+}
+
+pub fn wei(amount: u64) -> U256 {
+    U256::from(amount)
+}
+
+pub fn slot(number: u64) -> H256 {
+    H256(U256::from(number).to_big_endian())
+}
+
+/// A world before its first block.
+pub struct Genesis {
+    pub spec: ChainSpec,
+    pub fork: Fork,
+    pub state: StateChanges,
+}
+
+impl Genesis {
+    /// All forks up to `fork` are in force; Alice has 1,000 ether; system contracts are where their fork wants them.
+    pub fn at(fork: Fork) -> Self {
+        let spec = ChainSpec {
+            chain_id: CHAIN_ID,
+            block_forks: BLOCK_FORKS.into_iter().filter(|of| *of <= fork).map(|fork| (fork, 0)).collect(),
+            dao_fork: None,
+            terminal_total_difficulty: (fork >= Fork::Paris).then(U256::zero),
+            time_forks: TIME_FORKS.into_iter().filter(|of| *of <= fork).map(|fork| (fork, 0)).collect(),
+            blob_schedule: [(Fork::Cancun, BlobParams::CANCUN), (Fork::Prague, BlobParams::PRAGUE)]
+                .into_iter()
+                .filter(|(of, _)| *of <= fork)
+                .map(|(_, params)| (params, 0))
+                .collect(),
+            deposit_contract: DEPOSIT_CONTRACT,
+        };
+        let mut genesis = Self { spec, fork, state: StateChanges::default() };
+        genesis = genesis.balance(ALICE, wei(1000) * wei(ETHER));
+        if fork >= Fork::Cancun {
+            genesis = genesis.code(node_evm::BEACON_ROOTS_ADDRESS, system_code::BEACON_ROOTS);
+        }
+        if fork >= Fork::Prague {
+            genesis = genesis
+                .code(node_evm::HISTORY_STORAGE_ADDRESS, system_code::HISTORY_STORAGE)
+                .code(node_evm::WITHDRAWAL_REQUESTS_ADDRESS, system_code::WITHDRAWAL_REQUESTS)
+                .code(node_evm::CONSOLIDATION_REQUESTS_ADDRESS, system_code::CONSOLIDATION_REQUESTS);
+        }
+        genesis
+    }
+
+    pub fn account(&mut self, address: Address) -> &mut AccountChange {
+        let change = self.state.accounts.entry(address).or_default();
+        change.account.get_or_insert_default();
+        change
+    }
+
+    fn with(mut self, address: Address, change: impl FnOnce(&mut AccountState)) -> Self {
+        change(self.account(address).account.as_mut().unwrap());
+        self
+    }
+
+    pub fn balance(self, address: Address, balance: U256) -> Self {
+        self.with(address, |account| account.balance = balance)
+    }
+
+    pub fn nonce(self, address: Address, nonce: u64) -> Self {
+        self.with(address, |account| account.nonce = nonce)
+    }
+
+    pub fn code(self, address: Address, code: &str) -> Self {
+        self.bytecode(address, hex(code))
+    }
+
+    pub fn bytecode(mut self, address: Address, code: Bytes) -> Self {
+        let hash = keccak256(&code);
+        self.state.code.insert(hash, code);
+        self.with(address, |account| account.code_hash = hash)
+    }
+
+    pub fn slot(mut self, address: Address, number: u64, value: u64) -> Self {
+        self.account(address).storage.insert(slot(number), wei(value));
+        self
+    }
+
+    pub fn without(mut self, address: Address) -> Self {
+        self.state.accounts.remove(&address);
+        self
+    }
+
+    pub fn build(self) -> World {
+        let mut header = Header { gas_limit: GAS_LIMIT, difficulty: difficulty(self.fork), ..Header::default() };
+        let backend = match MemoryBackend::new(executed(&header, self.state.clone())) {
+            Err(BackendError::StateRootMismatch { got, .. }) => {
+                header.state_root = got;
+                MemoryBackend::new(executed(&header, self.state)).unwrap()
+            }
+            other => other.unwrap(),
+        };
+        let spec = Arc::new(self.spec);
+        let executor = EvmExecutor::new(Arc::clone(&spec));
+        World { view: backend.view().unwrap(), backend, executor, spec, fork: self.fork }
+    }
+}
+
+fn difficulty(fork: Fork) -> U256 {
+    if fork >= Fork::Paris { U256::zero() } else { U256::from(0x20000) }
+}
+
+/// Hashes of the tests' headers need not be those of the protocol.
+fn hash(header: &Header) -> H256 {
+    keccak256(header.number.to_be_bytes())
+}
+
+fn executed(header: &Header, changes: StateChanges) -> ExecutedBlock {
+    ExecutedBlock {
+        header: Arc::new(SealedHeader {
+            hash: hash(header),
+            header: header.clone(),
+            total_difficulty: U256::zero(),
+            size: 0,
+        }),
+        body: Arc::default(),
+        receipts: Arc::default(),
+        changes: Arc::new(changes),
+    }
+}
+
+/// A chain with its executor.
+pub struct World {
+    pub backend: MemoryBackend,
+    pub view: Arc<dyn View>,
+    pub executor: EvmExecutor,
+    pub spec: Arc<ChainSpec>,
+    pub fork: Fork,
+}
+
+impl World {
+    /// The header of a block on top of the head.
+    pub fn next_header(&self) -> Header {
+        let parent = self.head();
+        let number = parent.number + 1;
+        let fork = self.fork;
+        Header {
+            parent_hash: hash(&parent),
+            number,
+            timestamp: 12 * number,
+            gas_limit: GAS_LIMIT,
+            beneficiary: MINER,
+            difficulty: difficulty(fork),
+            mix_hash: H256::repeat_byte(0x99),
+            base_fee_per_gas: next_base_fee(&self.spec, &parent).map(|_| BASE_FEE),
+            excess_blob_gas: (fork >= Fork::Cancun).then_some(0),
+            parent_beacon_block_root: (fork >= Fork::Cancun).then(|| H256::repeat_byte(0x88)),
+            ..Header::default()
+        }
+    }
+
+    pub fn head(&self) -> Header {
+        let head = self.view.head();
+        self.view.header(head.number.into()).unwrap().unwrap().header.clone()
+    }
+
+    /// Executes a block on top of the head.
+    pub fn execute(&self, transactions: &[RecoveredTransaction]) -> Result<BlockOutcome, ExecutionError> {
+        self.execute_with(&self.next_header(), transactions, &[], None)
+    }
+
+    pub fn execute_with(
+        &self,
+        header: &Header,
+        transactions: &[RecoveredTransaction],
+        ommers: &[Header],
+        withdrawals: Option<&[Withdrawal]>,
+    ) -> Result<BlockOutcome, ExecutionError> {
+        let context = Context::unbounded();
+        let mut block = self.executor.begin_block(&context, &*self.view, header)?;
+        for transaction in transactions {
+            block.transact(transaction)?;
+        }
+        block.finish(ommers, withdrawals)
+    }
+
+    /// Executes a block on top of the head and appends it.
+    pub fn extend(&mut self, transactions: &[RecoveredTransaction]) -> BlockOutcome {
+        let mut header = self.next_header();
+        let outcome = self.execute_with(&header, transactions, &[], None).unwrap();
+        header.state_root = self.view.state_root(header.number - 1, &outcome.changes).unwrap();
+        self.backend.append(executed(&header, outcome.changes.clone())).unwrap();
+        self.view = self.backend.view().unwrap();
+        outcome
+    }
+
+    /// The one transaction of a block, and why it was refused.
+    pub fn refusal(&self, transaction: RecoveredTransaction) -> Option<TransactionError> {
+        match self.execute(&[transaction]) {
+            Ok(_) => None,
+            Err(ExecutionError::Refused(error)) => Some(error),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    pub fn call(&self, call: &Call) -> Result<CallOutcome, ExecutionError> {
+        self.call_within(&Context::unbounded().with_gas_budget(50_000_000), call)
+    }
+
+    pub fn call_within(&self, context: &Context, call: &Call) -> Result<CallOutcome, ExecutionError> {
+        let header = Header { base_fee_per_gas: Some(BASE_FEE), beneficiary: MINER, ..self.head() };
+        self.executor.call(context, &*self.view, &header, call)
+    }
+
+    pub fn estimate(&self, call: &Call) -> Result<EstimateOutcome, ExecutionError> {
+        let context = Context::unbounded().with_gas_budget(50_000_000);
+        let header = Header { base_fee_per_gas: Some(BASE_FEE), beneficiary: MINER, ..self.head() };
+        self.executor.estimate(&context, &*self.view, &header, call)
+    }
+}
+
+/// The single receipt of a block.
+pub fn receipt(outcome: &BlockOutcome) -> &Receipt {
+    assert_eq!(outcome.receipts.len(), 1);
+    &outcome.receipts[0]
+}
+
+/// What a word of 32 bytes holds.
+pub fn word(bytes: &[u8]) -> U256 {
+    assert_eq!(bytes.len(), 32, "{bytes:02x?}");
+    U256::from_big_endian(bytes)
+}
+
+/// A transaction of Alice's to the contract, with plenty of gas.
+pub fn legacy() -> LegacyTransaction {
+    LegacyTransaction { gas_price: wei(10), gas_limit: 1_000_000, to: Some(CONTRACT), ..LegacyTransaction::default() }
+}
+
+/// A transaction as if `sender` had signed it.
+pub fn signed_by(sender: Address, body: TransactionBody) -> RecoveredTransaction {
+    let signature = Signature { r: U256::one(), s: U256::one(), y_parity: false };
+    RecoveredTransaction { transaction: Transaction { body, signature }, hash: H256::zero(), sender }
+}
+
+pub fn signed(body: TransactionBody) -> RecoveredTransaction {
+    signed_by(ALICE, body)
+}
+
+pub fn send(transaction: LegacyTransaction) -> RecoveredTransaction {
+    signed(TransactionBody::Legacy(transaction))
+}
+
+/// An account that has only a balance.
+pub fn holder(balance: U256) -> AccountState {
+    AccountState { nonce: 0, balance, code_hash: KECCAK_EMPTY }
+}
