@@ -1,0 +1,238 @@
+use super::*;
+use crate::Genesis;
+use crate::genesis::dev_genesis;
+use crate::test_support::{chain_of, chained, conformance_chain, empty_header, grow, work_genesis};
+use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH};
+use proptest::prelude::*;
+
+fn context() -> Context {
+    Context::unbounded()
+}
+
+fn head(chain: &Chain) -> BlockRef {
+    chain.backend().view().unwrap().head()
+}
+
+fn genesis_header(chain: &Chain) -> Arc<SealedHeader> {
+    chain.backend().view().unwrap().header(0.into()).unwrap().unwrap()
+}
+
+#[test]
+fn the_conformance_chain_is_imported() {
+    let Some((genesis, blocks)) = conformance_chain() else { return };
+    let chain = chain_of(&genesis);
+    for block in &blocks {
+        let number = block.header.number;
+        let imported = chain.import_block(&context(), block.clone());
+        let imported = imported.unwrap_or_else(|error| panic!("block {number}: {}", chained(&error)));
+        assert_eq!(imported, Imported::Appended, "block {number}");
+    }
+    assert_eq!(blocks.len(), 54);
+    for block in &blocks {
+        assert_eq!(chain.import_block(&context(), block.clone()).unwrap(), Imported::AlreadyKnown);
+    }
+    assert_eq!(head(&chain).hash, blocks[53].header.hash());
+}
+
+#[test]
+fn what_execution_contradicts_is_refused() {
+    let Some((genesis, mut blocks)) = conformance_chain() else { return };
+    let chain = chain_of(&genesis);
+    let last = blocks.pop().unwrap();
+    blocks.into_iter().for_each(|block| drop(chain.import_block(&context(), block).unwrap()));
+    let before = head(&chain);
+    type Change = fn(&mut Block);
+    let cases: [(Change, &str); 8] = [
+        (|block| block.header.gas_used += 1, "gas used "),
+        (|block| block.header.blob_gas_used = block.header.blob_gas_used.map(|gas| gas + (1 << 17)), "blob gas used "),
+        (|block| block.header.logs_bloom = Bloom([1; 256]), "the logs bloom "),
+        (|block| block.header.receipts_root = H256::zero(), "receipts root 0x00"),
+        (|block| block.header.requests_hash = Some(H256::zero()), "requests hash 0x00"),
+        (|block| block.header.state_root = H256::zero(), "state root 0x00"),
+        (|block| block.header.transactions_root = H256::zero(), "transactions root 0x00"),
+        (|block| block.header.withdrawals_root = Some(H256::zero()), "withdrawals root 0x00"),
+    ];
+    for (change, expected) in cases {
+        let mut block = last.clone();
+        change(&mut block);
+        let error = chain.import_block(&context(), block).expect_err(expected);
+        let ImportError::Invalid { block, source } = error else { panic!("{expected}: {error}") };
+        assert!(source.to_string().starts_with(expected), "{expected}: {source}");
+        assert_eq!(block.number, 54);
+        assert_eq!(head(&chain), before, "{expected}");
+    }
+    assert_eq!(chain.import_block(&context(), last).unwrap(), Imported::Appended);
+}
+
+#[test]
+fn transactions_and_bodies_are_checked() {
+    let Some((genesis, blocks)) = conformance_chain() else { return };
+    let chain = chain_of(&genesis);
+    let with_transactions = |block: &&Block| !block.transactions.is_empty() && block.header.number > 40;
+    let number = blocks.iter().find(with_transactions).unwrap().header.number;
+    for block in &blocks[..number as usize - 1] {
+        chain.import_block(&context(), block.clone()).unwrap();
+    }
+    let good = &blocks[number as usize - 1];
+    type Change = fn(&mut Block);
+    let cases: [(Change, &str); 6] = [
+        (|block| block.transactions[0].signature.r = 0.into(), "transaction 0 is invalid: invalid signature"),
+        (|block| block.transactions.insert(1, block.transactions[0].clone()), "transaction 1 is invalid: nonce "),
+        (|block| drop(block.transactions.remove(0)), "transaction"),
+        (|block| block.ommers.push(Header::default()), "ommers after the merge"),
+        (|block| block.withdrawals = None, "the list of withdrawals is missing"),
+        (|block| block.withdrawals = Some(vec![Default::default()]), "withdrawals root "),
+    ];
+    for (change, expected) in cases {
+        let mut block = good.clone();
+        change(&mut block);
+        let error = chain.import_block(&context(), block).expect_err(expected);
+        let ImportError::Invalid { source, .. } = &error else { panic!("{expected}: {error}") };
+        let got = chained(source);
+        assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
+    }
+}
+
+#[test]
+fn unknown_parents_are_named() {
+    let chain = chain_of(&dev_genesis());
+    let orphan = Block {
+        header: Header { number: 5, parent_hash: H256::repeat_byte(7), ..Header::default() },
+        ..Block::default()
+    };
+    let error = chain.import_block(&context(), orphan).unwrap_err();
+    assert!(matches!(error, ImportError::UnknownParent { parent, .. } if parent == H256::repeat_byte(7)), "{error}");
+    let error = chain.set_head(H256::repeat_byte(7)).unwrap_err();
+    assert!(matches!(error, ImportError::UnknownBlock(_)), "{error}");
+}
+
+#[test]
+fn after_the_merge_the_longer_branch_counts() {
+    let genesis = dev_genesis();
+    let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+    let root = genesis_header(&chain);
+    let (_, a1) = grow(&chain, spec, &root, 12, b"a");
+    let (imported, a2) = grow(&chain, spec, &a1, 12, b"a");
+    assert_eq!(imported, Imported::Appended);
+    let (imported, b1) = grow(&chain, spec, &root, 12, b"b");
+    assert_eq!(imported, Imported::SideBranch, "shorter");
+    let (imported, b2) = grow(&chain, spec, &b1, 12, b"b");
+    assert_eq!(imported, Imported::SideBranch, "as long: the first seen stays");
+    let (imported, b3) = grow(&chain, spec, &b2, 12, b"b");
+    let expected = HeadChange {
+        removed: vec![a2.block_ref(), a1.block_ref()],
+        added: vec![b1.block_ref(), b2.block_ref(), b3.block_ref()],
+    };
+    assert_eq!(imported, Imported::Switched(expected));
+    assert_eq!(head(&chain), b3.block_ref());
+
+    // The branch that left is still known, and an explicit head overrides.
+    let change = chain.set_head(a2.hash).unwrap();
+    assert_eq!(change.added, [a1.block_ref(), a2.block_ref()]);
+    assert_eq!(head(&chain), a2.block_ref());
+    // On it, a block from below the head is a side block.
+    let (imported, _) = grow(&chain, spec, &a1, 24, b"c");
+    assert_eq!(imported, Imported::SideBranch);
+    // Backwards, too.
+    let change = chain.set_head(root.hash).unwrap();
+    assert_eq!(change, HeadChange { removed: vec![a2.block_ref(), a1.block_ref()], added: vec![] });
+    assert_eq!(head(&chain), root.block_ref());
+}
+
+#[test]
+fn before_the_merge_the_heavier_branch_counts() {
+    let genesis = work_genesis();
+    let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+    let root = genesis_header(&chain);
+    // Slow blocks weigh less.
+    let (_, a1) = grow(&chain, spec, &root, 900, b"a");
+    let (_, a2) = grow(&chain, spec, &a1, 900, b"a");
+    let (imported, b1) = grow(&chain, spec, &root, 1, b"b");
+    assert_eq!(imported, Imported::SideBranch);
+    assert!(b1.header.difficulty > a1.header.difficulty);
+    let (imported, b2) = grow(&chain, spec, &b1, 1, b"b");
+    let expected =
+        HeadChange { removed: vec![a2.block_ref(), a1.block_ref()], added: vec![b1.block_ref(), b2.block_ref()] };
+    assert_eq!(imported, Imported::Switched(expected), "as long, but heavier");
+    // A sibling of the same weight came later.
+    let (imported, _) = grow(&chain, spec, &b1, 1, b"c");
+    assert_eq!(imported, Imported::SideBranch);
+}
+
+#[test]
+fn ommers_belong_to_the_last_six_generations() {
+    let genesis = work_genesis();
+    let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+    let mut ancestors = vec![genesis_header(&chain)];
+    for _ in 0..8 {
+        let (_, next) = grow(&chain, spec, ancestors.last().unwrap(), 10, b"");
+        ancestors.push(next);
+    }
+    // The siblings of the blocks 1 to 8, and a child of the head.
+    let ommer =
+        |height: usize| Header { extra_data: b"ommer"[..].into(), ..empty_header(spec, &ancestors[height - 1], 10) };
+    let import = |ommers: Vec<Header>| {
+        let parent = ancestors.last().unwrap();
+        let header =
+            Header { ommers_hash: node_types::keccak256(rlp::encode_list(&ommers)), ..empty_header(spec, parent, 10) };
+        match chain.import_block(&context(), Block { header, ommers, ..Block::default() }) {
+            Err(ImportError::Invalid { source, .. }) => chained(&source),
+            other => panic!("{other:?}"),
+        }
+    };
+    let wrong_gas = Header { gas_used: 1 << 60, ..ommer(8) };
+    let ancestor = ancestors[7].header.clone();
+    // A valid block fails no earlier than at the state root, which is left zero.
+    let cases: [(Vec<Header>, &str); 9] = [
+        (vec![ommer(8)], "state root 0x0000"),
+        (vec![ommer(3)], "state root 0x0000"),
+        (vec![ommer(3), ommer(8)], "state root 0x0000"),
+        (vec![ommer(2)], "the parent "),
+        (vec![ommer(9)], "the parent "),
+        (vec![ommer(3), ommer(4), ommer(5)], "3 ommers, at most 2 are allowed"),
+        (vec![ommer(3), ommer(3)], "ommer "),
+        (vec![ancestor], "ommer "),
+        (vec![wrong_gas], "the header of ommer "),
+    ];
+    for (ommers, expected) in cases {
+        let got = import(ommers);
+        assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
+    }
+}
+
+#[test]
+fn a_cancelled_import_leaves_the_chain_alone() {
+    let genesis = dev_genesis();
+    let chain = chain_of(&genesis);
+    let cancelled = context();
+    cancelled.cancel();
+    let block = Block { header: empty_header(&genesis.spec, &genesis_header(&chain), 12), ..Block::default() };
+    let error = chain.import_block(&cancelled, block).unwrap_err();
+    assert!(matches!(error, ImportError::Interrupted(_)), "{error}");
+}
+
+/// A block of the development chain, encoded.
+fn encoded_block(genesis: &Genesis) -> Vec<u8> {
+    let header =
+        Header { requests_hash: Some(EMPTY_REQUESTS_HASH), ..empty_header(&genesis.spec, &genesis.block().header, 12) };
+    rlp::encode(&Block { header, withdrawals: Some(Vec::new()), ..Block::default() }).to_vec()
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_no_block(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let chain = chain_of(&work_genesis());
+        prop_assert!(chain.import_bytes(&context(), &bytes).is_err());
+    }
+
+    #[test]
+    fn a_damaged_block_is_an_error(position in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let genesis = dev_genesis();
+        let chain = chain_of(&genesis);
+        let mut bytes = encoded_block(&genesis);
+        let position = position.index(bytes.len());
+        bytes[position] = byte;
+        // Undamaged, too: its state root is zero.
+        prop_assert!(chain.import_bytes(&context(), &bytes).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! Export of the canonical chain as a chain file.
+
+use node_core::backend::{BackendError, View};
+use node_core::block::{BlockId, Body, SealedHeader};
+use node_types::BlockNumber;
+use node_types::consensus::Block;
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+
+/// Why an export broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The chain cannot be read.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The file cannot be written.
+    #[error("the chain file cannot be written")]
+    Io(#[from] io::Error),
+}
+
+/// Writes the canonical blocks of `range`, up to the head at most, one behind the other.
+pub fn export_blocks(
+    view: &dyn View,
+    range: RangeInclusive<BlockNumber>,
+    writer: &mut impl Write,
+) -> Result<(), ExportError> {
+    let end = view.head().number.min(*range.end());
+    for number in *range.start()..=end {
+        let id = BlockId::Number(number);
+        let (Some(header), Some(body)) = (view.header(id)?, view.body(id)?) else {
+            return Err(BackendError::UnknownBlock(number).into());
+        };
+        writer.write_all(&rlp::encode(&whole_block(&header, &body)))?;
+    }
+    Ok(())
+}
+
+/// The block as it is encoded.
+fn whole_block(header: &SealedHeader, body: &Body) -> Block {
+    Block {
+        header: header.header.clone(),
+        transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+        ommers: body.ommers.clone(),
+        withdrawals: body.withdrawals.clone(),
+    }
+}

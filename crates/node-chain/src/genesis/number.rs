@@ -1,0 +1,87 @@
+//! The many ways in which genesis files write numbers and bytes.
+
+use super::{GenesisError, NumberError};
+use node_types::{Address, Bytes, H256, U256};
+use serde_json::value::RawValue;
+
+/// A JSON integer of any length, a decimal string, or a hex string with 0x. An empty string is zero, as in geth.
+pub(super) fn u256(field: &str, value: &RawValue) -> Result<U256, GenesisError> {
+    let text = value.get();
+    let parsed = if text.starts_with('"') {
+        u256_text(&string(field, value)?)
+    } else if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        u256_text(text)
+    } else {
+        Err(NumberError::NotANumber)
+    };
+    parsed.map_err(|source| malformed(field, source))
+}
+
+/// As [`u256`], of at most 64 bits.
+pub(super) fn u64(field: &str, value: &RawValue) -> Result<u64, GenesisError> {
+    u64::try_from(u256(field, value)?).map_err(|_| malformed(field, NumberError::Overflow { bits: 64 }))
+}
+
+/// A JSON string.
+pub(super) fn string(field: &str, value: &RawValue) -> Result<String, GenesisError> {
+    typed(field, value)
+}
+
+/// A value of any type that serde knows.
+pub(super) fn typed<'a, T: serde::Deserialize<'a>>(field: &str, value: &'a RawValue) -> Result<T, GenesisError> {
+    serde_json::from_str(value.get()).map_err(|source| GenesisError::Type { field: field.to_owned(), source })
+}
+
+/// Whole bytes in hex, with or without 0x.
+pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return Err(malformed(field, NumberError::Digit));
+    }
+    let pairs = digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?));
+    let bytes: Option<Vec<u8>> = pairs.collect();
+    bytes.map(Bytes::from).ok_or_else(|| malformed(field, NumberError::Digit))
+}
+
+/// 32 bytes in hex, with or without 0x; fewer digits are padded on the left.
+pub(super) fn h256(field: &str, text: &str) -> Result<H256, GenesisError> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let number = digits_to_u256(digits, 16).map_err(|source| malformed(field, source))?;
+    Ok(H256(number.to_big_endian()))
+}
+
+/// 20 bytes in hex, with or without 0x.
+pub(super) fn address(field: &str, text: &str) -> Result<Address, GenesisError> {
+    let bytes = bytes(field, text)?;
+    match <[u8; 20]>::try_from(bytes.as_ref()) {
+        Ok(bytes) => Ok(Address::from(bytes)),
+        Err(_) => Err(malformed(field, NumberError::Length { got: bytes.len(), expected: 20 })),
+    }
+}
+
+/// A number as text: decimal, or hex after 0x.
+fn u256_text(text: &str) -> Result<U256, NumberError> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => digits_to_u256(digits, 16),
+        None => digits_to_u256(text, 10),
+    }
+}
+
+fn digits_to_u256(digits: &str, radix: u32) -> Result<U256, NumberError> {
+    const OVERFLOW: NumberError = NumberError::Overflow { bits: 256 };
+    let mut number = U256::zero();
+    for digit in digits.chars() {
+        let digit = digit.to_digit(radix).ok_or(NumberError::Digit)?;
+        number = number.checked_mul(radix.into()).and_then(|n| n.checked_add(digit.into())).ok_or(OVERFLOW)?;
+    }
+    Ok(number)
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    // A hex digit is below 16.
+    char::from(digit).to_digit(16).map(|nibble| nibble as u8)
+}
+
+fn malformed(field: &str, source: NumberError) -> GenesisError {
+    GenesisError::Number { field: field.to_owned(), source }
+}

@@ -1,0 +1,257 @@
+use super::*;
+use crate::test_support::{chained, shared};
+use node_core::forks::{BlobParams, Fork};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A genesis file with every fork to Osaka, some of it replaced.
+fn file(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut file: Value = serde_json::from_str(DEV_GENESIS).unwrap();
+    change(&mut file);
+    file.to_string().into_bytes()
+}
+
+#[test]
+fn the_conformance_genesis_has_its_hash() {
+    let Some(json) = shared("conformance/chain/genesis.json") else { return };
+    let genesis = Genesis::parse(&json).unwrap();
+    let expected = "0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99";
+    assert_eq!(format!("{:#x}", genesis.block().header.hash), expected);
+
+    let spec = genesis.spec;
+    assert_eq!(spec.chain_id, 3_503_995_874_084_926);
+    assert_eq!(spec.terminal_total_difficulty, Some(4_732_352.into()));
+    // First block or time of each fork, and the block before.
+    for (number, before, fork) in [(3, Fork::Homestead, Fork::TangerineWhistle), (27, Fork::Berlin, Fork::London)] {
+        assert_eq!(spec.fork_at(number - 1, 0, false), before);
+        assert_eq!(spec.fork_at(number, 0, false), fork);
+    }
+    assert_eq!(spec.fork_at(50, 479, true), Fork::Prague);
+    assert_eq!(spec.fork_at(50, 480, true), Fork::Osaka);
+    assert_eq!(spec.blob_params(540).unwrap().max, 21);
+}
+
+#[test]
+fn the_benchmark_genesis_is_the_parent_of_its_chain() {
+    let (Some(json), Some(chain)) = (shared("bench/dev20k.genesis.json"), shared("bench/dev20k.rlp")) else { return };
+    let first = crate::BlockStream::new(&chain[..]).next().unwrap().unwrap();
+    let first = Block::decode(&first.bytes).unwrap();
+    assert_eq!(Genesis::parse(&json).unwrap().block().header.hash, first.header.parent_hash);
+}
+
+#[test]
+fn the_development_genesis_is_complete() {
+    let genesis = dev_genesis();
+    assert_eq!(genesis.spec.chain_id, 31337);
+    assert_eq!(genesis.spec.terminal_total_difficulty, Some(0.into()));
+    assert_eq!(genesis.spec.fork(&genesis.header), Fork::Osaka);
+    assert_eq!(genesis.spec.blob_params(genesis.header.timestamp).unwrap().max, 21);
+    assert_eq!(genesis.spec.blob_schedule[0].0, BlobParams::CANCUN);
+    assert_eq!((genesis.header.gas_limit, genesis.header.base_fee_per_gas), (30_000_000, Some(1_000_000_000)));
+    let rich = genesis.alloc.values().filter(|account| account.balance == U256::exp10(22));
+    assert_eq!(rich.count(), 10);
+    // Lengths of the code of EIP-4788, 2935, 7002, 7251 and of the CREATE2 deployer.
+    let mut code: Vec<usize> = genesis.alloc.values().map(|account| account.code.len()).filter(|n| *n > 0).collect();
+    code.sort();
+    assert_eq!(code, [69, 83, 97, 414, 504]);
+}
+
+#[test]
+fn the_development_genesis_agrees_with_the_public_chains() {
+    let Some(conformance) = shared("conformance/chain/genesis.json") else { return };
+    let Some(bench) = shared("bench/dev20k.genesis.json") else { return };
+    let (dev, conformance, bench) =
+        (dev_genesis(), Genesis::parse(&conformance).unwrap(), Genesis::parse(&bench).unwrap());
+    for (address, account) in &bench.alloc {
+        assert_eq!(dev.alloc.get(address).map(|dev| dev.balance), Some(account.balance), "{address:#x}");
+    }
+    for end in ["4788", "2935", "7002", "7251"] {
+        let contract = |genesis: &Genesis| {
+            let of_protocol = |address: &Address| address.as_bytes()[0] == 0 && format!("{address:x}").ends_with(end);
+            // The contract of EIP-4788 is the one whose address does not end in the number.
+            let by_code = |code: &Bytes| end == "4788" && code.len() == 97;
+            let found = genesis.alloc.iter().find(|(address, account)| of_protocol(address) || by_code(&account.code));
+            found.map(|(address, account)| (*address, account.code.clone()))
+        };
+        assert!(contract(&dev).is_some(), "EIP-{end}");
+        assert_eq!(contract(&dev), contract(&conformance), "EIP-{end}");
+    }
+    assert_eq!(
+        dev.spec.blob_schedule.last().map(|last| last.0),
+        conformance.spec.blob_schedule.last().map(|last| last.0)
+    );
+}
+
+#[test]
+fn numbers_come_in_many_forms() {
+    let huge = "58750000000000000000000";
+    // Balance as JSON; the number.
+    let cases = [
+        ("0", "0"),
+        ("\"\"", "0"),
+        ("\"0x\"", "0"),
+        ("\"0x0a\"", "10"),
+        ("\"0XfF\"", "255"),
+        ("\"010\"", "10"),
+        ("18446744073709551616", "18446744073709551616"),
+        (huge, huge),
+        ("\"58750000000000000000000\"", huge),
+        ("\"0xc70d808a128d7380000\"", huge),
+    ];
+    for (text, expected) in cases {
+        let json = format!(
+            r#"{{"config": {{"terminalTotalDifficulty": {text}}}, "difficulty": 1, "gasLimit": "5000",
+                "alloc": {{"00000000000000000000000000000000000000aA": {{"balance": {text}}}}}}}"#
+        );
+        let genesis = Genesis::parse(json.as_bytes()).unwrap_or_else(|error| panic!("{text}: {}", chained(&error)));
+        let expected = U256::from_dec_str(expected).unwrap();
+        assert_eq!(genesis.alloc[&Address::from_low_u64_be(0xaa)].balance, expected, "{text}");
+        assert_eq!(genesis.spec.terminal_total_difficulty, Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn storage_words_are_padded() {
+    let json = file(|file| {
+        file["alloc"] = json!({"0x00000000000000000000000000000000000000aa":
+            {"balance": 1, "nonce": 7, "code": "0x6000", "storage": {"0x1": "0x0203", "00ff": "04"}}});
+    });
+    let genesis = Genesis::parse(&json).unwrap();
+    let account = &genesis.alloc[&Address::from_low_u64_be(0xaa)];
+    let expected = [(H256::from_low_u64_be(1), 0x203.into()), (H256::from_low_u64_be(0xff), 4.into())];
+    assert_eq!(account.storage, BTreeMap::from(expected));
+    assert_eq!((account.nonce, &*account.code), (7, &[0x60, 0x00][..]));
+}
+
+#[test]
+fn header_fields_follow_the_forks() {
+    let header = |forks: Value| {
+        let json = json!({"config": forks, "alloc": {}, "difficulty": "1", "gasLimit": "0x1388"});
+        Genesis::parse(json.to_string().as_bytes()).unwrap().header
+    };
+    let old = header(json!({"homesteadBlock": 0}));
+    assert_eq!((old.base_fee_per_gas, old.withdrawals_root, old.requests_hash), (None, None, None));
+    let mut config: Value = serde_json::from_str::<Value>(DEV_GENESIS).unwrap()["config"].clone();
+    for later in ["osakaTime", "bpo1Time", "bpo2Time", "pragueTime"] {
+        config[later] = Value::Null;
+    }
+    let cancun = header(config.clone());
+    assert_eq!(cancun.base_fee_per_gas, Some(1_000_000_000));
+    assert_eq!(cancun.withdrawals_root, Some(EMPTY_ROOT));
+    assert_eq!((cancun.blob_gas_used, cancun.excess_blob_gas), (Some(0), Some(0)));
+    assert_eq!(cancun.parent_beacon_block_root, Some(H256::zero()));
+    assert_eq!(cancun.requests_hash, None);
+    config["londonBlock"] = json!(5);
+    config["arrowGlacierBlock"] = json!(5);
+    config["grayGlacierBlock"] = json!(5);
+    let early = header(config.clone());
+    assert_eq!((early.base_fee_per_gas, early.withdrawals_root, early.blob_gas_used), (None, None, None));
+    for fork in ["londonBlock", "arrowGlacierBlock", "grayGlacierBlock", "pragueTime"] {
+        config[fork] = json!(0);
+    }
+    assert_eq!(header(config).requests_hash, Some(node_types::consensus::EMPTY_REQUESTS_HASH));
+}
+
+#[test]
+fn harmless_properties_are_ignored() {
+    let json = file(|file| {
+        file["comment"] = json!("x");
+        file["config"]["ethash"] = json!({});
+        file["config"]["eip150Hash"] = json!("0x00");
+        file["config"]["amsterdamTime"] = Value::Null;
+        // Merged from the start, so nothing was sealed that way.
+        file["config"]["clique"] = json!({"period": 0});
+        file["config"]["enableVerkleAtGenesis"] = json!(false);
+    });
+    assert_eq!(Genesis::parse(&json).unwrap(), dev_genesis());
+}
+
+#[test]
+fn faults_are_named() {
+    // A change to a good file; the error with its sources, up to what the JSON parser says.
+    let cases: [(&str, Value, &str); 25] = [
+        ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
+        ("/config/verkleTime", json!(99), "unknown fork verkleTime"),
+        ("/config/futureBlock", json!("0x1"), "unknown fork futureBlock"),
+        ("/config/bpo6Time", json!(0), "unknown fork bpo6Time"),
+        ("/config/enableVerkleAtGenesis", json!(true), "unknown fork enableVerkleAtGenesis"),
+        ("/config/homesteadBlock", json!(1), "eip150Block at 0 comes before homesteadBlock at 1"),
+        (
+            "/config/byzantiumBlock",
+            Value::Null,
+            "constantinopleBlock is set, and byzantiumBlock, which it builds on, is not",
+        ),
+        ("/config/shanghaiTime", json!(5), "cancunTime at 0 comes before shanghaiTime at 5"),
+        ("/config/bpo1Time", json!(5), "bpo2Time at 0 comes before bpo1Time at 5"),
+        ("/config/pragueTime", Value::Null, "osakaTime is set, and pragueTime, which it builds on, is not"),
+        ("/config/londonBlock", Value::Null, "arrowGlacierBlock is set, and londonBlock, which it builds on, is not"),
+        ("/config/eip155Block", json!(1), "eip155Block and eip158Block differ: Some(1) and Some(0)"),
+        ("/config/bpo3Time", json!(0), "blobSchedule has no entry bpo3"),
+        (
+            "/config/blobSchedule/bpo1/target",
+            json!(16),
+            "blobSchedule.bpo1: target 16, max 15, update fraction 8346193; \
+             expected 0 < target <= max <= 2^32 and a fraction above 0",
+        ),
+        (
+            "/config/chainId",
+            json!(-1),
+            "config.chainId is malformed: expected an unsigned integer, or a string with one",
+        ),
+        ("/config/chainId", json!("0x10000000000000000"), "config.chainId is malformed: more than 64 bits"),
+        (
+            "/config/chainId",
+            json!(1.5),
+            "config.chainId is malformed: expected an unsigned integer, or a string with one",
+        ),
+        ("/config/daoForkSupport", json!(1), "config.daoForkSupport has the wrong type"),
+        ("/gasLimit", Value::Null, "gasLimit is missing"),
+        ("/gasLimit", json!("12z"), "gasLimit is malformed: expected decimal digits, or hex digits after 0x"),
+        ("/extraData", json!("0x1"), "extraData is malformed: expected decimal digits, or hex digits after 0x"),
+        ("/coinbase", json!("0x01"), "coinbase is malformed: 1 bytes, expected 20"),
+        ("/number", json!(5), "number is 5, expected 0"),
+        ("/alloc", json!({"0xzz": {}}), "alloc.0xzz is malformed: expected decimal digits, or hex digits after 0x"),
+        (
+            "/alloc",
+            json!({"0x00000000000000000000000000000000000000aa": {}, "00000000000000000000000000000000000000AA": {}}),
+            "alloc names 0x00000000000000000000000000000000000000aa twice",
+        ),
+    ];
+    for (path, value, expected) in cases {
+        let json = file(|file| {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            file.pointer_mut(parent).unwrap()[key] = value.clone();
+        });
+        let got = chained(&Genesis::parse(&json).expect_err(path));
+        assert!(got.starts_with(expected), "{path} = {value}\n got: {got}\nwant: {expected}");
+    }
+}
+
+#[test]
+fn rules_that_need_others_are_refused_without_them() {
+    let cases = [
+        (json!({"clique": {}}), "consensus by clique is not supported"),
+        (json!({"shanghaiTime": 0}), "shanghaiTime is set, and londonBlock, which it builds on, is not"),
+    ];
+    for (config, expected) in cases {
+        let json = json!({"config": config, "alloc": {}, "difficulty": 1, "gasLimit": 5000});
+        assert_eq!(Genesis::parse(json.to_string().as_bytes()).unwrap_err().to_string(), expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+        prop_assert!(Genesis::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_damaged_file_never_panics(position in 0usize..8000, byte in any::<u8>()) {
+        let mut json = DEV_GENESIS.as_bytes().to_vec();
+        let position = position % json.len();
+        json[position] = byte;
+        if let Ok(genesis) = Genesis::parse(&json) {
+            genesis.block();
+        }
+    }
+}

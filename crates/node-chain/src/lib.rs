@@ -1,0 +1,48 @@
+//! What makes blocks into a chain: where it begins, which blocks are valid, and which branch counts.
+//!
+//! * [`genesis`] reads geth's genesis files and holds the built-in development genesis.
+//! * [`validation`] knows every rule of a valid block, by fork. Proof-of-work seals alone are not checked.
+//! * [`Chain`] imports blocks one by one, on any branch.
+//! * [`import_file`] and [`export_blocks`] read and write chain files, in the RLP format of other clients.
+//!
+//! ```
+//! use node_chain::{Chain, dev_genesis, import_file};
+//! use node_core::{backend::{MemoryBackend, StateBackend}, context::Context};
+//! use node_evm::{EvmExecutor, Secp256k1Recovery};
+//! use std::sync::Arc;
+//!
+//! let genesis = dev_genesis();
+//! let spec = Arc::new(genesis.spec.clone());
+//! let backend = Arc::new(MemoryBackend::new(genesis.block())?);
+//! let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
+//! let chain = Chain::new(backend.clone(), executor, Arc::new(Secp256k1Recovery), spec);
+//!
+//! let file = std::io::empty();
+//! let summary = import_file(&chain, &Context::unbounded(), file, |progress| println!("{progress:?}"))?;
+//! assert_eq!(summary.imported, 0);
+//! assert_eq!(backend.view()?.head().number, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod branch;
+mod chain;
+mod export;
+pub mod genesis;
+mod import_error;
+mod pipeline;
+mod prepared;
+mod stream;
+#[cfg(test)]
+mod test_support;
+pub mod validation;
+
+pub use chain::{Chain, Imported};
+pub use export::{ExportError, export_blocks};
+pub use genesis::{Genesis, GenesisError, dev_genesis};
+pub use import_error::ImportError;
+pub use pipeline::{FileError, ImportSummary, Progress, import_file};
+pub use prepared::{PreparedBlock, SignedTransaction};
+pub use stream::{BlockStream, DEFAULT_BLOCK_LIMIT, RawBlock, StreamError};
+pub use validation::BlockError;

@@ -1,0 +1,104 @@
+//! What can be computed of a block before its parent is known, on any thread.
+
+use crate::validation::BlockError;
+use node_core::block::{BlockRef, Body, RecoveredTransaction, SealedHeader};
+use node_core::crypto::{SenderRecovery, SignatureError};
+use node_core::executor::TransactionError;
+use node_core::trie::ordered_root;
+use node_types::consensus::DecodeError;
+use node_types::consensus::{Block, Header, Transaction, Withdrawal};
+use node_types::{Address, H256, U256, keccak256};
+
+/// A decoded block with its hashes, roots and senders.
+#[derive(Clone, Debug)]
+pub struct PreparedBlock {
+    /// The header.
+    pub header: Header,
+    /// Hash of the header.
+    pub hash: H256,
+    /// Length of the encoded block in bytes.
+    pub size: u64,
+    /// The transactions.
+    pub transactions: Vec<SignedTransaction>,
+    /// Root of the trie of `transactions`.
+    pub transactions_root: H256,
+    /// The ommers.
+    pub ommers: Vec<Header>,
+    /// Keccak of the RLP of `ommers`.
+    pub ommers_hash: H256,
+    /// The withdrawals, since Shanghai.
+    pub withdrawals: Option<Vec<Withdrawal>>,
+    /// Root of the trie of `withdrawals`.
+    pub withdrawals_root: Option<H256>,
+}
+
+/// A transaction with its hash and, if the signature names somebody, its sender.
+#[derive(Clone, Debug)]
+pub struct SignedTransaction {
+    /// The transaction.
+    pub transaction: Transaction,
+    /// Its hash.
+    pub hash: H256,
+    /// Who signed it.
+    pub sender: Result<Address, SignatureError>,
+}
+
+impl PreparedBlock {
+    /// Decodes a block and prepares it. Every byte must be used.
+    pub fn decode(bytes: &[u8], senders: &dyn SenderRecovery) -> Result<Self, DecodeError> {
+        let block = Block::decode(bytes)?;
+        Ok(Self::of(block, bytes.len() as u64, senders))
+    }
+
+    /// Prepares a block that is decoded already.
+    pub fn new(block: Block, senders: &dyn SenderRecovery) -> Self {
+        let size = rlp::encode(&block).len() as u64;
+        Self::of(block, size, senders)
+    }
+
+    fn of(block: Block, size: u64, senders: &dyn SenderRecovery) -> Self {
+        let encoded: Vec<Vec<u8>> = block.transactions.iter().map(Transaction::encode).collect();
+        let signed = block.transactions.into_iter().zip(&encoded).map(|(transaction, encoded)| SignedTransaction {
+            hash: keccak256(encoded),
+            sender: senders.sender(&transaction),
+            transaction,
+        });
+        let withdrawals_root = block.withdrawals.as_ref().map(|withdrawals| {
+            let encoded: Vec<_> = withdrawals.iter().map(rlp::encode).collect();
+            ordered_root(&encoded)
+        });
+        Self {
+            hash: block.header.hash(),
+            size,
+            transactions: signed.collect(),
+            transactions_root: ordered_root(&encoded),
+            ommers_hash: keccak256(rlp::encode_list(&block.ommers)),
+            header: block.header,
+            ommers: block.ommers,
+            withdrawals: block.withdrawals,
+            withdrawals_root,
+        }
+    }
+
+    /// Number and hash.
+    pub fn block_ref(&self) -> BlockRef {
+        BlockRef { number: self.header.number, hash: self.hash }
+    }
+
+    /// The header and the body as the backend keeps them.
+    pub(crate) fn seal(self, parent_total_difficulty: U256) -> Result<(SealedHeader, Body), BlockError> {
+        let mut transactions = Vec::with_capacity(self.transactions.len());
+        for (index, signed) in self.transactions.into_iter().enumerate() {
+            let SignedTransaction { transaction, hash, sender } = signed;
+            let refused = |source| BlockError::Transaction { index, source: TransactionError::Signature(source) };
+            transactions.push(RecoveredTransaction { transaction, hash, sender: sender.map_err(refused)? });
+        }
+        let header = SealedHeader {
+            hash: self.hash,
+            total_difficulty: parent_total_difficulty.saturating_add(self.header.difficulty),
+            header: self.header,
+            size: self.size,
+        };
+        Ok((header, Body { transactions, ommers: self.ommers, withdrawals: self.withdrawals }))
+    }
+}

@@ -1,0 +1,221 @@
+//! Chain files: encoded blocks, one behind the other, read as a stream.
+
+use std::io::{self, Read};
+
+/// Longest block that is read unless told otherwise, in bytes. Blocks from before Osaka have no limit but their gas.
+pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
+
+/// One encoded block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawBlock {
+    /// Where it begins, in bytes from the start of the stream.
+    pub offset: u64,
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a stream holds no further block.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// The stream cannot be read.
+    #[error("reading fails at byte {offset}")]
+    Io {
+        /// Where the item begins.
+        offset: u64,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// What begins here is no RLP list.
+    #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
+    NotAList {
+        /// Where the item begins.
+        offset: u64,
+        /// Its first byte.
+        byte: u8,
+    },
+    /// The length is not written in the shortest form.
+    #[error("the length of the block at byte {offset} is malformed")]
+    Length {
+        /// Where the item begins.
+        offset: u64,
+    },
+    /// The block is longer than allowed.
+    #[error("the block at byte {offset} has {length} bytes, at most {limit} are allowed")]
+    TooLong {
+        /// Where the item begins.
+        offset: u64,
+        /// Its length in bytes.
+        length: u64,
+        /// Allowed.
+        limit: u64,
+    },
+    /// The stream ends in the middle of a block.
+    #[error("the block at byte {offset} breaks off: {got} of {expected} bytes are there")]
+    Truncated {
+        /// Where the item begins.
+        offset: u64,
+        /// Bytes that are there.
+        got: u64,
+        /// Bytes that it says it has; as far as they are known.
+        expected: u64,
+    },
+}
+
+/// Reads blocks from a stream, without decoding them. Ends after the first error.
+#[derive(Debug)]
+pub struct BlockStream<R> {
+    reader: R,
+    offset: u64,
+    limit: u64,
+    ended: bool,
+}
+
+impl<R: Read> BlockStream<R> {
+    /// Reads from `reader`, which should be buffered.
+    pub fn new(reader: R) -> Self {
+        Self { reader, offset: 0, limit: DEFAULT_BLOCK_LIMIT, ended: false }
+    }
+
+    /// Refuses blocks longer than `limit` bytes.
+    #[must_use]
+    pub fn with_block_limit(self, limit: u64) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// The next block; none at the end of the stream.
+    fn read_block(&mut self) -> Result<Option<RawBlock>, StreamError> {
+        let offset = self.offset;
+        let mut bytes = Vec::new();
+        if self.fill(&mut bytes, 1)? == 0 {
+            return Ok(None);
+        }
+        let payload = match bytes[0] {
+            byte @ 0xc0..=0xf7 => u64::from(byte - 0xc0),
+            byte @ 0xf8..=0xff => {
+                let length_of_length = u64::from(byte - 0xf7);
+                self.fill_exactly(&mut bytes, 1 + length_of_length)?;
+                let length = bytes[1..].iter().fold(0, |length: u64, byte| length << 8 | u64::from(*byte));
+                if bytes[1] == 0 || length <= 55 {
+                    return Err(StreamError::Length { offset });
+                }
+                length
+            }
+            byte => return Err(StreamError::NotAList { offset, byte }),
+        };
+        let length = payload.saturating_add(bytes.len() as u64);
+        if length > self.limit {
+            return Err(StreamError::TooLong { offset, length, limit: self.limit });
+        }
+        self.fill_exactly(&mut bytes, length)?;
+        self.offset += length;
+        Ok(Some(RawBlock { offset, bytes }))
+    }
+
+    /// Reads until `bytes` has `length` bytes. Memory grows with what is there, not with what is promised.
+    fn fill_exactly(&mut self, bytes: &mut Vec<u8>, length: u64) -> Result<(), StreamError> {
+        let got = self.fill(bytes, length)?;
+        if got == length {
+            return Ok(());
+        }
+        Err(StreamError::Truncated { offset: self.offset, got, expected: length })
+    }
+
+    /// Reads until `bytes` has `length` bytes or the stream ends; answers how many there are.
+    fn fill(&mut self, bytes: &mut Vec<u8>, length: u64) -> Result<u64, StreamError> {
+        let missing = length.saturating_sub(bytes.len() as u64);
+        let read = self.reader.by_ref().take(missing).read_to_end(bytes);
+        read.map_err(|source| StreamError::Io { offset: self.offset, source })?;
+        Ok(bytes.len() as u64)
+    }
+}
+
+impl<R: Read> Iterator for BlockStream<R> {
+    type Item = Result<RawBlock, StreamError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.read_block().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An RLP list with a payload of `length` bytes.
+    fn item(length: usize) -> Vec<u8> {
+        let mut stream = rlp::RlpStream::new();
+        stream.begin_unbounded_list();
+        for _ in 0..length {
+            stream.append(&1u8);
+        }
+        stream.finalize_unbounded_list();
+        stream.out().to_vec()
+    }
+
+    #[test]
+    fn blocks_come_out_as_they_went_in() {
+        let items: Vec<Vec<u8>> = [0, 1, 55, 56, 255, 256, 70_000].into_iter().map(item).collect();
+        let file = items.concat();
+        let got: Vec<RawBlock> = BlockStream::new(&file[..]).collect::<Result<_, _>>().unwrap();
+        let mut offset = 0;
+        assert_eq!(got.len(), items.len());
+        for (got, bytes) in got.into_iter().zip(items) {
+            let length = bytes.len() as u64;
+            assert_eq!(got, RawBlock { offset, bytes });
+            offset += length;
+        }
+    }
+
+    #[test]
+    fn errors_name_the_byte() {
+        let good = item(10);
+        let long = item(300);
+        let cases: [(&[u8], &str); 8] = [
+            (&[0x80], "no block begins at byte 11: found 0x80, expected an RLP list"),
+            (&[0x00, 0xff], "no block begins at byte 11: found 0x00, expected an RLP list"),
+            (&[0xc2, 0x01], "the block at byte 11 breaks off: 2 of 3 bytes are there"),
+            (&[0xf9, 0x01], "the block at byte 11 breaks off: 2 of 3 bytes are there"),
+            (&long[..200], "the block at byte 11 breaks off: 200 of 303 bytes are there"),
+            (&[0xf8, 0x37], "the length of the block at byte 11 is malformed"),
+            (&[0xf9, 0x00, 0x80], "the length of the block at byte 11 is malformed"),
+            (&[0xff; 9], "the block at byte 11 has 18446744073709551615 bytes, at most 67108864 are allowed"),
+        ];
+        for (tail, expected) in cases {
+            let file = [&good[..], tail].concat();
+            let mut stream = BlockStream::new(&file[..]);
+            assert!(stream.next().unwrap().is_ok(), "the block before is there: {expected}");
+            assert_eq!(stream.next().unwrap().unwrap_err().to_string(), expected);
+            assert!(stream.next().is_none(), "nothing follows an error: {expected}");
+        }
+    }
+
+    #[test]
+    fn a_promised_length_allocates_nothing() {
+        // 2 GiB promised, three bytes there.
+        let file = [0xfb, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3];
+        let mut stream = BlockStream::new(&file[..]).with_block_limit(u64::MAX);
+        let got = stream.next().unwrap().unwrap_err();
+        assert!(matches!(got, StreamError::Truncated { got: 8, .. }), "{got}");
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_end_in_an_error_or_in_blocks(file in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            let mut length = 0;
+            for block in BlockStream::new(&file[..]) {
+                match block {
+                    Ok(block) => length += block.bytes.len(),
+                    Err(_) => return Ok(()),
+                }
+            }
+            prop_assert_eq!(length, file.len());
+        }
+    }
+}

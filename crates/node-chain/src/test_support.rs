@@ -1,0 +1,125 @@
+//! Chains to test on.
+
+use crate::validation::BlockError;
+use crate::{BlockStream, Chain, Genesis, ImportError, Imported};
+use node_core::backend::MemoryBackend;
+use node_core::block::SealedHeader;
+use node_core::context::Context;
+use node_core::fees::{next_base_fee, next_excess_blob_gas};
+use node_core::forks::{ChainSpec, Fork};
+use node_evm::{EvmExecutor, Secp256k1Recovery};
+use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header};
+use node_types::{Address, Bytes, H256};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::{env, fs};
+
+/// A file of the shared test data; none, with a message, where the data is not there.
+pub(crate) fn shared(path: &str) -> Option<Vec<u8>> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
+    let root = env::var_os("NODE_SHARED").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let file = root.join(path);
+    let bytes = fs::read(&file).ok();
+    if bytes.is_none() {
+        eprintln!("skipped: {} is not there", file.display());
+    }
+    bytes
+}
+
+/// The genesis and the blocks of the conformance chain.
+pub(crate) fn conformance_chain() -> Option<(Genesis, Vec<Block>)> {
+    let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")?).unwrap();
+    let file = shared("conformance/chain/chain.rlp")?;
+    let blocks = BlockStream::new(&file[..]).map(|raw| Block::decode(&raw.unwrap().bytes).unwrap()).collect();
+    Some((genesis, blocks))
+}
+
+/// A chain in memory that holds `genesis` alone.
+pub(crate) fn chain_of(genesis: &Genesis) -> Chain {
+    let spec = Arc::new(genesis.spec.clone());
+    let backend = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
+    Chain::new(backend, Arc::new(EvmExecutor::new(Arc::clone(&spec))), Arc::new(Secp256k1Recovery), spec)
+}
+
+/// A genesis of a proof-of-work chain under the rules of Byzantium, without accounts.
+pub(crate) fn work_genesis() -> Genesis {
+    let block_forks = vec![(Fork::Homestead, 0), (Fork::TangerineWhistle, 0), (Fork::Byzantium, 0)];
+    Genesis {
+        spec: ChainSpec {
+            chain_id: 7,
+            block_forks,
+            dao_fork: None,
+            terminal_total_difficulty: None,
+            time_forks: Vec::new(),
+            blob_schedule: Vec::new(),
+            deposit_contract: Address::zero(),
+        },
+        header: Header {
+            ommers_hash: EMPTY_OMMERS_HASH,
+            transactions_root: EMPTY_ROOT,
+            receipts_root: EMPTY_ROOT,
+            difficulty: 1_000_000.into(),
+            gas_limit: 10_000_000,
+            ..Header::default()
+        },
+        alloc: Default::default(),
+    }
+}
+
+/// A header without transactions on top of `parent`, `seconds` later, right in all but the state root.
+pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64) -> Header {
+    let timestamp = parent.header.timestamp + seconds;
+    let number = parent.header.number + 1;
+    let merged = spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
+    let fork = spec.fork_at(number, timestamp, merged);
+    let first_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
+    let difficulty = crate::validation::expected_difficulty(fork, timestamp, &parent.header);
+    Header {
+        parent_hash: parent.hash,
+        ommers_hash: EMPTY_OMMERS_HASH,
+        transactions_root: EMPTY_ROOT,
+        receipts_root: EMPTY_ROOT,
+        difficulty: if merged { 0.into() } else { difficulty },
+        number,
+        gas_limit: parent.header.gas_limit * if first_london { 2 } else { 1 },
+        timestamp,
+        base_fee_per_gas: next_base_fee(spec, &parent.header),
+        withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
+        blob_gas_used: (fork >= Fork::Cancun).then_some(0),
+        excess_blob_gas: next_excess_blob_gas(spec, &parent.header, timestamp),
+        parent_beacon_block_root: (fork >= Fork::Cancun).then(H256::zero),
+        requests_hash: (fork >= Fork::Prague).then_some(EMPTY_REQUESTS_HASH),
+        ..Header::default()
+    }
+}
+
+/// Imports an empty block on top of `parent`, told from its siblings by `extra`, and answers it as it was kept.
+pub(crate) fn grow(
+    chain: &Chain,
+    spec: &ChainSpec,
+    parent: &SealedHeader,
+    seconds: u64,
+    extra: &'static [u8],
+) -> (Imported, Arc<SealedHeader>) {
+    let header = Header { extra_data: Bytes::from_static(extra), ..empty_header(spec, parent, seconds) };
+    let withdrawals = header.withdrawals_root.map(|_| Vec::new());
+    let mut block = Block { header, withdrawals, ..Block::default() };
+    // The refusal tells the state root that the block must have.
+    match chain.import_block(&Context::unbounded(), block.clone()) {
+        Err(ImportError::Invalid { source: BlockError::StateRoot { expected, .. }, .. }) => {
+            block.header.state_root = expected;
+        }
+        other => panic!("expected a wrong state root, got {other:?}"),
+    }
+    let hash = block.header.hash();
+    let imported = chain.import_block(&Context::unbounded(), block).unwrap();
+    (imported, chain.backend().view().unwrap().header(hash.into()).unwrap().unwrap())
+}
+
+/// An error with all its sources.
+pub(crate) fn chained(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chained(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,144 @@
+//! The header of a block against that of its parent.
+
+use super::difficulty::expected_difficulty;
+use super::{BlockError, HeaderField};
+use node_core::block::SealedHeader;
+use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
+use node_core::forks::{ChainSpec, Fork};
+use node_types::consensus::{EMPTY_OMMERS_HASH, Header};
+
+/// Extra data of the ten blocks from the DAO fork on: "dao-hard-fork".
+const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
+
+/// How many blocks from the DAO fork on must have its extra data.
+const DAO_EXTRA_RANGE: u64 = 10;
+
+const MAX_EXTRA_DATA: usize = 32;
+const MIN_GAS_LIMIT: u64 = 5000;
+const MAX_GAS_LIMIT: u64 = i64::MAX as u64;
+const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
+
+/// Checks everything that a header and its parent alone decide, by the fork in force. Seals are not checked.
+///
+/// The rules after the merge apply exactly if `parent` reaches the terminal total difficulty (EIP-3675).
+pub fn validate_header(spec: &ChainSpec, header: &Header, parent: &SealedHeader) -> Result<(), BlockError> {
+    let merged = spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
+    let fork = spec.fork_at(header.number, header.timestamp, merged);
+    lineage(header, &parent.header)?;
+    if merged {
+        after_merge(header)?;
+    } else {
+        before_merge(spec, fork, header, parent)?;
+    }
+    extra_data(spec, header)?;
+    field_presence(fork, header)?;
+    gas(spec, fork, header, &parent.header)?;
+    blob_gas(spec, header, &parent.header)
+}
+
+fn lineage(header: &Header, parent: &Header) -> Result<(), BlockError> {
+    let expected = parent.number.saturating_add(1);
+    if header.number != expected || parent.number == u64::MAX {
+        return Err(BlockError::Number { got: header.number, expected });
+    }
+    if header.timestamp <= parent.timestamp {
+        return Err(BlockError::Timestamp { got: header.timestamp, parent: parent.timestamp });
+    }
+    Ok(())
+}
+
+fn after_merge(header: &Header) -> Result<(), BlockError> {
+    if !header.difficulty.is_zero() {
+        return Err(BlockError::DifficultyAfterMerge { got: header.difficulty });
+    }
+    if header.nonce != [0; 8] {
+        return Err(BlockError::NonceAfterMerge { got: u64::from_be_bytes(header.nonce) });
+    }
+    if header.ommers_hash != EMPTY_OMMERS_HASH {
+        return Err(BlockError::OmmersAfterMerge);
+    }
+    Ok(())
+}
+
+fn before_merge(spec: &ChainSpec, fork: Fork, header: &Header, parent: &SealedHeader) -> Result<(), BlockError> {
+    if header.difficulty.is_zero() {
+        return Err(BlockError::MergedTooEarly {
+            total_difficulty: parent.total_difficulty,
+            terminal: spec.terminal_total_difficulty,
+        });
+    }
+    let expected = expected_difficulty(fork, header.timestamp, &parent.header);
+    if header.difficulty != expected {
+        return Err(BlockError::Difficulty { got: header.difficulty, expected });
+    }
+    Ok(())
+}
+
+fn extra_data(spec: &ChainSpec, header: &Header) -> Result<(), BlockError> {
+    if header.extra_data.len() > MAX_EXTRA_DATA {
+        return Err(BlockError::ExtraDataTooLong { length: header.extra_data.len() });
+    }
+    let since_dao = spec.dao_fork.and_then(|fork| header.number.checked_sub(fork));
+    if since_dao.is_some_and(|blocks| blocks < DAO_EXTRA_RANGE) && *header.extra_data != *DAO_EXTRA_DATA {
+        return Err(BlockError::DaoExtraData { got: header.extra_data.clone() });
+    }
+    Ok(())
+}
+
+/// Each field is there from its fork on, and not before.
+fn field_presence(fork: Fork, header: &Header) -> Result<(), BlockError> {
+    let fields = [
+        (HeaderField::BaseFeePerGas, Fork::London, header.base_fee_per_gas.is_some()),
+        (HeaderField::WithdrawalsRoot, Fork::Shanghai, header.withdrawals_root.is_some()),
+        (HeaderField::BlobGasUsed, Fork::Cancun, header.blob_gas_used.is_some()),
+        (HeaderField::ExcessBlobGas, Fork::Cancun, header.excess_blob_gas.is_some()),
+        (HeaderField::ParentBeaconBlockRoot, Fork::Cancun, header.parent_beacon_block_root.is_some()),
+        (HeaderField::RequestsHash, Fork::Prague, header.requests_hash.is_some()),
+    ];
+    for (field, since, present) in fields {
+        match (fork >= since, present) {
+            (true, false) => return Err(BlockError::MissingField { field, fork }),
+            (false, true) => return Err(BlockError::UnexpectedField { field, fork }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn gas(spec: &ChainSpec, fork: Fork, header: &Header, parent: &Header) -> Result<(), BlockError> {
+    let got = header.gas_limit;
+    // With the first London block the limit doubles, and the gas target takes its place (EIP-1559).
+    let parent_limit = if fork >= Fork::London && parent.base_fee_per_gas.is_none() {
+        parent.gas_limit.saturating_mul(ELASTICITY_MULTIPLIER)
+    } else {
+        parent.gas_limit
+    };
+    if !(MIN_GAS_LIMIT..=MAX_GAS_LIMIT).contains(&got) {
+        return Err(BlockError::GasLimitRange { got });
+    }
+    if got.abs_diff(parent_limit) >= parent_limit / GAS_LIMIT_BOUND_DIVISOR {
+        return Err(BlockError::GasLimitStep { got, parent: parent_limit });
+    }
+    if header.gas_used > got {
+        return Err(BlockError::GasUsedAboveLimit { used: header.gas_used, limit: got });
+    }
+    match (header.base_fee_per_gas, next_base_fee(spec, parent)) {
+        (Some(got), Some(expected)) if got != expected => Err(BlockError::BaseFee { got, expected }),
+        _ => Ok(()),
+    }
+}
+
+fn blob_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result<(), BlockError> {
+    if let (Some(used), Some(limit)) = (header.blob_gas_used, max_blob_gas(spec, header.timestamp)) {
+        if used > limit {
+            return Err(BlockError::BlobGasUsedAboveLimit { used, limit });
+        }
+        if !used.is_multiple_of(GAS_PER_BLOB) {
+            return Err(BlockError::BlobGasUsedFraction { got: used });
+        }
+    }
+    match (header.excess_blob_gas, next_excess_blob_gas(spec, parent, header.timestamp)) {
+        (Some(got), Some(expected)) if got != expected => Err(BlockError::ExcessBlobGas { got, expected }),
+        _ => Ok(()),
+    }
+}

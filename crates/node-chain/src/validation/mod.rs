@@ -1,0 +1,21 @@
+//! Everything that makes a block valid, by fork, except that proof-of-work seals are not checked.
+//!
+//! Before execution: [`validate_header`] against the parent, [`validate_ommers`] against the ancestors,
+//! [`validate_body`] against the header. After it: [`validate_outcome`].
+
+mod body;
+mod difficulty;
+mod error;
+mod header;
+mod ommers;
+mod outcome;
+
+pub use body::{MAX_BLOCK_SIZE, validate_body};
+pub use difficulty::expected_difficulty;
+pub use error::{BlockError, HeaderField};
+pub use header::validate_header;
+pub use ommers::{Ancestor, MAX_OMMER_DEPTH, validate_ommers};
+pub use outcome::validate_outcome;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Ommers before the merge (Yellow Paper, section 11.1).
+
+use super::{BlockError, validate_header};
+use node_core::block::SealedHeader;
+use node_core::forks::ChainSpec;
+use node_types::H256;
+use node_types::consensus::Header;
+use std::sync::Arc;
+
+/// How many generations above the block an ommer's sibling may be.
+pub const MAX_OMMER_DEPTH: usize = 6;
+
+const MAX_OMMERS: usize = 2;
+
+/// A block that the checked block descends from.
+#[derive(Clone, Debug)]
+pub struct Ancestor {
+    /// Its header.
+    pub header: Arc<SealedHeader>,
+    /// Hashes of its ommers.
+    pub ommers: Vec<H256>,
+}
+
+/// Checks the ommers of a block.
+///
+/// `ancestors` are the block's, its parent first: [`MAX_OMMER_DEPTH`] + 1 of them, or all there are.
+pub fn validate_ommers(spec: &ChainSpec, ommers: &[Header], ancestors: &[Ancestor]) -> Result<(), BlockError> {
+    if ommers.len() > MAX_OMMERS {
+        return Err(BlockError::TooManyOmmers { count: ommers.len() });
+    }
+    let hashes: Vec<H256> = ommers.iter().map(Header::hash).collect();
+    for (index, (ommer, &hash)) in ommers.iter().zip(&hashes).enumerate() {
+        if hashes[..index].contains(&hash) {
+            return Err(BlockError::RepeatedOmmer { hash });
+        }
+        if ancestors.iter().any(|ancestor| ancestor.header.hash == hash) {
+            return Err(BlockError::OmmerIsAncestor { hash });
+        }
+        if ancestors.iter().take(MAX_OMMER_DEPTH).any(|ancestor| ancestor.ommers.contains(&hash)) {
+            return Err(BlockError::OmmerIncludedBefore { hash });
+        }
+        // A child of the block's parent would be its sibling.
+        let parent = ancestors.iter().skip(1).find(|ancestor| ancestor.header.hash == ommer.parent_hash);
+        let Some(parent) = parent else {
+            return Err(BlockError::OmmerParent { hash, parent: ommer.parent_hash });
+        };
+        validate_header(spec, ommer, &parent.header)
+            .map_err(|source| BlockError::OmmerHeader { hash, source: Box::new(source) })?;
+    }
+    Ok(())
+}
