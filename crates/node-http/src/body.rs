@@ -1,0 +1,86 @@
+//! Reads the body of a request, within its limits of size and time.
+
+use crate::config::HttpConfig;
+use crate::problem::HttpError;
+use actix_web::HttpRequest;
+use actix_web::body::{BodyStream, MessageBody};
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::web::{Bytes, BytesMut, Payload};
+use std::future::poll_fn;
+use std::pin::Pin;
+
+/// The body of a request that has to be JSON.
+pub(crate) async fn read_json(
+    request: &HttpRequest,
+    payload: Payload,
+    config: &HttpConfig,
+) -> Result<Bytes, HttpError> {
+    let headers = request.headers();
+    if !is_json(headers) {
+        return Err(HttpError::MediaType);
+    }
+    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > config.max_body as u64) {
+        return Err(HttpError::BodyTooLarge { limit: config.max_body });
+    }
+    tokio::time::timeout(config.body_timeout, collect(payload, config.max_body))
+        .await
+        .unwrap_or(Err(HttpError::BodyTimeout))
+}
+
+/// Whether the body says that it is JSON. A body of unknown type is taken for it.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let Ok(value) = value.to_str() else { return false };
+    let media_type = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let subtype = media_type.strip_prefix("application/");
+    subtype.is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
+}
+
+async fn collect(payload: Payload, limit: usize) -> Result<Bytes, HttpError> {
+    let mut stream = BodyStream::new(payload);
+    let mut next = async || poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await.transpose();
+    // Most bodies arrive in one piece, which is then not copied.
+    let Some(first) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(Bytes::new()) };
+    if first.len() > limit {
+        return Err(HttpError::BodyTooLarge { limit });
+    }
+    let Some(mut piece) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(first) };
+    let mut body = BytesMut::from(&first[..]);
+    loop {
+        if piece.len() > limit - body.len() {
+            return Err(HttpError::BodyTooLarge { limit });
+        }
+        body.extend_from_slice(&piece);
+        match next().await.map_err(|_| HttpError::BodyBroken)? {
+            Some(more) => piece = more,
+            None => return Ok(body.freeze()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::HeaderValue;
+
+    #[test]
+    fn media_types() {
+        let cases = [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/merge-patch+json", true),
+            ("text/json", false),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/jsonx", false),
+            ("", false),
+        ];
+        for (value, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
+            assert_eq!(is_json(&headers), expected, "{value:?}");
+        }
+        assert!(is_json(&HeaderMap::new()), "no media type");
+    }
+}

@@ -1,0 +1,244 @@
+//! Decides on which thread work runs.
+//!
+//! Reads of a few microseconds run where the request arrived: handing them over would cost more than they do.
+//! Everything that can be long, and everything that runs code, goes to one pool of threads for the whole server. A
+//! thread of the pool is a permit: it is taken by the work and not by the request, so that clients who leave cannot
+//! start more work than there are threads.
+
+use crate::problem::HttpError;
+use node_core::context::Context;
+use node_types::wire::{BlockArgument, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use tokio::sync::oneshot;
+
+/// Bodies longer than this, in bytes, are decoded in the pool.
+const SHORT_BODY: usize = 64 * 1024;
+
+/// More blocks than these in one fee history are read in the pool.
+const SHORT_HISTORY: u64 = 32;
+
+/// Where work runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the thread that the request arrived on: a few microseconds.
+    Here,
+    /// In the pool: it may take long, or runs code.
+    Pool,
+}
+
+impl Place {
+    /// Where to read from the block `block`: to assemble the pending one runs code.
+    pub(crate) fn reading<B: Copy + Into<BlockArgument>>(block: &B) -> Self {
+        if matches!((*block).into(), BlockArgument::Pending) { Self::Pool } else { Self::Here }
+    }
+
+    /// Where to read a block: whole transactions take long to write.
+    pub(crate) fn block(input: &GetBlockByNumberInput) -> Self {
+        if input.transaction_detail { Self::Pool } else { Self::reading(&input.block_number) }
+    }
+
+    /// Where to read a block by its hash.
+    pub(crate) fn side_block(input: &GetBlockByHashInput) -> Self {
+        if input.transaction_detail { Self::Pool } else { Self::Here }
+    }
+
+    /// Where to sum up the fees of blocks.
+    pub(crate) fn fee_history(input: &FeeHistoryInput) -> Self {
+        if *input.block_count > SHORT_HISTORY { Self::Pool } else { Self::Here }
+    }
+
+    /// Where to decode a body of `length` bytes.
+    pub(crate) fn decoding(length: usize) -> Self {
+        if length > SHORT_BODY { Self::Pool } else { Self::Here }
+    }
+}
+
+/// Runs `work` at `place`, under `context`, which is cancelled when nobody waits any more.
+pub(crate) async fn run<T: Send + 'static>(
+    pool: &Pool,
+    place: Place,
+    context: Context,
+    work: impl FnOnce(&Context) -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
+    if place == Place::Here {
+        return guarded(|| work(&context));
+    }
+    let (sender, receiver) = oneshot::channel();
+    let guard = CancelOnDrop(context.clone());
+    pool.submit(Box::new(move || {
+        // Time that ran out in the queue is a sign of too much work, not of too long work.
+        let result = match context.check() {
+            Ok(()) => guarded(|| work(&context)),
+            Err(_) => Err(HttpError::Overloaded),
+        };
+        // Nobody receives it when the client has left.
+        let _ = sender.send(result);
+    }))?;
+    let result = receiver.await.unwrap_or(Err(HttpError::Panicked));
+    drop(guard);
+    result
+}
+
+/// A panic is a defect, and ends only the request that met it.
+fn guarded<T>(work: impl FnOnce() -> Result<T, HttpError>) -> Result<T, HttpError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(HttpError::Panicked))
+}
+
+/// Cancels the work when the future that waits for it is dropped.
+struct CancelOnDrop(Context);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A fixed number of threads with a short queue.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    ready: Condvar,
+    capacity: usize,
+}
+
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Threads that wait for a job.
+    idle: usize,
+    closed: bool,
+}
+
+impl Pool {
+    /// Starts `threads` threads, for which at most `capacity` jobs wait.
+    pub(crate) fn new(threads: usize, capacity: usize) -> std::io::Result<Self> {
+        // All count as idle from the start, so that nothing is refused while they come up.
+        let queue = Queue { jobs: VecDeque::new(), idle: threads, closed: false };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), ready: Condvar::new(), capacity });
+        let pool = Self { shared };
+        for number in 0..threads {
+            let shared = pool.shared.clone();
+            thread::Builder::new().name(format!("work-{number}")).spawn(move || shared.work())?;
+        }
+        Ok(pool)
+    }
+
+    fn submit(&self, job: Job) -> Result<(), HttpError> {
+        let mut queue = self.shared.lock();
+        if queue.jobs.len() >= queue.idle + self.shared.capacity {
+            return Err(HttpError::Overloaded);
+        }
+        queue.jobs.push_back(job);
+        drop(queue);
+        self.shared.ready.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.ready.notify_all();
+    }
+}
+
+impl Shared {
+    /// No job runs under the lock, so a poisoned queue is still whole.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does jobs until the queue is closed and empty.
+    fn work(&self) {
+        let mut queue = self.lock();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                queue.idle -= 1;
+                drop(queue);
+                job();
+                queue = self.lock();
+                queue.idle += 1;
+            } else if queue.closed {
+                return;
+            } else {
+                queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn value(number: u32) -> impl FnOnce(&Context) -> Result<u32, HttpError> + Send + 'static {
+        move |_| Ok(number)
+    }
+
+    #[actix_web::test]
+    async fn work_runs_at_its_place() {
+        let pool = Pool::new(1, 0).unwrap();
+        let here = thread::current().id();
+        for (place, same) in [(Place::Here, true), (Place::Pool, false)] {
+            let thread = run(&pool, place, Context::unbounded(), |_| Ok(thread::current().id())).await.unwrap();
+            assert_eq!(thread == here, same, "{place:?}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_full_pool_refuses_and_recovers() {
+        let pool = Arc::new(Pool::new(1, 1).unwrap());
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let busy = pool.clone();
+        let running = actix_web::rt::spawn(async move {
+            run(&busy, Place::Pool, Context::unbounded(), move |_| Ok(blocked.recv().is_ok())).await
+        });
+        while pool.shared.lock().idle == 1 {
+            actix_web::rt::time::sleep(Duration::from_millis(1)).await;
+        }
+        let queue = pool.clone();
+        let waiting =
+            actix_web::rt::spawn(async move { run(&queue, Place::Pool, Context::unbounded(), value(2)).await });
+        while pool.shared.lock().jobs.is_empty() {
+            actix_web::rt::time::sleep(Duration::from_millis(1)).await;
+        }
+        let refused = run(&pool, Place::Pool, Context::unbounded(), value(3)).await;
+        assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
+        release.send(()).unwrap();
+        assert!(running.await.unwrap().unwrap());
+        assert_eq!(waiting.await.unwrap().unwrap(), 2);
+        assert_eq!(run(&pool, Place::Pool, Context::unbounded(), value(4)).await.unwrap(), 4);
+    }
+
+    #[actix_web::test]
+    async fn a_panic_ends_only_its_request() {
+        let pool = Pool::new(1, 0).unwrap();
+        for place in [Place::Here, Place::Pool] {
+            let result = run::<u32>(&pool, place, Context::unbounded(), |_| panic!("a defect")).await;
+            assert!(matches!(result, Err(HttpError::Panicked)), "{place:?}: {result:?}");
+            assert_eq!(run(&pool, place, Context::unbounded(), value(1)).await.unwrap(), 1, "{place:?}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn whoever_stops_waiting_cancels_the_work() {
+        let pool = Pool::new(1, 0).unwrap();
+        let context = Context::unbounded();
+        let endless = run::<()>(&pool, Place::Pool, context.clone(), |context| {
+            while context.check().is_ok() {
+                thread::yield_now();
+            }
+            Ok(())
+        });
+        assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
+        assert!(context.check().is_err());
+    }
+}

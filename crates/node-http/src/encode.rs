@@ -1,0 +1,85 @@
+//! Writes answers, with the address of their schema in front.
+
+use crate::config::{HttpConfig, is_authority};
+use crate::problem::HttpError;
+use actix_web::HttpRequest;
+use actix_web::http::header::HOST;
+use serde::Serialize;
+
+/// The address under which the client reaches the server: that of the settings, else the one that the client names.
+/// `listening` stands in for a name that is none.
+pub(crate) fn base_url(request: &HttpRequest, config: &HttpConfig, listening: &str) -> String {
+    let base = config.base_path.as_str();
+    if let Some(url) = &config.public_url {
+        return [url.as_str(), base].concat();
+    }
+    let host = || request.headers().get(HOST)?.to_str().ok();
+    let named = request.uri().authority().map(|authority| authority.as_str()).or_else(host);
+    // What is not a host could end the JSON string or the header that it is written into.
+    let authority = named.filter(|named| is_authority(named)).unwrap_or(listening);
+    ["http://", authority, base].concat()
+}
+
+/// The address of the schema `name`.
+pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
+    [base_url, "/schemas/", name, ".json"].concat()
+}
+
+/// The JSON of `answer`, an object, with `$schema` as its first key.
+pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<Vec<u8>, HttpError> {
+    let mut json = Vec::with_capacity(1024);
+    json.extend_from_slice(b"{\"$schema\":\"");
+    json.extend_from_slice(schema_url.as_bytes());
+    json.push(b'"');
+    let start = json.len();
+    serde_json::to_writer(&mut json, answer).map_err(HttpError::Encode)?;
+    debug_assert_eq!(json[start], b'{', "every answer is an object");
+    if json.ends_with(b"{}") {
+        json.truncate(start);
+        json.push(b'}');
+    } else {
+        json[start] = b',';
+    }
+    Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+    use serde_json::json;
+
+    #[test]
+    fn the_schema_comes_first() {
+        let cases = [
+            (json!({}), r#"{"$schema":"http://h/s"}"#),
+            (json!({"A": {}}), r#"{"$schema":"http://h/s","A":{}}"#),
+            (json!({"A": "1", "B": [null]}), r#"{"$schema":"http://h/s","A":"1","B":[null]}"#),
+        ];
+        for (answer, expected) in cases {
+            let json = with_schema("http://h/s", &answer).unwrap();
+            assert_eq!(String::from_utf8(json).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        let plain = HttpConfig::default();
+        let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..HttpConfig::default() };
+        let public = HttpConfig { public_url: Some("https://node.example/x".parse().unwrap()), ..based.clone() };
+        let cases = [
+            (&plain, "node.local:8545", "http://node.local:8545"),
+            (&plain, "[::1]:8545", "http://[::1]:8545"),
+            (&plain, "a\"b", "http://listening"),
+            (&plain, "a/b", "http://listening"),
+            (&plain, "user@host", "http://listening"),
+            (&plain, "", "http://listening"),
+            (&based, "node.local", "http://node.local/v1"),
+            (&public, "node.local", "https://node.example/x/v1"),
+        ];
+        for (config, host, expected) in cases {
+            let request = TestRequest::default().insert_header((HOST, host)).to_http_request();
+            assert_eq!(base_url(&request, config, "listening"), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One request and its answer.
+
+use crate::body;
+use crate::dispatch::{self, Place};
+use crate::encode;
+use crate::parameters::{Parameters, is_decodable};
+use crate::problem::{self, HttpError};
+use crate::server::Service;
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, HeaderName, HeaderValue, LINK, RETRY_AFTER};
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpRequest, HttpResponse, web};
+use node_core::context::Context;
+use node_core::node::{Node, NodeError};
+use node_types::wire::{self, BodyError, Decode, ErrorDetail, Problem};
+use serde::Serialize;
+use std::time::Instant;
+use uuid::Uuid;
+
+const JSON: &str = "application/json";
+const PROBLEM_JSON: &str = "application/problem+json";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A request on its way through a handler.
+pub(crate) struct Exchange {
+    operation: &'static str,
+    request: HttpRequest,
+    payload: Option<web::Payload>,
+    service: web::Data<Service>,
+    id: Uuid,
+    started: Instant,
+    /// Further headers of the answer.
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Exchange {
+    /// Begins to answer `request`, which is for `operation`.
+    pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
+        let service = Service::of(&request);
+        let started = Instant::now();
+        Self { operation, request, payload, service, id: Uuid::new_v4(), started, headers: Vec::new() }
+    }
+
+    /// Forbids caches to keep the answer: the request creates or advances something.
+    pub(crate) fn no_store(mut self) -> Self {
+        self.headers.push((CACHE_CONTROL, HeaderValue::from_static("no-store")));
+        self
+    }
+
+    /// The request.
+    pub(crate) fn request(&self) -> &HttpRequest {
+        &self.request
+    }
+
+    /// Decodes the body.
+    pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
+        let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
+        let body = body::read_json(&self.request, payload, &self.service.config).await?;
+        let place = Place::decoding(body.len());
+        let decode = move |_: &Context| wire::decode_body(&body).map_err(HttpError::Body);
+        dispatch::run(&self.service.pool, place, self.service.context(), decode).await
+    }
+
+    /// Decodes path and query parameters, all of whose faults are reported.
+    pub(crate) fn parameters<I>(
+        &self,
+        read: impl FnOnce(&mut Parameters<'_>) -> Result<I, Vec<ErrorDetail>>,
+    ) -> Result<I, HttpError> {
+        Parameters::read(&self.request, read)
+    }
+
+    /// Whether the client prefers `preference` (RFC 7240).
+    pub(crate) fn prefers(&self, preference: &str) -> bool {
+        let headers = self.request.headers().get_all("prefer");
+        let mut preferences = headers.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+        preferences.any(|wish| wish.trim().eq_ignore_ascii_case(preference))
+    }
+
+    /// Answers with what `work` makes of `input`, at the place that `place` names.
+    pub(crate) async fn answer<I, O>(
+        self,
+        input: Result<I, HttpError>,
+        place: impl FnOnce(&I) -> Place,
+        work: impl FnOnce(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
+    ) -> HttpResponse
+    where
+        I: Send + 'static,
+        O: Serialize,
+    {
+        self.answer_page(input, place, |node, context, input| Ok((work(node, context, input)?, None))).await
+    }
+
+    /// Answers with a page: `work` also tells where the next one is, relative to the base of all paths.
+    pub(crate) async fn answer_page<I, O>(
+        mut self,
+        input: Result<I, HttpError>,
+        place: impl FnOnce(&I) -> Place,
+        work: impl FnOnce(&Node, &Context, I) -> Result<(O, Option<String>), NodeError> + Send + 'static,
+    ) -> HttpResponse
+    where
+        I: Send + 'static,
+        O: Serialize,
+    {
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return self.fail(&error),
+        };
+        let schema = encode::schema_url(&self.base_url(), &["Output_", self.operation].concat());
+        let described_by = described_by(&schema);
+        let service = self.service.clone();
+        let answer = dispatch::run(&self.service.pool, place(&input), self.service.context(), move |context| {
+            let (answer, next) = work(&service.node, context, input)?;
+            Ok((encode::with_schema(&schema, &answer)?, next))
+        });
+        match answer.await {
+            Ok((body, next)) => {
+                let next =
+                    next.map(|next| format!("<{}/{next}>; rel=\"next\"", self.service.config.base_path.as_str()));
+                let next = next.and_then(|next| HeaderValue::try_from(next).ok());
+                self.headers.extend(described_by.into_iter().chain(next).map(|link| (LINK, link)));
+                self.respond(StatusCode::OK, JSON, body)
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Answers with a problem.
+    pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
+        let base = self.base_url();
+        let problem = problem::describe(error);
+        if problem.status.is_server_error() && !matches!(error, HttpError::Overloaded) {
+            let source: &dyn std::error::Error = error;
+            tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
+        }
+        match error {
+            HttpError::Overloaded => self.headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
+            HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
+            _ => {}
+        }
+        let body = Problem {
+            detail: problem.detail,
+            errors: problem.errors,
+            instance: format!("urn:uuid:{}", self.id),
+            status: problem.status.as_u16(),
+            title: problem.status.canonical_reason().unwrap_or_default().to_owned(),
+            problem_type: problem.page.map_or_else(|| "about:blank".to_owned(), |page| page.url(&base)),
+        };
+        let schema = encode::schema_url(&base, "ErrorModel");
+        self.headers.extend(described_by(&schema).map(|link| (LINK, link)));
+        let body = encode::with_schema(&schema, &body).unwrap_or_default();
+        self.respond(problem.status, PROBLEM_JSON, body)
+    }
+
+    /// Answers with a body that is no operation's.
+    pub(crate) fn respond(self, status: StatusCode, media_type: &'static str, body: Vec<u8>) -> HttpResponse {
+        let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
+        let id = self.id.hyphenated().encode_lower(&mut id);
+        let mut response = HttpResponse::build(status);
+        response.insert_header((actix_web::http::header::CONTENT_TYPE, HeaderValue::from_static(media_type)));
+        if let Ok(id) = HeaderValue::from_str(id) {
+            response.insert_header((REQUEST_ID, id));
+        }
+        for header in self.headers {
+            response.append_header(header);
+        }
+        tracing::debug!(
+            id,
+            operation = self.operation,
+            status = status.as_u16(),
+            micros = self.started.elapsed().as_micros(),
+            "request"
+        );
+        response.body(body)
+    }
+
+    fn base_url(&self) -> String {
+        encode::base_url(&self.request, &self.service.config, &self.service.listening)
+    }
+}
+
+/// The value of a `Link` header that names the schema of the answer.
+fn described_by(schema: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
+}
+
+/// The answer to a request for a route that is not there, or by a method that it does not take.
+pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) -> HttpResponse {
+    match allow {
+        _ if !is_decodable(request.uri().path()) => Exchange::new("none", request, None).fail(&HttpError::Path),
+        Some(allow) if request.method() == Method::OPTIONS => {
+            HttpResponse::NoContent().insert_header((ALLOW, HeaderValue::from_static(allow))).finish()
+        }
+        Some(allow) => Exchange::new("none", request, None).fail(&HttpError::MethodNotAllowed { allow }),
+        None => Exchange::new("none", request, None).fail(&HttpError::UnknownRoute),
+    }
+}

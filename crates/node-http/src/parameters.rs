@@ -1,0 +1,140 @@
+//! Parameters in the path and the query of a request.
+
+use crate::problem::HttpError;
+use actix_web::HttpRequest;
+use node_types::wire::ErrorDetail;
+use std::borrow::Cow;
+
+/// The decoded parameters of a request.
+pub(crate) struct Parameters<'a> {
+    request: &'a HttpRequest,
+    faults: Vec<ErrorDetail>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Reads an input out of the parameters of `request`. All faults are reported.
+    pub(crate) fn read<I>(
+        request: &'a HttpRequest,
+        read: impl FnOnce(&mut Self) -> Result<I, Vec<ErrorDetail>>,
+    ) -> Result<I, HttpError> {
+        if !is_decodable(request.uri().path()) {
+            return Err(HttpError::Path);
+        }
+        let mut parameters = Self { request, faults: Vec::new() };
+        let input = read(&mut parameters);
+        let mut faults = parameters.faults;
+        match input {
+            Ok(input) if faults.is_empty() => Ok(input),
+            Ok(_) => Err(HttpError::Parameters(faults)),
+            Err(others) => {
+                faults.splice(..0, others);
+                Err(HttpError::Parameters(faults))
+            }
+        }
+    }
+
+    /// A parameter in the path; empty where the route has none of this name.
+    pub(crate) fn path(&self, name: &str) -> Cow<'a, str> {
+        self.optional_path(name).unwrap_or_default()
+    }
+
+    /// A parameter in the path, if the route has one of this name.
+    pub(crate) fn optional_path(&self, name: &str) -> Option<Cow<'a, str>> {
+        let value = self.request.match_info().get(name)?;
+        // The router has decoded all but the escapes of `%`, `/` and `+`.
+        Some(if value.contains('%') { decode(value, false)?.into() } else { value.into() })
+    }
+
+    /// The only parameter that the query may have. Others are faults, for a name that is misspelt would change the
+    /// meaning of the request.
+    pub(crate) fn query(&mut self, name: &str) -> Option<String> {
+        let mut value = None;
+        for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
+            let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
+            let mut fault = |message| {
+                self.faults.push(ErrorDetail::new(format!("query.{key}"), message).with_value(&text));
+            };
+            match (decode(key, true), decode(text, true)) {
+                (Some(key), Some(text)) if key == name && value.is_none() => value = Some(text),
+                (Some(key), Some(_)) if key == name => fault("duplicate parameter"),
+                (Some(_), Some(_)) => fault("unexpected parameter"),
+                _ => fault("expected percent-encoded UTF-8"),
+            }
+        }
+        value
+    }
+}
+
+/// Whether the path of a request can be decoded: every `%` begins an escape, and the bytes are UTF-8.
+pub(crate) fn is_decodable(path: &str) -> bool {
+    !path.contains('%') || decode(path, false).is_some()
+}
+
+/// Decodes percent-encoding, and in queries `+` for a blank.
+fn decode(text: &str, query: bool) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'%' => hex_digit(bytes.next()?)? << 4 | hex_digit(bytes.next()?)?,
+            b'+' if query => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn decoding() {
+        let cases = [
+            ("/latest/", Some("/latest/")),
+            ("%6Catest", Some("latest")),
+            ("%2F%25", Some("/%")),
+            ("%C3%BC", Some("ü")),
+            ("%", None),
+            ("%2", None),
+            ("%zz", None),
+            ("%FF", None),
+            ("%C3", None),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(decode(path, false).as_deref(), expected, "{path}");
+            assert_eq!(is_decodable(path), expected.is_some(), "{path}");
+        }
+        assert_eq!((decode("a+b", true), decode("a+b", false)), (Some("a b".into()), Some("a+b".into())));
+    }
+
+    #[test]
+    fn queries() {
+        let cases: [(&str, Result<Option<&str>, &[&str]>); 7] = [
+            ("/", Ok(None)),
+            ("/?", Ok(None)),
+            ("/?BlockNumber=7", Ok(Some("7"))),
+            ("/?&BlockNumber=%37", Ok(Some("7"))),
+            ("/?BlockNumber", Ok(Some(""))),
+            ("/?blockNumber=7&BlockNumber=%", Err(&["query.blockNumber", "query.BlockNumber"])),
+            ("/?BlockNumber=7&BlockNumber=7", Err(&["query.BlockNumber"])),
+        ];
+        for (uri, expected) in cases {
+            let request = TestRequest::with_uri(uri).to_http_request();
+            let got = Parameters::read(&request, |parameters| Ok(parameters.query("BlockNumber")));
+            match (got, expected) {
+                (Ok(got), Ok(expected)) => assert_eq!(got.as_deref(), expected, "{uri}"),
+                (Err(HttpError::Parameters(faults)), Err(expected)) => {
+                    let locations: Vec<_> = faults.iter().map(|fault| fault.location.as_str()).collect();
+                    assert_eq!(locations, expected, "{uri}");
+                }
+                (got, _) => panic!("{uri}: {got:?}"),
+            }
+        }
+    }
+}

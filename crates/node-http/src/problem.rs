@@ -1,0 +1,250 @@
+//! What can go wrong, and how it is told: one exhaustive match from errors to HTTP.
+
+use actix_web::http::StatusCode;
+use node_core::context::Interrupted;
+use node_core::node::NodeError;
+use node_types::wire::{BodyError, ErrorDetail};
+
+/// Why a request is not answered with 200.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpError {
+    /// The node refuses it, or fails.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The body is not JSON, or not the JSON that the operation takes.
+    #[error(transparent)]
+    Body(BodyError),
+    /// Path or query parameters are invalid.
+    #[error("the parameters are invalid")]
+    Parameters(Vec<ErrorDetail>),
+    /// The path has a broken escape.
+    #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
+    Path,
+    /// There is nothing under this path.
+    #[error("there is nothing under this path")]
+    UnknownRoute,
+    /// There is, but not by this method.
+    #[error("this path answers to {allow} only")]
+    MethodNotAllowed {
+        /// The methods it takes.
+        allow: &'static str,
+    },
+    /// The body's framing is broken, or it ended early.
+    #[error("the body cannot be read to its end")]
+    BodyBroken,
+    /// The body says that it is something else than JSON.
+    #[error("the body must be of media type application/json")]
+    MediaType,
+    /// The body is too long.
+    #[error("the body is longer than {limit} bytes")]
+    BodyTooLarge {
+        /// Longest body taken.
+        limit: usize,
+    },
+    /// The body came too slowly.
+    #[error("the body did not arrive in time")]
+    BodyTimeout,
+    /// All threads are busy and enough requests wait for one.
+    #[error("the server is busy, try again soon")]
+    Overloaded,
+    /// A defect made the work panic.
+    #[error("the work panicked")]
+    Panicked,
+    /// A defect made an answer unwritable.
+    #[error("the answer cannot be encoded")]
+    Encode(#[source] serde_json::Error),
+}
+
+/// What a client is told.
+pub(crate) struct Description {
+    pub(crate) status: StatusCode,
+    /// None for `about:blank`.
+    pub(crate) page: Option<ProblemPage>,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<ErrorDetail>,
+}
+
+/// Translates an error. Nothing of the inside leaks: what is not the client's fault is told in general words.
+pub(crate) fn describe(error: &HttpError) -> Description {
+    let (status, page) = classify(error);
+    if status == StatusCode::INTERNAL_SERVER_ERROR {
+        let detail = "the server failed; its log tells why, under the id of this instance".to_owned();
+        return Description { status, page, detail, errors: Vec::new() };
+    }
+    let (errors, listed) = match error {
+        HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => (faults.clone(), true),
+        HttpError::Node(error) => (error.details(), matches!(error, NodeError::Invalid(_))),
+        _ => (Vec::new(), false),
+    };
+    let detail = if listed { summary(&errors) } else { error.to_string() };
+    Description { status, page, detail, errors }
+}
+
+/// One sentence for a list of faults.
+fn summary(faults: &[ErrorDetail]) -> String {
+    match faults {
+        [] => "the request is invalid".to_owned(),
+        [only] => format!("{}: {}", only.location, only.message),
+        [first, others @ ..] => format!("{}: {}; {} more in errors", first.location, first.message, others.len()),
+    }
+}
+
+fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
+    let blank = |status| (status, None);
+    match error {
+        HttpError::Node(error) => classify_node(error),
+        HttpError::Body(BodyError::Empty | BodyError::Malformed { .. }) | HttpError::Path | HttpError::BodyBroken => {
+            blank(StatusCode::BAD_REQUEST)
+        }
+        HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
+        HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
+        HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
+        HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
+        HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),
+        HttpError::Overloaded => blank(StatusCode::SERVICE_UNAVAILABLE),
+        HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
+    use ProblemPage::*;
+    let refused = StatusCode::UNPROCESSABLE_ENTITY;
+    match error {
+        NodeError::Invalid(_) => (refused, None),
+        NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
+        NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
+        NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),
+        NodeError::ExecutionReverted { .. } => (refused, Some(ExecutionReverted)),
+        NodeError::ExecutionFailed { .. } => (refused, Some(ExecutionFailed)),
+        NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
+        NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
+        NodeError::TooManyLogs { .. } => (refused, Some(LimitExceeded)),
+        NodeError::Interrupted(Interrupted::DeadlineExceeded) => (refused, Some(LimitExceeded)),
+        // Nobody hears it.
+        NodeError::Interrupted(Interrupted::Cancelled) => (StatusCode::SERVICE_UNAVAILABLE, None),
+        NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, None)
+        }
+    }
+}
+
+/// Problems with a page of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProblemPage {
+    BlockNotFound,
+    FilterNotFound,
+    StatePruned,
+    ExecutionReverted,
+    ExecutionFailed,
+    TransactionRejected,
+    LimitExceeded,
+}
+
+impl ProblemPage {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::BlockNotFound,
+        Self::FilterNotFound,
+        Self::StatePruned,
+        Self::ExecutionReverted,
+        Self::ExecutionFailed,
+        Self::TransactionRejected,
+        Self::LimitExceeded,
+    ];
+
+    /// The last segment of the page's address, which is stable.
+    pub(crate) fn slug(self) -> &'static str {
+        match self {
+            Self::BlockNotFound => "block-not-found",
+            Self::FilterNotFound => "filter-not-found",
+            Self::StatePruned => "state-pruned",
+            Self::ExecutionReverted => "execution-reverted",
+            Self::ExecutionFailed => "execution-failed",
+            Self::TransactionRejected => "transaction-rejected",
+            Self::LimitExceeded => "limit-exceeded",
+        }
+    }
+
+    pub(crate) fn url(self, base_url: &str) -> String {
+        [base_url, "/problems/", self.slug()].concat()
+    }
+
+    /// The page: cause and cure.
+    pub(crate) fn text(self) -> String {
+        let (cause, cure) = match self {
+            Self::BlockNotFound => (
+                "The canonical chain has no block of this number or hash. It lies beyond the head, was never \
+                 imported, or left the chain in a reorganization; a cursor dies with the block it points behind.",
+                "Ask /blockNumber/ for the head, or name the block by a tag: latest, safe, finalized, earliest. \
+                 A block that left the chain is still answered by /getBlockByHash/.",
+            ),
+            Self::FilterNotFound => (
+                "No filter has this id. It was uninstalled, or nobody polled it for longer than it lives.",
+                "Create the filter anew, fetch what was missed with /getLogs/, and poll more often.",
+            ),
+            Self::StatePruned => (
+                "The block is known, but the state after it is no longer kept.",
+                "Ask as of a later block; `errors` names the earliest one.",
+            ),
+            Self::ExecutionReverted => (
+                "The contract reverted. `errors` holds the decoded reason, if it is Error(string) or Panic(uint256), \
+                 and what the contract returned as `value`.",
+                "Decode `value` with the contract's interface, and mend the call.",
+            ),
+            Self::ExecutionFailed => (
+                "The call could not be run, or not to its end: it ran out of gas, executed an invalid instruction, \
+                 took longer than the server allows, or its sender cannot pay.",
+                "Read `detail`. Allow more gas up to the server's cap, leave the price out to turn checks of fees \
+                 off, or give the sender a balance.",
+            ),
+            Self::TransactionRejected => (
+                "The pool does not take the transaction. `errors` lists every reason with its numbers.",
+                "Mend what `errors` names, sign again, and send again.",
+            ),
+            Self::LimitExceeded => (
+                "The answer would be larger, or take longer, than the server allows.",
+                "Ask for fewer blocks: `errors` may name a ToBlock that fits. Logs can also be read in pages: send \
+                 the header `Prefer: page` and follow the header `Link`.",
+            ),
+        };
+        format!("{}\n\nCause\n{cause}\n\nCure\n{cure}\n", self.slug())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_core::backend::BackendError;
+
+    #[test]
+    fn lists_of_faults_become_a_sentence() {
+        let fault = |location: &str| ErrorDetail::new(location, "expected string");
+        let cases = [
+            (vec![], "the request is invalid"),
+            (vec![fault("body.A")], "body.A: expected string"),
+            (vec![fault("body.A"), fault("body.B")], "body.A: expected string; 1 more in errors"),
+        ];
+        for (faults, expected) in cases {
+            assert_eq!(describe(&HttpError::Parameters(faults)).detail, expected);
+        }
+    }
+
+    #[test]
+    fn slugs_are_distinct() {
+        let mut slugs = ProblemPage::ALL.map(ProblemPage::slug);
+        slugs.sort_unstable();
+        assert!(slugs.windows(2).all(|pair| pair[0] != pair[1]), "{slugs:?}");
+    }
+
+    #[test]
+    fn the_inside_does_not_leak() {
+        let secret = "/var/lib/secret is broken";
+        let storage = BackendError::Storage(secret.into());
+        for error in [HttpError::Node(NodeError::Backend(storage)), HttpError::Panicked] {
+            let told = describe(&error);
+            assert_eq!(told.status, StatusCode::INTERNAL_SERVER_ERROR, "{error:?}");
+            assert!(!told.detail.contains("secret") && !told.detail.contains("backend"), "{}", told.detail);
+            assert!(told.errors.is_empty(), "{error:?}");
+        }
+    }
+}

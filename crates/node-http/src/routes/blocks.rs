@@ -1,0 +1,72 @@
+//! Blocks and what they hold.
+
+use super::Routes;
+use crate::dispatch::Place;
+use crate::exchange::Exchange;
+use crate::parameters::Parameters;
+use actix_web::HttpResponse;
+use node_core::node::Node;
+use node_types::wire::{
+    BlockArgument, BlockNumberInput, ErrorDetail, GetBlockByHashInput, GetBlockByNumberInput, HashInput,
+};
+
+pub(super) fn gets(routes: &mut Routes<'_>) {
+    routes.get("getBlockByNumber", "/{BlockNumber}/{TransactionDetailFlag}", get_block_by_number);
+    routes.get("getBlockByNumber", "/{BlockNumber}", get_block_by_number);
+    routes.get("getBlockByNumber", "", get_block_by_number);
+    routes.get("getBlockByHash", "/{Hash}/{TransactionDetailFlag}", get_block_by_hash);
+    routes.get("getBlockByHash", "/{Hash}", get_block_by_hash);
+    routes.get("getBlockReceipts", "/{BlockNumber}", get_block_receipts);
+    routes.get("getBlockTransactionCountByHash", "/{Hash}", get_block_transaction_count_by_hash);
+    routes.get("getBlockTransactionCountByNumber", "/{BlockNumber}", get_block_transaction_count_by_number);
+    routes.get("getUncleCountByBlockHash", "/{Hash}", get_uncle_count_by_block_hash);
+    routes.get("getUncleCountByBlockNumber", "/{BlockNumber}", get_uncle_count_by_block_number);
+}
+
+async fn get_block_by_number(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| {
+        let flag = parameters.optional_path("TransactionDetailFlag");
+        GetBlockByNumberInput::from_path(parameters.optional_path("BlockNumber").as_deref(), flag.as_deref())
+    });
+    exchange.answer(input, Place::block, Node::get_block_by_number).await
+}
+
+async fn get_block_by_hash(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| {
+        let flag = parameters.optional_path("TransactionDetailFlag");
+        GetBlockByHashInput::from_path(&parameters.path("Hash"), flag.as_deref())
+    });
+    exchange.answer(input, Place::side_block, Node::get_block_by_hash).await
+}
+
+async fn get_block_receipts(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(number);
+    exchange.answer(input, |_| Place::Pool, Node::get_block_receipts).await
+}
+
+async fn get_block_transaction_count_by_hash(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
+    let work =
+        |node: &Node, context: &_, input: HashInput| node.get_block_transaction_count_by_hash(context, input.hash.0);
+    exchange.answer(input, |_| Place::Here, work).await
+}
+
+async fn get_block_transaction_count_by_number(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(number);
+    exchange.answer(input, Place::reading, Node::get_block_transaction_count_by_number).await
+}
+
+async fn get_uncle_count_by_block_hash(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
+    let work = |node: &Node, context: &_, input: HashInput| node.get_uncle_count_by_block_hash(context, input.hash.0);
+    exchange.answer(input, |_| Place::Here, work).await
+}
+
+async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(number);
+    exchange.answer(input, Place::reading, Node::get_uncle_count_by_block_number).await
+}
+
+fn number(parameters: &mut Parameters<'_>) -> Result<BlockArgument, Vec<ErrorDetail>> {
+    BlockNumberInput::from_path(Some(&parameters.path("BlockNumber"))).map(|input| input.block_number)
+}

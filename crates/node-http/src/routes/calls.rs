@@ -1,0 +1,22 @@
+//! Calls and gas estimates.
+
+use super::Routes;
+use crate::dispatch::Place;
+use crate::exchange::Exchange;
+use actix_web::HttpResponse;
+use node_core::node::Node;
+
+pub(super) fn posts(routes: &mut Routes<'_>) {
+    routes.post("call", call);
+    routes.post("estimateGas", estimate_gas);
+}
+
+async fn call(mut exchange: Exchange) -> HttpResponse {
+    let input = exchange.body().await;
+    exchange.answer(input, |_| Place::Pool, Node::call).await
+}
+
+async fn estimate_gas(mut exchange: Exchange) -> HttpResponse {
+    let input = exchange.body().await;
+    exchange.answer(input, |_| Place::Pool, Node::estimate_gas).await
+}

@@ -1,0 +1,118 @@
+//! The routes, by resource. A handler decodes, names an operation of the node, and leaves the rest to its exchange.
+
+mod blocks;
+mod calls;
+mod chain;
+mod documents;
+mod fees;
+mod filters;
+mod logs;
+mod state;
+mod transactions;
+
+use crate::exchange::{self, Exchange};
+use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, guard, web};
+
+/// Adds every route, each behind `base`.
+pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str) {
+    let mut routes = Routes { app, base };
+    // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
+    // ones asked for most come first.
+    documents::health(&mut routes);
+    state::posts(&mut routes);
+    calls::posts(&mut routes);
+    fees::posts(&mut routes);
+    logs::posts(&mut routes);
+    transactions::posts(&mut routes);
+    filters::posts(&mut routes);
+    chain::gets(&mut routes);
+    fees::gets(&mut routes);
+    blocks::gets(&mut routes);
+    transactions::gets(&mut routes);
+    filters::gets(&mut routes);
+    state::gets(&mut routes);
+    documents::gets(&mut routes);
+    routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
+}
+
+/// Methods that an operation answers to.
+#[derive(Clone, Copy)]
+enum Methods {
+    /// GET, and HEAD as GET without a body.
+    Get,
+    /// GET without HEAD: what is read is gone.
+    GetOnly,
+    Post,
+    /// GET or POST, each of which creates something.
+    GetOrPost,
+}
+
+impl Methods {
+    fn accept(self, method: &Method) -> bool {
+        match *method {
+            Method::POST => matches!(self, Self::Post | Self::GetOrPost),
+            Method::GET => !matches!(self, Self::Post),
+            Method::HEAD => matches!(self, Self::Get),
+            _ => false,
+        }
+    }
+
+    fn allow(self) -> &'static str {
+        match self {
+            Self::Get => "GET, HEAD, OPTIONS",
+            Self::GetOnly => "GET, OPTIONS",
+            Self::Post => "POST, OPTIONS",
+            Self::GetOrPost => "GET, POST, OPTIONS",
+        }
+    }
+}
+
+/// Takes operations and the paths that lead to them.
+struct Routes<'a> {
+    app: &'a mut web::ServiceConfig,
+    base: &'a str,
+}
+
+impl Routes<'_> {
+    fn get<F: AsyncOperation>(&mut self, operation: &'static str, parameters: &str, handler: F) {
+        self.add(Methods::Get, operation, parameters, handler);
+    }
+
+    fn post<F: AsyncOperation>(&mut self, operation: &'static str, handler: F) {
+        self.add(Methods::Post, operation, "", handler);
+    }
+
+    /// `/{operation}{parameters}/`, without the slash at the end and with the prefix `node_` too.
+    fn add<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, parameters: &str, handler: F) {
+        for (prefix, slash) in [("", "/"), ("", ""), ("node_", "/"), ("node_", "")] {
+            let path = format!("{}/{prefix}{operation}{parameters}{slash}", self.base);
+            self.document(methods, operation, &path, handler.clone());
+        }
+    }
+
+    /// Exactly `path`, which includes the base.
+    fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
+        let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
+        let answer = move |request: HttpRequest, payload: web::Payload| {
+            handler(Exchange::new(operation, request, Some(payload)))
+        };
+        let refuse = move |request: HttpRequest| exchange::refuse(request, Some(methods.allow()));
+        let resource =
+            web::resource(path).route(web::route().guard(accepted).to(answer)).default_service(web::to(refuse));
+        self.app.service(resource);
+    }
+}
+
+/// An asynchronous function from an exchange to its answer.
+trait AsyncOperation: Fn(Exchange) -> Self::Answer + Clone + 'static {
+    type Answer: Future<Output = HttpResponse> + 'static;
+}
+
+impl<F, R> AsyncOperation for F
+where
+    F: Fn(Exchange) -> R + Clone + 'static,
+    R: Future<Output = HttpResponse> + 'static,
+{
+    type Answer = R;
+}

@@ -1,0 +1,76 @@
+//! Accounts, storage and proofs.
+
+use super::Routes;
+use crate::dispatch::Place;
+use crate::exchange::Exchange;
+use crate::parameters::Parameters;
+use actix_web::HttpResponse;
+use node_core::node::Node;
+use node_types::wire::{AccountInput, ErrorDetail, GetProofInput, GetStorageAtInput};
+
+pub(super) fn posts(routes: &mut Routes<'_>) {
+    routes.post("getStorageAt", get_storage_at);
+    routes.post("getProof", get_proof);
+}
+
+pub(super) fn gets(routes: &mut Routes<'_>) {
+    routes.get("getAccount", "/{Address}/{BlockNumber}", get_account);
+    routes.get("getAccount", "/{Address}", get_account);
+    routes.get("getBalance", "/{Address}", get_balance);
+    routes.get("getCode", "/{Address}", get_code);
+    routes.get("getTransactionCount", "/{Address}/{BlockNumber}", get_transaction_count);
+    routes.get("getTransactionCount", "/{Address}", get_transaction_count);
+}
+
+async fn get_storage_at(mut exchange: Exchange) -> HttpResponse {
+    let input = exchange.body().await;
+    exchange.answer(input, |input: &GetStorageAtInput| Place::reading(&input.block_number), Node::get_storage_at).await
+}
+
+async fn get_proof(mut exchange: Exchange) -> HttpResponse {
+    let input = exchange.body::<GetProofInput>().await;
+    exchange.answer(input, |_| Place::Pool, Node::get_proof).await
+}
+
+async fn get_account(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(account_in_path);
+    // The storage root takes a walk through the trie.
+    let work =
+        |node: &Node, context: &_, input: AccountInput| node.get_account(context, input.address.0, input.block_number);
+    exchange.answer(input, |_| Place::Pool, work).await
+}
+
+async fn get_balance(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(account_in_path_block_in_query);
+    let work =
+        |node: &Node, context: &_, input: AccountInput| node.get_balance(context, input.address.0, input.block_number);
+    exchange.answer(input, place, work).await
+}
+
+async fn get_code(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(account_in_path_block_in_query);
+    let work =
+        |node: &Node, context: &_, input: AccountInput| node.get_code(context, input.address.0, input.block_number);
+    exchange.answer(input, place, work).await
+}
+
+async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(account_in_path);
+    let work = |node: &Node, context: &_, input: AccountInput| {
+        node.get_transaction_count(context, input.address.0, input.block_number)
+    };
+    exchange.answer(input, place, work).await
+}
+
+fn account_in_path(parameters: &mut Parameters<'_>) -> Result<AccountInput, Vec<ErrorDetail>> {
+    AccountInput::from_path(&parameters.path("Address"), parameters.optional_path("BlockNumber").as_deref())
+}
+
+fn account_in_path_block_in_query(parameters: &mut Parameters<'_>) -> Result<AccountInput, Vec<ErrorDetail>> {
+    let block = parameters.query("BlockNumber");
+    AccountInput::from_path_and_query(&parameters.path("Address"), block.as_deref())
+}
+
+fn place(input: &AccountInput) -> Place {
+    Place::reading(&input.block_number)
+}

@@ -1,0 +1,78 @@
+//! Transactions and their receipts.
+
+use super::Routes;
+use crate::dispatch::Place;
+use crate::exchange::Exchange;
+use crate::parameters::Parameters;
+use actix_web::HttpResponse;
+use node_core::node::Node;
+use node_types::H256;
+use node_types::wire::{
+    ErrorDetail, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput,
+    SendRawTransactionInput,
+};
+
+pub(super) fn posts(routes: &mut Routes<'_>) {
+    routes.post("sendRawTransaction", send_raw_transaction);
+}
+
+pub(super) fn gets(routes: &mut Routes<'_>) {
+    routes.get("getTransactionByHash", "/{Hash}", get_transaction_by_hash);
+    routes.get("getTransactionByBlockHashAndIndex", "/{Hash}/{Index}", get_transaction_by_block_hash_and_index);
+    let by_number = get_transaction_by_block_number_and_index;
+    routes.get("getTransactionByBlockNumberAndIndex", "/{BlockNumber}/{Index}", by_number);
+    routes.get("getTransactionReceipt", "/{Hash}", get_transaction_receipt);
+    routes.get("getRawTransaction", "/{Hash}", get_raw_transaction);
+    routes.get("getTransactionStatus", "/{Hash}", get_transaction_status);
+}
+
+async fn send_raw_transaction(exchange: Exchange) -> HttpResponse {
+    let mut exchange = exchange.no_store();
+    let input = exchange.body::<SendRawTransactionInput>().await;
+    exchange.answer(input, |_| Place::Pool, Node::send_raw_transaction).await
+}
+
+async fn get_transaction_by_hash(exchange: Exchange) -> HttpResponse {
+    let hash = exchange.parameters(hash);
+    exchange.answer(hash, |_| Place::Here, Node::get_transaction_by_hash).await
+}
+
+async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| {
+        GetTransactionByBlockHashAndIndexInput::from_path(&parameters.path("Hash"), &parameters.path("Index"))
+    });
+    let work = |node: &Node, context: &_, input: GetTransactionByBlockHashAndIndexInput| {
+        node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0)
+    };
+    exchange.answer(input, |_| Place::Here, work).await
+}
+
+async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpResponse {
+    let input = exchange.parameters(|parameters| {
+        GetTransactionByBlockNumberAndIndexInput::from_path(&parameters.path("BlockNumber"), &parameters.path("Index"))
+    });
+    let work = |node: &Node, context: &_, input: GetTransactionByBlockNumberAndIndexInput| {
+        node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
+    };
+    let place = |input: &GetTransactionByBlockNumberAndIndexInput| Place::reading(&input.block_number);
+    exchange.answer(input, place, work).await
+}
+
+async fn get_transaction_receipt(exchange: Exchange) -> HttpResponse {
+    let hash = exchange.parameters(hash);
+    exchange.answer(hash, |_| Place::Here, Node::get_transaction_receipt).await
+}
+
+async fn get_raw_transaction(exchange: Exchange) -> HttpResponse {
+    let hash = exchange.parameters(hash);
+    exchange.answer(hash, |_| Place::Here, Node::get_raw_transaction).await
+}
+
+async fn get_transaction_status(exchange: Exchange) -> HttpResponse {
+    let hash = exchange.parameters(hash);
+    exchange.answer(hash, |_| Place::Here, Node::get_transaction_status).await
+}
+
+fn hash(parameters: &mut Parameters<'_>) -> Result<H256, Vec<ErrorDetail>> {
+    HashInput::from_path(&parameters.path("Hash")).map(|input| input.hash.0)
+}
