@@ -1,0 +1,244 @@
+//! The command line. Every option can also be set by an environment variable.
+
+use clap::{Args, Parser, Subcommand};
+use node_core::filters::FilterLimits;
+use node_core::node::Limits;
+use node_core::pool::PoolLimits;
+use node_http::{BasePath, HttpConfig, PublicUrl};
+use node_types::H256;
+use std::net::IpAddr;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An Ethereum execution node that answers over HTTP from every state its chain ever had.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Import chain files and answer requests about the chain. Produces no blocks.
+    ///
+    /// The chain lives in memory: it begins with the genesis, takes the blocks of the chain files, and then stays as
+    /// it is. No blocks are produced and no network is joined; transactions that are sent wait in the pool, and show
+    /// in the pending block.
+    Run(Box<Config>),
+}
+
+/// Settings of a server.
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    #[command(flatten)]
+    pub(crate) chain: ChainOptions,
+    #[command(flatten)]
+    http: HttpOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
+    /// What to log, and how much: `debug` for everything, `info,node_http=debug` for a line a request
+    #[arg(long, env = "NODE_LOG", value_name = "FILTER", default_value = "info,actix_server=warn,actix_http=off")]
+    pub(crate) log: String,
+}
+
+/// Which chain.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Chain")]
+pub(crate) struct ChainOptions {
+    /// Genesis file in geth's JSON format; without it a built-in development chain, id 31337, with ten rich accounts
+    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
+    pub(crate) genesis: Option<PathBuf>,
+    /// Chain file of RLP blocks to import; may be given several times
+    #[arg(long, env = "NODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
+    pub(crate) import: Vec<PathBuf>,
+    /// Block that is to be the head after the import, where the files hold several branches
+    #[arg(long, env = "NODE_HEAD", value_name = "HASH")]
+    pub(crate) head: Option<H256>,
+    /// Serve the blocks before it when a chain file breaks off or holds an invalid block; without it the start fails
+    #[arg(long, env = "NODE_KEEP_GOING")]
+    pub(crate) keep_going: bool,
+}
+
+/// How to listen.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "HTTP")]
+struct HttpOptions {
+    /// Address to listen on
+    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// Port to listen on; 0 picks a free one
+    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
+    port: u16,
+    /// Path in front of every route
+    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    base_path: BasePath,
+    /// Where clients reach the server, for addresses in answers; without it the host that each client names
+    #[arg(long, env = "NODE_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<PublicUrl>,
+    /// Longest request body in bytes
+    #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", default_value_t = HttpConfig::default().max_body)]
+    max_body: usize,
+    /// Time for the headers of a request to arrive
+    #[arg(long, env = "NODE_HEADER_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    header_timeout: Duration,
+    /// Time for the body of a request to arrive
+    #[arg(long, env = "NODE_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    body_timeout: Duration,
+    /// Time that running requests get to finish when the server stops
+    #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    shutdown_timeout: Duration,
+    /// Threads that serve connections [default: one a core]
+    #[arg(long, env = "NODE_WORKERS", value_name = "COUNT")]
+    workers: Option<NonZero<usize>>,
+    /// Threads for calls and other work that can be long [default: four a core]
+    #[arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT")]
+    pool_threads: Option<NonZero<usize>>,
+    /// Requests that may wait for such a thread before more are refused with 503
+    #[arg(long, env = "NODE_POOL_QUEUE", value_name = "COUNT", default_value_t = HttpConfig::default().pool_queue)]
+    pool_queue: usize,
+}
+
+/// What one request may cost.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Limits")]
+struct LimitOptions {
+    /// Time that one request may take
+    #[arg(long, env = "NODE_CALL_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    call_timeout: Duration,
+    /// Most gas that a call or an estimate may use
+    #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", default_value_t = Limits::default().gas_cap)]
+    gas_cap: u64,
+    /// Time that a filter lives after its last use
+    #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", default_value = "5m", value_parser = duration)]
+    filter_ttl: Duration,
+    /// Most logs in one answer
+    #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", default_value_t = Limits::default().logs)]
+    max_logs: usize,
+    /// Most addresses in one log filter
+    #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", default_value_t = Limits::default().addresses)]
+    max_addresses: usize,
+    /// Most topics at one position of a log filter
+    #[arg(long, env = "NODE_MAX_TOPICS", value_name = "COUNT", default_value_t = Limits::default().topics)]
+    max_topics: usize,
+    /// Most storage keys in one request for a proof
+    #[arg(long, env = "NODE_MAX_STORAGE_KEYS", value_name = "COUNT", default_value_t = Limits::default().storage_keys)]
+    max_storage_keys: usize,
+    /// Most percentiles in one request for the fee history
+    #[arg(long, env = "NODE_MAX_PERCENTILES", value_name = "COUNT", default_value_t = Limits::default().percentiles)]
+    max_percentiles: usize,
+    /// Most filters at a time
+    #[arg(long, env = "NODE_MAX_FILTERS", value_name = "COUNT", default_value_t = FilterLimits::default().count)]
+    max_filters: usize,
+    /// Most transactions in the pool
+    #[arg(long, env = "NODE_POOL_TRANSACTIONS", value_name = "COUNT", default_value_t = PoolLimits::default().transactions)]
+    pool_transactions: usize,
+    /// Most bytes of transactions in the pool
+    #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", default_value_t = PoolLimits::default().bytes)]
+    pool_bytes: usize,
+}
+
+impl Config {
+    /// Settings of the HTTP interface.
+    pub(crate) fn http(&self) -> HttpConfig {
+        let HttpOptions { host, port, max_body, header_timeout, body_timeout, shutdown_timeout, pool_queue, .. } =
+            self.http;
+        let default = HttpConfig::default();
+        HttpConfig {
+            host,
+            port,
+            base_path: self.http.base_path.clone(),
+            public_url: self.http.public_url.clone(),
+            max_body,
+            header_timeout,
+            body_timeout,
+            shutdown_timeout,
+            call_timeout: self.limits.call_timeout,
+            workers: self.http.workers.unwrap_or(default.workers),
+            pool_threads: self.http.pool_threads.unwrap_or(default.pool_threads),
+            pool_queue,
+            ..default
+        }
+    }
+
+    /// Bounds of the node's operations.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            logs: self.limits.max_logs,
+            addresses: self.limits.max_addresses,
+            topics: self.limits.max_topics,
+            storage_keys: self.limits.max_storage_keys,
+            percentiles: self.limits.max_percentiles,
+            gas_cap: self.limits.gas_cap,
+            call_timeout: self.limits.call_timeout,
+        }
+    }
+
+    /// Bounds of the filters. A poll holds as many entries as any answer may hold logs.
+    pub(crate) fn filter_limits(&self) -> FilterLimits {
+        FilterLimits { ttl: self.limits.filter_ttl, count: self.limits.max_filters, page: self.limits.max_logs }
+    }
+
+    /// Bounds of the pool.
+    pub(crate) fn pool_limits(&self) -> PoolLimits {
+        let LimitOptions { pool_transactions: transactions, pool_bytes: bytes, .. } = self.limits;
+        PoolLimits { transactions, bytes, ..PoolLimits::default() }
+    }
+}
+
+/// A whole number with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit: seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let milliseconds: u64 = match unit {
+        "ms" => 1,
+        "s" | "" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("unknown unit {unit:?}, expected ms, s, m or h")),
+    };
+    let number = number.parse::<u64>().map_err(|error| error.to_string())?;
+    number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        let cases = [
+            ("500ms", Some(500)),
+            ("5s", Some(5_000)),
+            ("7", Some(7_000)),
+            ("5m", Some(300_000)),
+            ("1h", Some(3_600_000)),
+            ("", None),
+            ("s", None),
+            ("5d", None),
+            ("-5s", None),
+            ("99999999999999999999s", None),
+            ("18446744073709551615h", None),
+        ];
+        for (text, milliseconds) in cases {
+            assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_libraries() {
+        let CommandLine { command: Command::Run(config) } = CommandLine::parse_from(["node-server", "run"]);
+        assert_eq!(config.limits(), Limits::default());
+        assert_eq!(config.filter_limits(), FilterLimits::default());
+        assert_eq!(config.pool_limits(), PoolLimits::default());
+        assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
+    }
+}

@@ -1,0 +1,146 @@
+//! `node-server run`: builds the chain, then serves it until a signal ends it.
+
+use crate::Chain as ErrorChain;
+use crate::config::{ChainOptions, Config};
+use crate::progress::{ImportProgress, Rates};
+use node_chain::{Chain, FileError, Genesis, GenesisError, ImportError, ImportSummary, dev_genesis, import_file};
+use node_core::backend::{BackendError, MemoryBackend, StateBackend};
+use node_core::clock::SystemClock;
+use node_core::context::Context;
+use node_core::node::{Finality, Node, NodeParts};
+use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_http::{ServeError, Server};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Why the server does not start, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    /// A file cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The genesis file is none.
+    #[error("genesis file {}", .path.display())]
+    Genesis {
+        path: PathBuf,
+        #[source]
+        source: GenesisError,
+    },
+    /// A chain file was not imported to its end.
+    #[error("chain file {} was imported up to block {head} only (--keep-going serves what there is)", .path.display())]
+    Import {
+        path: PathBuf,
+        head: u64,
+        #[source]
+        source: FileError,
+    },
+    /// The block of `--head` cannot be the head.
+    #[error("--head")]
+    Head(#[source] ImportError),
+    /// The backend does not work.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The server does not run.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// Signals cannot be received.
+    #[error("cannot listen to signals")]
+    Signal(#[source] io::Error),
+}
+
+/// Builds the chain and serves it until SIGINT or SIGTERM.
+pub(crate) fn run(config: &Config) -> Result<(), RunError> {
+    let node = Arc::new(build(config)?);
+    actix_web::rt::System::new().block_on(serve(node, config))
+}
+
+fn build(config: &Config) -> Result<Node, RunError> {
+    let options = &config.chain;
+    let genesis = match &options.genesis {
+        None => dev_genesis(),
+        Some(path) => {
+            let json = std::fs::read(path).map_err(|source| RunError::Read { path: path.clone(), source })?;
+            Genesis::parse(&json).map_err(|source| RunError::Genesis { path: path.clone(), source })?
+        }
+    };
+    let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block())?);
+    let spec = Arc::new(genesis.spec);
+    let executor = Arc::new(EvmExecutor::new(spec.clone()));
+    let recovery = Arc::new(Secp256k1Recovery);
+    import(&Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone()), options)?;
+    // Nobody says which blocks of an imported chain are final, and nobody could take them back.
+    let development = options.genesis.is_none() && options.import.is_empty();
+    Ok(Node::open(NodeParts {
+        backend,
+        executor,
+        recovery,
+        blobs: Arc::new(KzgVerifier),
+        clock: Arc::new(SystemClock),
+        spec,
+        finality: if development { Finality::DEVELOPMENT } else { Finality::Head },
+        limits: config.limits(),
+        pool_limits: config.pool_limits(),
+        filter_limits: config.filter_limits(),
+        client_version: concat!("node-server/", env!("CARGO_PKG_VERSION")).to_owned(),
+    })?)
+}
+
+fn import(chain: &Chain, options: &ChainOptions) -> Result<(), RunError> {
+    for path in &options.import {
+        match import_path(chain, path)? {
+            Ok(summary) => {
+                let ImportSummary { imported, gas, elapsed, .. } = summary;
+                tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
+            }
+            Err(source) => {
+                let head = chain.backend().view()?.head().number;
+                let error = RunError::Import { path: path.clone(), head, source };
+                if !options.keep_going {
+                    return Err(error);
+                }
+                tracing::error!("{}", ErrorChain(&error));
+            }
+        }
+    }
+    if let Some(hash) = options.head {
+        chain.set_head(hash).map_err(RunError::Head)?;
+    }
+    Ok(())
+}
+
+/// The outer error is of the file system, the inner one of the chain file.
+fn import_path(chain: &Chain, path: &Path) -> Result<Result<ImportSummary, FileError>, RunError> {
+    let unreadable = |source| RunError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let mut progress = ImportProgress::start(path, length);
+    let reader = progress.count(file);
+    let imported = import_file(chain, &Context::unbounded(), reader, |state| progress.update(state));
+    progress.finish();
+    Ok(imported)
+}
+
+async fn serve(node: Arc<Node>, config: &Config) -> Result<(), RunError> {
+    let server = Server::bind(node, config.http())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signal)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signal)?;
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("finishing running requests");
+        handle.stop(true).await;
+    });
+    // Nobody may be there to read it.
+    let _ = writeln!(io::stdout(), "listening on http://{}", server.address());
+    Ok(server.run().await?)
+}

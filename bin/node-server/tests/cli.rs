@@ -1,0 +1,33 @@
+//! The command line, from outside.
+
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_node-server")).args(arguments).output().expect("the server starts")
+}
+
+#[test]
+fn help_says_what_run_does_not_do() {
+    let help = run(&["run", "--help"]);
+    let text = String::from_utf8_lossy(&help.stdout);
+    assert!(help.status.success());
+    assert!(text.contains("No blocks are produced"), "{text}");
+}
+
+#[test]
+fn wrong_settings_are_named() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["run", "--port", "65536"], "--port"),
+        (&["run", "--call-timeout", "5 days"], "--call-timeout"),
+        (&["run", "--base-path", "/a b"], "--base-path"),
+        (&["run", "--public-url", "node.example"], "--public-url"),
+        (&["run", "--head", "0x12"], "--head"),
+        (&["run", "--log", "=="], "--log"),
+    ];
+    for (arguments, named) in cases {
+        let output = run(arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(text.contains(named), "{arguments:?}: {text}");
+    }
+}

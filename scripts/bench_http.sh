@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Requests per second of the HTTP interface, and their ratio to /health in the same run.
+#
+#   scripts/bench_http.sh FOLDER [ROUNDS] [SECONDS]
+#
+# FOLDER holds dev20k.genesis.json and dev20k.rlp. Each round measures every request once, so that a machine that
+# slows down slows all of them down; the medians of the rounds are compared. Needs wrk and curl.
+set -euo pipefail
+
+folder=${1:?usage: $0 FOLDER [ROUNDS] [SECONDS]}
+rounds=${2:-5}
+seconds=${3:-3}
+cd "$(dirname "$0")/.."
+
+cargo build --release --quiet -p node-server
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+work=$(mktemp -d)
+"$target/release/node-server" run --port 0 \
+    --genesis "$folder/dev20k.genesis.json" --import "$folder/dev20k.rlp" >"$work/stdout" &
+server=$!
+trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$work"' EXIT
+until grep -q '^listening on ' "$work/stdout"; do
+    kill -0 $server || exit 1
+    sleep 0.1
+done
+url=$(sed -n 's/^listening on //p' "$work/stdout")
+
+contract=0x5fbdb2315678afecb367f032d93f642f64180aa3
+slot=0x6c31fc15422ebad28aaf9089c306702f67540b53c7eea8b7d2941044b027100f
+
+# name, least share of /health in percent, method, path, body
+requests() {
+    cat <<LIST
+health 100 GET /health
+storage 60 POST /getStorageAt/ {"Address":"$contract","Position":"$slot","BlockNumber":"latest"}
+block 60 GET /getBlockByNumber/7000/false/
+feeHistory 60 POST /feeHistory/ {"BlockCount":"20","NewestBlock":"latest","RewardPercentiles":[25,50,75]}
+call 40 POST /call/ {"Transaction":{"To":"$contract","Data":"$slot"},"BlockNumber":"latest"}
+LIST
+}
+
+requests | while read -r name _ method path body; do
+    { echo "wrk.method = '$method'"
+      echo "wrk.path = '$path'"
+      if [ -n "$body" ]; then
+          echo "wrk.body = [[$body]]"
+          echo "wrk.headers['Content-Type'] = 'application/json'"
+      fi; } >"$work/$name.lua"
+    status=$(curl -s -o "$work/answer" -w '%{http_code}' -X "$method" ${body:+-H 'Content-Type: application/json' -d "$body"} "$url$path")
+    [ "$status" = 200 ] || { echo "$name answers $status: $(cat "$work/answer")" >&2; exit 1; }
+done
+
+for _ in $(seq "$rounds"); do
+    requests | while read -r name _; do
+        wrk -t1 -c16 -d"${seconds}s" -s "$work/$name.lua" "$url" | awk '/Requests\/sec/ { print $2 }' >>"$work/$name.rates"
+    done
+done
+
+median() { sort -n "$1" | awk '{ rate[NR] = $1 } END { print rate[int((NR + 1) / 2)] }'; }
+health=$(median "$work/health.rates")
+printf '%-12s %12s %10s %10s\n' request requests/s share least
+requests | while read -r name least _; do
+    rate=$(median "$work/$name.rates")
+    awk -v name="$name" -v rate="$rate" -v health="$health" -v least="$least" 'BEGIN {
+        share = 100 * rate / health
+        printf "%-12s %12.0f %9.0f%% %9d%%%s\n", name, rate, share, least, share < least ? "  too slow" : ""
+    }'
+done

@@ -1,0 +1,207 @@
+//! Starts the real server, and talks to it.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+/// A server process on a free port. It is killed when dropped.
+pub struct Server {
+    child: Child,
+    url: String,
+    agent: Agent,
+}
+
+impl Server {
+    /// Starts `node-server run --port 0` with more arguments, and waits until it listens.
+    ///
+    /// # Panics
+    /// When the server ends before it listens.
+    pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut child = command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("stdout can be read");
+        let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("first line: {line:?}"));
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build()
+            .new_agent();
+        Self { url: url.to_owned(), child, agent }
+    }
+
+    /// `http://HOST:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// `HOST:PORT`.
+    pub fn address(&self) -> &str {
+        self.url.strip_prefix("http://").expect("the server speaks HTTP")
+    }
+
+    /// Sends a GET request.
+    pub fn get(&self, path: &str) -> Answer {
+        Answer::read(self.agent.get(format!("{}{path}", self.url)).call())
+    }
+
+    /// Sends a POST request with `body` as JSON, well formed or not.
+    pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Answer {
+        let request = self.agent.post(format!("{}{path}", self.url)).header("Content-Type", "application/json");
+        Answer::read(request.send(body.as_ref()))
+    }
+
+    /// Sends `signal` (a name as `kill` knows it) and waits for the end.
+    ///
+    /// # Panics
+    /// When the server does not end within 20 seconds.
+    pub fn end(mut self, signal: &str) -> ExitStatus {
+        let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success(), "kill -s {signal}");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().expect("the child can be waited for") {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the server did not end within 20 seconds after {signal}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already after `end`.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `node-server run --port 0` with more arguments to its end: for starts that fail.
+pub fn run_to_end<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
+    command(arguments).output().expect("the server starts")
+}
+
+fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(binary());
+    command.args(["run", "--port", "0"]).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// What the server answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Media type without parameters.
+    pub media_type: String,
+    /// Headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Body; null when it is not JSON.
+    pub body: Value,
+}
+
+impl Answer {
+    fn read(result: Result<Response<Body>, ureq::Error>) -> Self {
+        let (parts, body) = result.expect("the server answers").into_parts();
+        let mut bytes = Vec::new();
+        body.into_reader().read_to_end(&mut bytes).expect("the body can be read");
+        let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers: Vec<_> = parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        let media_type = headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value);
+        Self {
+            status: parts.status.as_u16(),
+            media_type: media_type.split(';').next().unwrap_or_default().to_owned(),
+            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            headers,
+        }
+    }
+
+    /// The first header of this name, in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A field of the body; null when there is none.
+    pub fn field(&self, name: &str) -> &Value {
+        &self.body[name]
+    }
+
+    /// The `location` of each error of a problem.
+    pub fn locations(&self) -> Vec<&str> {
+        let errors = self.body["errors"].as_array().map_or(&[][..], Vec::as_slice);
+        errors.iter().filter_map(|error| error["location"].as_str()).collect()
+    }
+
+    /// What is wrong with the shape of a problem with this status; nothing for a good one.
+    pub fn problem_faults(&self, status: u16) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut expect = |what: &str, holds: bool| {
+            if !holds {
+                faults.push(what.to_owned());
+            }
+        };
+        let absolute = |value: &Value| value.as_str().is_some_and(|uri| uri.starts_with("http://"));
+        expect("status line", self.status == status);
+        expect("media type", self.media_type == "application/problem+json");
+        expect("$schema", absolute(&self.body["$schema"]));
+        expect("status", self.body["status"] == status);
+        expect("title", self.body["title"].as_str().is_some_and(|title| !title.is_empty()));
+        expect("detail", self.body["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
+        expect("type", self.body["type"] == "about:blank" || absolute(&self.body["type"]));
+        let id = self.header("x-request-id").unwrap_or_default();
+        expect("instance", self.body["instance"] == format!("urn:uuid:{id}"));
+        let keys = ["$schema", "detail", "errors", "instance", "status", "title", "type"];
+        let known = |body: &serde_json::Map<String, Value>| body.keys().all(|key| keys.contains(&key.as_str()));
+        expect("keys", self.body.as_object().is_some_and(known));
+        faults
+    }
+}
+
+/// The server's executable beside this test's: `cargo test --workspace` has just built it; it is built here when
+/// it is missing or older than the sources.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test knows its path");
+        // target/PROFILE/deps/test
+        let profile = test.ancestors().nth(2).expect("a test lies below its profile's folder");
+        let binary = profile.join(format!("node-server{}", std::env::consts::EXE_SUFFIX));
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the workspace");
+        let built = binary.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        if built < newest_source(workspace) {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.current_dir(workspace).args(["build", "--quiet", "-p", "node-server", "--target-dir"]);
+            cargo.arg(profile.parent().expect("the profile's folder lies below the target folder"));
+            if profile.ends_with("release") {
+                cargo.arg("--release");
+            }
+            assert!(cargo.status().expect("cargo runs").success(), "the server does not build");
+        }
+        binary
+    })
+}
+
+/// When a source file of the workspace last changed.
+fn newest_source(workspace: &Path) -> SystemTime {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    let mut folders = vec![workspace.join("crates"), workspace.join("bin")];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().expect("sources can be listed").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.components().any(|part| part.as_os_str() == "src") {
+                newest = newest.max(entry.metadata().and_then(|file| file.modified()).unwrap_or(newest));
+            }
+        }
+    }
+    newest
+}

@@ -1,0 +1,104 @@
+#![allow(clippy::unwrap_used)]
+//! How the server starts and ends.
+
+use node_tests::server::{Server, run_to_end};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn signals_end_it_with_success() {
+    for signal in ["TERM", "INT"] {
+        let server = Server::start(NONE);
+        // An idle connection that is kept open must not hold it up.
+        assert_eq!(server.get("/health").status, 200);
+        assert_eq!(server.end(signal).code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn a_running_request_is_finished() {
+    let server = Server::start(NONE);
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    // JUMPDEST PUSH1 0 JUMP: runs until its gas is spent.
+    let body = r#"{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}"#;
+    let head = "POST /call/ HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(server.end("TERM").code(), Some(0));
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
+}
+
+#[test]
+fn starts_that_fail_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    let no_json = file("no.json", b"{");
+    let no_fork = file(
+        "fork.json",
+        br#"{"config": {"chainId": 1, "atlantisTime": 0}, "gasLimit": "0x1", "difficulty": "0x0", "alloc": {}}"#,
+    );
+    let no_chain = file("chain.rlp", b"no chain");
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["--genesis", "/nowhere.json"], &["/nowhere.json"]),
+        (&["--genesis", &no_json], &["no.json"]),
+        (&["--genesis", &no_fork], &["fork.json", "atlantis"]),
+        (&["--import", &no_chain], &["chain.rlp"]),
+        (&["--head", &format!("0x{:064x}", 7)], &["--head", "7"]),
+    ];
+    for (arguments, named) in cases {
+        let output = run_to_end(arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+        assert!(named.iter().all(|name| text.contains(name)), "{arguments:?}: {text}");
+        assert_eq!(output.stdout, b"", "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_blocks_before_a_fault_stay() {
+    let Some(chain) = shared("conformance/chain") else {
+        eprintln!("skipped: the conformance chain is not there");
+        return;
+    };
+    let bytes = fs::read(chain.join("chain.rlp")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let genesis = chain.join("genesis.json").display().to_string();
+    let mut flipped = bytes.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    for (name, bytes) in [("cut", &bytes[..bytes.len() / 2]), ("flipped", &flipped)] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let path = path.display().to_string();
+        let arguments = ["--genesis", &genesis, "--import", &path];
+
+        let failed = run_to_end(arguments);
+        let text = String::from_utf8_lossy(&failed.stderr);
+        assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
+        let kept = text.split("up to block ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+
+        let server = Server::start(arguments.into_iter().chain(["--keep-going"]));
+        let head = server.get("/blockNumber/");
+        assert_eq!(head.field("BlockNumber"), kept, "{name}: {text}");
+        assert_ne!(kept, "0", "{name}");
+    }
+}
+
+/// A file of the shared test data, if it is there.
+fn shared(path: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared"));
+    let path = std::env::var_os("NODE_SHARED").map_or_else(beside, PathBuf::from).join(path);
+    path.exists().then_some(path)
+}
