@@ -22,7 +22,7 @@ LAYERS = {
 RESERVED = {
     "revm": {"node-evm"},
     "ruint": {"node-evm"},
-    "secp256k1": {"node-evm"},
+    "secp256k1": {"node-evm", "node-tests"},
     "c-kzg": {"node-evm"},
     "actix-web": {"node-http"},
     "tokio": {"node-http"},

@@ -1,7 +1,8 @@
-//! The runner of Ethereum's block tests, and helpers of the end-to-end tests.
+//! The runner of Ethereum's block tests, a generator of chains, and helpers of the end-to-end tests.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod blocktest;
+pub mod generator;
 pub mod server;
 pub mod wallet;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
@@ -58,6 +59,44 @@ impl Server {
         Answer::read(request.send(body.as_ref()))
     }
 
+    /// Sends a request as it is: any method, with these header lines, which may be wrong. A host is only added where
+    /// there is none, and a length only to a body.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        if !has("host") {
+            head += &format!("Host: {}\r\n", self.address());
+        }
+        if !body.is_empty() && !has("content-length") && !has("transfer-encoding") {
+            head += &format!("Content-Length: {}\r\n", body.len());
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        let mut stream = self.connect();
+        // A server that refuses a long body need not read it to its end.
+        let _ = write!(stream, "{head}\r\n{body}");
+        let mut answer = Answer::parse("");
+        let mut bytes = Vec::new();
+        let mut piece = [0; 64 * 1024];
+        // The server may wait for the rest of a body that it has refused, so that the end of the stream is no sign.
+        while !(answer.status > 0 && method != "HEAD" && answer.is_whole()) {
+            match stream.read(&mut piece) {
+                Ok(length) if length > 0 => bytes.extend_from_slice(&piece[..length]),
+                _ => break,
+            }
+            answer = Answer::parse(&String::from_utf8_lossy(&bytes));
+        }
+        answer
+    }
+
+    /// A new connection, on which nothing waits forever.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("the time is not zero");
+        stream
+    }
+
     /// Sends `signal` (a name as `kill` knows it) and waits for the end.
     ///
     /// # Panics
@@ -98,12 +137,14 @@ fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
 /// What the server answered.
 #[derive(Debug)]
 pub struct Answer {
-    /// HTTP status.
+    /// HTTP status; 0 when the connection was closed without an answer.
     pub status: u16,
     /// Media type without parameters.
     pub media_type: String,
     /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
+    /// Body as it came.
+    pub text: String,
     /// Body; null when it is not JSON.
     pub body: Value,
 }
@@ -115,18 +156,41 @@ impl Answer {
         body.into_reader().read_to_end(&mut bytes).expect("the body can be read");
         let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers: Vec<_> = parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        Self::new(parts.status.as_u16(), headers, String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// An answer whose body is not chunked.
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+        };
+        Self::new(status, lines.filter_map(header).collect(), body.to_owned())
+    }
+
+    fn new(status: u16, headers: Vec<(String, String)>, text: String) -> Self {
         let media_type = headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value);
-        Self {
-            status: parts.status.as_u16(),
-            media_type: media_type.split(';').next().unwrap_or_default().to_owned(),
-            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
-            headers,
-        }
+        let media_type = media_type.split(';').next().unwrap_or_default().to_owned();
+        Self { status, media_type, body: serde_json::from_str(&text).unwrap_or(Value::Null), headers, text }
     }
 
     /// The first header of this name, in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the body is as long as the headers say.
+    fn is_whole(&self) -> bool {
+        self.header("content-length").and_then(|length| length.parse().ok()) == Some(self.text.len())
+    }
+
+    /// Where the header `Link` says that the next page is.
+    pub fn next_page(&self) -> Option<&str> {
+        let links = self.headers.iter().filter(|(name, _)| name == "link");
+        links.filter_map(|(_, link)| link.strip_prefix('<')?.strip_suffix(">; rel=\"next\"")).next()
     }
 
     /// A field of the body; null when there is none.
@@ -163,6 +227,18 @@ impl Answer {
         expect("keys", self.body.as_object().is_some_and(known));
         faults
     }
+}
+
+/// The chain of the shared test data, as arguments of the server; none, with a message, where it is absent.
+pub fn conformance_chain() -> Option<[String; 4]> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared"));
+    let folder = std::env::var_os("NODE_SHARED").map_or_else(beside, PathBuf::from).join("conformance/chain");
+    if !folder.exists() {
+        eprintln!("skipped: the conformance chain is not there");
+        return None;
+    }
+    let file = |name: &str| folder.join(name).display().to_string();
+    Some(["--genesis".to_owned(), file("genesis.json"), "--import".to_owned(), file("chain.rlp")])
 }
 
 /// The server's executable beside this test's: `cargo test --workspace` has just built it; it is built here when

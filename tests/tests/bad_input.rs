@@ -1,5 +1,7 @@
 //! Whatever is sent, the answer is a problem with the right status, and the next request is answered.
 
+#![allow(clippy::unwrap_used)]
+
 use node_tests::server::{Answer, Server};
 use node_tests::wallet::{ALICE, CHAIN_ID, hex, sign, transfer, with_high_s};
 use node_types::U256;

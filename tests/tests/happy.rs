@@ -1,5 +1,7 @@
 //! Every operation answers on the development chain.
 
+#![allow(clippy::unwrap_used)]
+
 use node_tests::server::Server;
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
@@ -16,6 +18,9 @@ enum Expected {
     Present,
 }
 
+/// What each field of an answer has to be.
+type Fields = Vec<(&'static str, Expected)>;
+
 use Expected::{Is, Length, Present};
 
 #[test]
@@ -24,7 +29,7 @@ fn the_nine_operations() {
     let send = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
     let filter = json!({"FilterObject": {"Address": "", "FromBlock": "0", "ToBlock": "latest", "Topics": []}});
     let call = json!({"Transaction": {"From": ALICE, "To": BOB, "Value": "1"}});
-    let cases: Vec<(&str, Value, Vec<(&str, Expected)>)> = vec![
+    let cases: Vec<(&str, Value, Fields)> = vec![
         ("getLogs", json!({}), vec![("Logs", Length(0))]),
         ("estimateGas", call.clone(), vec![("EstimatedGas", Is(json!("21000")))]),
         (

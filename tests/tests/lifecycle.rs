@@ -1,11 +1,11 @@
-#![allow(clippy::unwrap_used)]
 //! How the server starts and ends.
 
-use node_tests::server::{Server, run_to_end};
+#![allow(clippy::unwrap_used)]
+
+use node_tests::server::{Server, conformance_chain, run_to_end};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn starts_that_fail_say_why() {
         (&["--genesis", "/nowhere.json"], &["/nowhere.json"]),
         (&["--genesis", &no_json], &["no.json"]),
         (&["--genesis", &no_fork], &["fork.json", "atlantis"]),
-        (&["--import", &no_chain], &["chain.rlp"]),
+        (&["--strict", "--import", &no_chain], &["chain.rlp"]),
         (&["--head", &format!("0x{:064x}", 7)], &["--head", "7"]),
     ];
     for (arguments, named) in cases {
@@ -68,13 +68,9 @@ fn starts_that_fail_say_why() {
 
 #[test]
 fn the_blocks_before_a_fault_stay() {
-    let Some(chain) = shared("conformance/chain") else {
-        eprintln!("skipped: the conformance chain is not there");
-        return;
-    };
-    let bytes = fs::read(chain.join("chain.rlp")).unwrap();
+    let Some([_, genesis, _, chain]) = conformance_chain() else { return };
+    let bytes = fs::read(chain).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let genesis = chain.join("genesis.json").display().to_string();
     let mut flipped = bytes.clone();
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
@@ -84,21 +80,14 @@ fn the_blocks_before_a_fault_stay() {
         let path = path.display().to_string();
         let arguments = ["--genesis", &genesis, "--import", &path];
 
-        let failed = run_to_end(arguments);
+        let failed = run_to_end(arguments.into_iter().chain(["--strict"]));
         let text = String::from_utf8_lossy(&failed.stderr);
         assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
         let kept = text.split("up to block ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
 
-        let server = Server::start(arguments.into_iter().chain(["--keep-going"]));
+        let server = Server::start(arguments);
         let head = server.get("/blockNumber/");
         assert_eq!(head.field("BlockNumber"), kept, "{name}: {text}");
         assert_ne!(kept, "0", "{name}");
     }
-}
-
-/// A file of the shared test data, if it is there.
-fn shared(path: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared"));
-    let path = std::env::var_os("NODE_SHARED").map_or_else(beside, PathBuf::from).join(path);
-    path.exists().then_some(path)
 }

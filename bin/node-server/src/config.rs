@@ -57,9 +57,9 @@ pub(crate) struct ChainOptions {
     /// Block that is to be the head after the import, where the files hold several branches
     #[arg(long, env = "NODE_HEAD", value_name = "HASH")]
     pub(crate) head: Option<H256>,
-    /// Serve the blocks before it when a chain file breaks off or holds an invalid block; without it the start fails
-    #[arg(long, env = "NODE_KEEP_GOING")]
-    pub(crate) keep_going: bool,
+    /// End with an error when a chain file breaks off or holds an invalid block; without it the blocks before are served
+    #[arg(long, env = "NODE_STRICT")]
+    pub(crate) strict: bool,
 }
 
 /// How to listen.

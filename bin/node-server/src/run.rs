@@ -9,12 +9,11 @@ use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_core::node::{Finality, Node, NodeParts};
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
-use node_http::{ServeError, Server};
+use node_http::{ServeError, serve};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Why the server does not start, or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +33,7 @@ pub(crate) enum RunError {
         source: GenesisError,
     },
     /// A chain file was not imported to its end.
-    #[error("chain file {} was imported up to block {head} only (--keep-going serves what there is)", .path.display())]
+    #[error("chain file {} was imported up to block {head} only", .path.display())]
     Import {
         path: PathBuf,
         head: u64,
@@ -50,15 +49,16 @@ pub(crate) enum RunError {
     /// The server does not run.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// Signals cannot be received.
-    #[error("cannot listen to signals")]
-    Signal(#[source] io::Error),
 }
 
 /// Builds the chain and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(config: &Config) -> Result<(), RunError> {
     let node = Arc::new(build(config)?);
-    actix_web::rt::System::new().block_on(serve(node, config))
+    serve(node, config.http(), |address| {
+        // Nobody may be there to read it.
+        let _ = writeln!(io::stdout(), "listening on http://{address}");
+    })?;
+    Ok(())
 }
 
 fn build(config: &Config) -> Result<Node, RunError> {
@@ -102,7 +102,7 @@ fn import(chain: &Chain, options: &ChainOptions) -> Result<(), RunError> {
             Err(source) => {
                 let head = chain.backend().view()?.head().number;
                 let error = RunError::Import { path: path.clone(), head, source };
-                if !options.keep_going {
+                if options.strict {
                     return Err(error);
                 }
                 tracing::error!("{}", ErrorChain(&error));
@@ -125,22 +125,4 @@ fn import_path(chain: &Chain, path: &Path) -> Result<Result<ImportSummary, FileE
     let imported = import_file(chain, &Context::unbounded(), reader, |state| progress.update(state));
     progress.finish();
     Ok(imported)
-}
-
-async fn serve(node: Arc<Node>, config: &Config) -> Result<(), RunError> {
-    let server = Server::bind(node, config.http())?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signal)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signal)?;
-    let handle = server.handle();
-    actix_web::rt::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        tracing::info!("finishing running requests");
-        handle.stop(true).await;
-    });
-    // Nobody may be there to read it.
-    let _ = writeln!(io::stdout(), "listening on http://{}", server.address());
-    Ok(server.run().await?)
 }

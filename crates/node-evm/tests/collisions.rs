@@ -33,7 +33,7 @@ const CREATION: &str = "60fe60005360016000f3";
 fn create_address(creator: Address, nonce: u64) -> Address {
     let mut list = rlp::RlpStream::new_list(2);
     list.append(&creator).append(&nonce);
-    Address::from_slice(&keccak256(&list.out()).as_bytes()[12..])
+    Address::from_slice(&keccak256(list.out()).as_bytes()[12..])
 }
 
 /// Where `creator` creates a contract by CREATE2 with salt 0.

@@ -8,12 +8,26 @@ use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
 use std::future::poll_fn;
 use std::pin::Pin;
+use tokio::sync::Semaphore;
+
+/// A first piece of at most this many bytes is not counted, so that short bodies are taken when memory is short.
+const SHORT: usize = 16 * 1024;
+
+/// Bodies on their way together take no more memory than this many of the longest.
+const LONG_BODIES: usize = 64;
+
+/// Memory for bodies on their way, a permit a byte. Without a bound, as many of them as there may be connections could
+/// be kept from ending.
+pub(crate) fn memory(config: &HttpConfig) -> Semaphore {
+    Semaphore::new(config.max_body.saturating_mul(LONG_BODIES).min(Semaphore::MAX_PERMITS))
+}
 
 /// The body of a request that has to be JSON.
 pub(crate) async fn read_json(
     request: &HttpRequest,
     payload: Payload,
     config: &HttpConfig,
+    memory: &Semaphore,
 ) -> Result<Bytes, HttpError> {
     let headers = request.headers();
     if !is_json(headers) {
@@ -23,7 +37,7 @@ pub(crate) async fn read_json(
     if declared.is_some_and(|length| length > config.max_body as u64) {
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
     }
-    tokio::time::timeout(config.body_timeout, collect(payload, config.max_body))
+    tokio::time::timeout(config.body_timeout, collect(payload, config.max_body, memory))
         .await
         .unwrap_or(Err(HttpError::BodyTimeout))
 }
@@ -37,7 +51,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     subtype.is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
 }
 
-async fn collect(payload: Payload, limit: usize) -> Result<Bytes, HttpError> {
+async fn collect(payload: Payload, limit: usize, memory: &Semaphore) -> Result<Bytes, HttpError> {
     let mut stream = BodyStream::new(payload);
     let mut next = async || poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await.transpose();
     // Most bodies arrive in one piece, which is then not copied.
@@ -45,12 +59,18 @@ async fn collect(payload: Payload, limit: usize) -> Result<Bytes, HttpError> {
     if first.len() > limit {
         return Err(HttpError::BodyTooLarge { limit });
     }
+    let reserve = |bytes: usize| {
+        let permits = u32::try_from(bytes).map_err(|_| HttpError::Overloaded)?;
+        memory.try_acquire_many(permits).map_err(|_| HttpError::Overloaded)
+    };
+    let mut reserved = reserve(if first.len() > SHORT { first.len() } else { 0 })?;
     let Some(mut piece) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(first) };
     let mut body = BytesMut::from(&first[..]);
     loop {
         if piece.len() > limit - body.len() {
             return Err(HttpError::BodyTooLarge { limit });
         }
+        reserved.merge(reserve(piece.len())?);
         body.extend_from_slice(&piece);
         match next().await.map_err(|_| HttpError::BodyBroken)? {
             Some(more) => piece = more,

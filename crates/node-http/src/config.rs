@@ -1,6 +1,6 @@
 //! What can be set about the HTTP interface.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZero;
 use std::str::FromStr;
 use std::thread::available_parallelism;
@@ -112,8 +112,17 @@ impl FromStr for PublicUrl {
 
 /// Whether `text` is a host, with or without a port, that can stand in a URI and a JSON string as it is.
 pub(crate) fn is_authority(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
-    !text.is_empty() && text.len() <= 255 && text.bytes().all(plain)
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => (1..=253).contains(&host.len()) && host.bytes().all(plain),
+    };
+    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    is_host && port.is_none_or(is_port)
 }
 
 /// Why a path or address in the settings cannot be used.
@@ -161,6 +170,9 @@ mod tests {
             ("ftp://node.example", Err(InvalidUrl::Scheme)),
             ("http://", Err(InvalidUrl::Authority)),
             ("http://a\"b", Err(InvalidUrl::Authority)),
+            ("http://[::1", Err(InvalidUrl::Authority)),
+            ("http://host:65536", Err(InvalidUrl::Authority)),
+            ("http://host:", Err(InvalidUrl::Authority)),
             ("http://user@host", Err(InvalidUrl::Authority)),
             ("http://host/?q", Err(InvalidUrl::Path)),
         ];

@@ -54,7 +54,7 @@ impl Exchange {
     /// Decodes the body.
     pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
         let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
-        let body = body::read_json(&self.request, payload, &self.service.config).await?;
+        let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
         let place = Place::decoding(body.len());
         let decode = move |_: &Context| wire::decode_body(&body).map_err(HttpError::Body);
         dispatch::run(&self.service.pool, place, self.service.context(), decode).await

@@ -14,7 +14,9 @@ mod exchange;
 mod parameters;
 mod problem;
 mod routes;
+mod serve;
 mod server;
 
 pub use config::{BasePath, HttpConfig, InvalidUrl, PublicUrl};
+pub use serve::serve;
 pub use server::{ServeError, Server};

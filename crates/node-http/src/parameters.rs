@@ -2,13 +2,13 @@
 
 use crate::problem::HttpError;
 use actix_web::HttpRequest;
-use node_types::wire::ErrorDetail;
+use node_types::wire::{ErrorDetail, Faults, Location};
 use std::borrow::Cow;
 
 /// The decoded parameters of a request.
 pub(crate) struct Parameters<'a> {
     request: &'a HttpRequest,
-    faults: Vec<ErrorDetail>,
+    faults: Faults,
 }
 
 impl<'a> Parameters<'a> {
@@ -20,9 +20,9 @@ impl<'a> Parameters<'a> {
         if !is_decodable(request.uri().path()) {
             return Err(HttpError::Path);
         }
-        let mut parameters = Self { request, faults: Vec::new() };
+        let mut parameters = Self { request, faults: Faults::default() };
         let input = read(&mut parameters);
-        let mut faults = parameters.faults;
+        let mut faults = parameters.faults.into_details();
         match input {
             Ok(input) if faults.is_empty() => Ok(input),
             Ok(_) => Err(HttpError::Parameters(faults)),
@@ -52,7 +52,8 @@ impl<'a> Parameters<'a> {
         for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
             let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
             let mut fault = |message| {
-                self.faults.push(ErrorDetail::new(format!("query.{key}"), message).with_value(&text));
+                let json = serde_json::Value::from(text).to_string();
+                self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
             };
             match (decode(key, true), decode(text, true)) {
                 (Some(key), Some(text)) if key == name && value.is_none() => value = Some(text),
@@ -115,7 +116,9 @@ mod tests {
 
     #[test]
     fn queries() {
-        let cases: [(&str, Result<Option<&str>, &[&str]>); 7] = [
+        /// The value, or where faults are.
+        type Expected = Result<Option<&'static str>, &'static [&'static str]>;
+        let cases: [(&str, Expected); 7] = [
             ("/", Ok(None)),
             ("/?", Ok(None)),
             ("/?BlockNumber=7", Ok(Some("7"))),

@@ -1,5 +1,6 @@
 //! Listens, and hands connections to the routes.
 
+use crate::body;
 use crate::config::HttpConfig;
 use crate::dispatch::Pool;
 use crate::routes;
@@ -12,11 +13,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// What every request needs.
 pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
     pub(crate) pool: Pool,
+    /// Memory for bodies on their way, a permit a byte.
+    pub(crate) body_memory: Semaphore,
     pub(crate) config: HttpConfig,
     /// Address and port, for clients that name none.
     pub(crate) listening: String,
@@ -29,7 +33,8 @@ impl Service {
         let pool = Pool::new(config.pool_threads.get(), config.pool_queue)?;
         let schemas =
             wire::schema::schemas().into_iter().map(|(name, schema)| (name, schema.to_string().into_bytes())).collect();
-        Ok(Self { node, pool, config, listening: listening.to_string(), schemas })
+        let body_memory = body::memory(&config);
+        Ok(Self { node, pool, body_memory, config, listening: listening.to_string(), schemas })
     }
 
     /// The service that answers `request`.
@@ -117,4 +122,7 @@ pub enum ServeError {
     /// Threads cannot be started.
     #[error("cannot start the server's threads")]
     Start(#[source] io::Error),
+    /// Signals cannot be received.
+    #[error("cannot listen to signals")]
+    Signal(#[source] io::Error),
 }

@@ -25,7 +25,7 @@ pub enum NodeError {
         location: &'static str,
     },
     /// The filter never was, was uninstalled, or was not used for too long.
-    #[error("there is no filter {id}")]
+    #[error("no filter has this id")]
     FilterNotFound {
         /// What was asked for.
         id: String,
@@ -100,7 +100,7 @@ impl NodeError {
         match self {
             Self::Invalid(faults) => faults.clone(),
             Self::BlockNotFound { block, location } => vec![here(location).with_value(block)],
-            Self::FilterNotFound { id } => vec![here("path.FilterId").with_value(id)],
+            Self::FilterNotFound { id } => vec![here("path.FilterId").with_text(id)],
             Self::StatePruned { block, location, .. } => vec![here(location).with_value(&Quantity(*block))],
             Self::ExecutionFailed { .. } => vec![here("body.Transaction")],
             Self::ExecutionReverted { output, .. } => {
@@ -152,7 +152,7 @@ impl From<BackendError> for NodeError {
 }
 
 impl From<ExecutionError> for NodeError {
-    /// Of the pending block; what becomes of a call is told by [`of_call`](NodeError::of_call).
+    /// Of the pending block; what becomes of a call is told by `of_call`.
     fn from(error: ExecutionError) -> Self {
         match error {
             ExecutionError::Backend(error) => error.into(),

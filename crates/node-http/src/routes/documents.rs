@@ -23,17 +23,19 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 }
 
 async fn schema(exchange: Exchange) -> HttpResponse {
-    let name = exchange.request().match_info().query("Name");
-    match Service::of(exchange.request()).schemas.get(name).cloned() {
-        Some(schema) => exchange.respond(StatusCode::OK, "application/schema+json", schema),
-        None => exchange.fail(&HttpError::UnknownRoute),
+    let name = exchange.parameters(|parameters| Ok(parameters.path("Name").into_owned()));
+    let schemas = &Service::of(exchange.request()).schemas;
+    match name.and_then(|name| schemas.get(&name).cloned().ok_or(HttpError::UnknownRoute)) {
+        Ok(schema) => exchange.respond(StatusCode::OK, "application/schema+json", schema),
+        Err(error) => exchange.fail(&error),
     }
 }
 
 async fn problem(exchange: Exchange) -> HttpResponse {
-    let slug = exchange.request().match_info().query("Slug");
-    match ProblemPage::ALL.into_iter().find(|page| page.slug() == slug) {
-        Some(page) => exchange.respond(StatusCode::OK, "text/plain; charset=utf-8", page.text().into()),
-        None => exchange.fail(&HttpError::UnknownRoute),
+    let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").into_owned()));
+    let named = |slug: String| ProblemPage::ALL.into_iter().find(|page| page.slug() == slug);
+    match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
+        Ok(page) => exchange.respond(StatusCode::OK, "text/plain; charset=utf-8", page.text().into()),
+        Err(error) => exchange.fail(&error),
     }
 }

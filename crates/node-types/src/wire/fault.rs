@@ -35,8 +35,9 @@ impl Faults {
     /// The faults, in the order in which they were found; behind the first 100, how many more there are.
     pub fn into_details(mut self) -> Vec<ErrorDetail> {
         if self.omitted > 0 {
-            let message = format!("{} more faults", self.omitted);
-            self.details.push(ErrorDetail { location: "body".to_owned(), message, value: None });
+            let last = self.details.last().map_or("", |detail| detail.location.as_str());
+            let part = last.split(['.', '[']).next().unwrap_or_default().to_owned();
+            self.details.push(ErrorDetail::new(part, format!("{} more faults", self.omitted)));
         }
         self.details
     }

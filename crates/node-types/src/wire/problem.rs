@@ -93,4 +93,10 @@ impl ErrorDetail {
     pub fn with_value(self, value: &impl Serialize) -> Self {
         Self { value: EchoedValue::new(value), ..self }
     }
+
+    /// Adds the offending text, of which only the beginning is kept when it is long.
+    #[must_use]
+    pub fn with_text(self, text: &str) -> Self {
+        Self { value: Some(EchoedValue::shortened(&serde_json::Value::from(text).to_string())), ..self }
+    }
 }

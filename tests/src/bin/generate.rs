@@ -1,0 +1,79 @@
+//! Generates a chain: `generate --blocks N --output FILE`.
+
+use clap::Parser;
+use clap::builder::RangedU64ValueParser;
+use node_chain::genesis::DEV_GENESIS;
+use node_tests::generator::{GenerateError, Generator, MAX_TRANSACTIONS_PER_BLOCK, Shape};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Writes a chain on the built-in development genesis, with transfers, contract storage and logs.
+///
+/// The same numbers give the same bytes.
+#[derive(Parser)]
+struct Arguments {
+    /// Blocks after the genesis block.
+    #[arg(long)]
+    blocks: u64,
+
+    /// Transactions in each block.
+    #[arg(long, default_value_t = Shape::default().transactions_per_block,
+          value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_TRANSACTIONS_PER_BLOCK as u64))]
+    transactions_per_block: usize,
+
+    /// Senders.
+    #[arg(long, default_value_t = Shape::default().accounts,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=10))]
+    accounts: usize,
+
+    /// Storage slots that are written.
+    #[arg(long, default_value_t = Shape::default().slots, value_parser = clap::value_parser!(u64).range(1..))]
+    slots: u64,
+
+    /// Chooses among chains that are otherwise alike.
+    #[arg(long, default_value_t = Shape::default().seed)]
+    seed: u64,
+
+    /// Where the blocks are written: RLP, one behind the other, from block 1 on.
+    #[arg(long)]
+    output: PathBuf,
+
+    /// Where the genesis is written, in geth's JSON format.
+    #[arg(long)]
+    genesis_output: Option<PathBuf>,
+}
+
+/// Why there is no chain.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Error> {
+    let unwritable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Write { path, source }
+    };
+    if let Some(path) = &arguments.genesis_output {
+        fs::write(path, DEV_GENESIS).map_err(unwritable(path))?;
+    }
+    let mut file = BufWriter::new(File::create(&arguments.output).map_err(unwritable(&arguments.output))?);
+    let Arguments { accounts, slots, transactions_per_block, seed, .. } = *arguments;
+    Generator::new(Shape { accounts, slots, transactions_per_block, seed }).write(arguments.blocks, &mut file)?;
+    file.flush().map_err(unwritable(&arguments.output))
+}

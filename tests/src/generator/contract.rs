@@ -1,0 +1,50 @@
+//! The contract that generated chains use: one word for each key, and a log of each write.
+
+use node_types::{Address, Bytes, H160, H256, U256, keccak256};
+
+/// Where the contract is: created by the first account's first transaction.
+pub const CONTRACT: Address = H160([
+    0x5f, 0xbd, 0xb2, 0x31, 0x56, 0x78, 0xaf, 0xec, 0xb3, 0x67, 0xf0, 0x32, 0xd9, 0x3f, 0x64, 0x2f, 0x64, 0x18, 0x0a,
+    0xa3,
+]);
+
+/// First topic of every log; the second is the key.
+pub const EVENT: H256 = {
+    let mut word = [0; 32];
+    [word[28], word[29], word[30], word[31]] = [0xde, 0xad, 0xbe, 0xef];
+    H256(word)
+};
+
+/// Called with 32 bytes, a key, it returns the word that is stored there; with more, a key and a value, it stores and
+/// logs.
+#[rustfmt::skip]
+const RUNTIME: [u8; 34] = [
+    0x36, 0x60, 32, 0x14, 0x60, 24, 0x57,   // CALLDATASIZE PUSH1 32 EQ PUSH1 read JUMPI
+    0x60, 32, 0x35, 0x5f, 0x35, 0x55,       // PUSH1 32 CALLDATALOAD PUSH0 CALLDATALOAD SSTORE
+    0x5f, 0x35, 0x63, 0xde, 0xad, 0xbe, 0xef, // PUSH0 CALLDATALOAD PUSH4 event
+    0x5f, 0x5f, 0xa2, 0x00,                 // PUSH0 PUSH0 LOG2 STOP
+    0x5b, 0x5f, 0x35, 0x54, 0x5f, 0x52,     // read: JUMPDEST PUSH0 CALLDATALOAD SLOAD PUSH0 MSTORE
+    0x60, 32, 0x5f, 0xf3,                   // PUSH1 32 PUSH0 RETURN
+];
+
+/// Returns what follows it.
+#[rustfmt::skip]
+const CONSTRUCTOR: [u8; 9] = [
+    0x60, RUNTIME.len() as u8, 0x80, 0x60, 9, // PUSH1 length DUP1 PUSH1 offset
+    0x5f, 0x39, 0x5f, 0xf3,                 // PUSH0 CODECOPY PUSH0 RETURN
+];
+
+/// The key number `index`.
+pub fn slot_key(index: u64) -> H256 {
+    keccak256([b"slot".as_slice(), &index.to_be_bytes()].concat())
+}
+
+/// Input of the transaction that creates the contract.
+pub(super) fn creation_code() -> Bytes {
+    [CONSTRUCTOR.as_slice(), &RUNTIME].concat().into()
+}
+
+/// Input of a call that stores `value` at `key`.
+pub(super) fn store(key: H256, value: U256) -> Bytes {
+    [key.0, value.to_big_endian()].concat().into()
+}

@@ -1,0 +1,214 @@
+//! Makes chains of any size on the development genesis: the same chain from the same [`Shape`].
+//!
+//! The first transaction deploys a contract. Each of the others, from the accounts of the development chain in turn,
+//! either has it store a word, which emits a log, or transfers one wei to an address that was never used before.
+
+mod contract;
+
+pub use contract::{CONTRACT, EVENT, slot_key};
+
+use crate::wallet::{Account, CHAIN_ID};
+use node_chain::{ExportError, dev_genesis, export_blocks};
+use node_core::assembly::{assemble, next_header};
+use node_core::backend::{BackendError, MemoryBackend, StateBackend};
+use node_core::block::{ExecutedBlock, RecoveredTransaction};
+use node_core::context::Context;
+use node_core::executor::ExecutionError;
+use node_core::forks::ChainSpec;
+use node_evm::EvmExecutor;
+use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
+use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
+use std::io::Write;
+use std::sync::Arc;
+
+/// Most transactions in a block: they use less than half of the gas limit, so that the base fee falls to its least.
+/// With more it would grow from block to block until the accounts are empty.
+pub const MAX_TRANSACTIONS_PER_BLOCK: usize = 200;
+
+/// Time from one block to the next, in seconds.
+const BLOCK_TIME: u64 = 12;
+
+/// Gas limit of each transaction but the first: a write to a slot that was zero needs some 45,000.
+const GAS_LIMIT: u64 = 60_000;
+
+/// Gas limit of the first.
+const DEPLOY_GAS_LIMIT: u64 = 200_000;
+
+/// What a chain looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Senders, 1 to 10.
+    pub accounts: usize,
+    /// Storage slots that are written, at least 1.
+    pub slots: u64,
+    /// Transactions in each block, the deployment included; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
+    pub transactions_per_block: usize,
+    /// Chooses among chains that are otherwise alike.
+    pub seed: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { accounts: 10, slots: 10_000, transactions_per_block: 2, seed: 0 }
+    }
+}
+
+/// Why a chain is not generated any further.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// A block cannot be made.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+    /// A block cannot be appended.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// A block cannot be written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+}
+
+/// Makes the blocks of one chain, one by one. Only the backend grows with them.
+pub struct Generator {
+    spec: Arc<ChainSpec>,
+    backend: Arc<MemoryBackend>,
+    executor: EvmExecutor,
+    transactions: Transactions,
+    per_block: usize,
+}
+
+impl Generator {
+    /// A chain that consists of the development genesis.
+    ///
+    /// # Panics
+    /// When a number of `shape` is out of its range.
+    pub fn new(shape: Shape) -> Self {
+        let Shape { accounts, slots, transactions_per_block, seed } = shape;
+        assert!((1..=Account::all().len()).contains(&accounts), "accounts: {accounts}");
+        assert!(slots > 0, "slots: 0");
+        assert!(transactions_per_block <= MAX_TRANSACTIONS_PER_BLOCK, "transactions a block: {transactions_per_block}");
+        let genesis = dev_genesis();
+        let backend = MemoryBackend::new(genesis.block()).expect("the built-in genesis begins a chain");
+        let spec = Arc::new(genesis.spec);
+        Self {
+            executor: EvmExecutor::new(spec.clone()),
+            backend: Arc::new(backend),
+            spec,
+            transactions: Transactions { senders: Account::all().take(accounts).collect(), slots, seed, made: 0 },
+            per_block: transactions_per_block,
+        }
+    }
+
+    /// The chain so far.
+    pub fn backend(&self) -> Arc<MemoryBackend> {
+        self.backend.clone()
+    }
+
+    /// The rules of the chain.
+    pub fn spec(&self) -> &Arc<ChainSpec> {
+        &self.spec
+    }
+
+    /// Makes the next block and appends it.
+    pub fn next_block(&mut self) -> Result<ExecutedBlock, GenerateError> {
+        let view = self.backend.view()?;
+        let head = view.head().number;
+        let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
+        let header = next_header(&self.spec, &parent, parent.header.timestamp + BLOCK_TIME);
+        let base_fee = header.base_fee_per_gas.unwrap_or_default();
+        let (transactions, per_block) = (&mut self.transactions, self.per_block);
+        let block = assemble(&Context::unbounded(), &self.executor, &*view, header, |execution| {
+            let mut done = Vec::with_capacity(per_block);
+            for _ in 0..per_block {
+                let transaction = transactions.next(base_fee);
+                execution.transact(&transaction)?;
+                done.push(transaction);
+            }
+            Ok(done)
+        })?;
+        self.backend.append(block.clone())?;
+        Ok(block)
+    }
+
+    /// Makes `blocks` blocks, and writes each in the format of chain files.
+    pub fn write(&mut self, blocks: u64, writer: &mut impl Write) -> Result<(), GenerateError> {
+        for _ in 0..blocks {
+            let number: BlockNumber = self.next_block()?.header.header.number;
+            export_blocks(&*self.backend.view()?, number..=number, writer)?;
+        }
+        Ok(())
+    }
+}
+
+/// The transactions of a chain, in their order.
+struct Transactions {
+    senders: Vec<Account>,
+    slots: u64,
+    seed: u64,
+    /// How many there are already. As the senders take turns, it gives each one's nonce too.
+    made: u64,
+}
+
+impl Transactions {
+    /// The next one, for a block with a base fee of `base_fee` wei per gas.
+    fn next(&mut self, base_fee: u64) -> RecoveredTransaction {
+        let count = self.senders.len() as u64;
+        let sender = &self.senders[(self.made % count) as usize];
+        let dice = Dice::throw(self.seed, self.made);
+        let tip = dice.tip();
+        let (to, value, input) = match self.made {
+            0 => (None, 0, contract::creation_code()),
+            _ if dice.stores() => {
+                (Some(CONTRACT), 0, contract::store(slot_key(dice.number() % self.slots), dice.value()))
+            }
+            _ => (Some(dice.address()), 1, Bytes::new()),
+        };
+        let transaction = sender.sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+            chain_id: CHAIN_ID,
+            nonce: self.made / count,
+            max_priority_fee_per_gas: tip,
+            max_fee_per_gas: tip + base_fee,
+            gas_limit: if to.is_none() { DEPLOY_GAS_LIMIT } else { GAS_LIMIT },
+            to,
+            value: value.into(),
+            input,
+            access_list: Vec::new(),
+        }));
+        self.made += 1;
+        RecoveredTransaction { hash: transaction.hash(), transaction, sender: sender.address }
+    }
+}
+
+/// What is left to chance in one transaction: a hash of the seed and its place. No two choices of one transaction share a byte.
+struct Dice(H256);
+
+impl Dice {
+    fn throw(seed: u64, index: u64) -> Self {
+        Self(keccak256([seed.to_be_bytes(), index.to_be_bytes()].concat()))
+    }
+
+    /// Whether the contract is called.
+    fn stores(&self) -> bool {
+        self.0[0].is_multiple_of(2)
+    }
+
+    /// 0.001 to 0.256 gwei, in wei per gas.
+    fn tip(&self) -> U256 {
+        U256::from(self.0[1]) * 1_000_000 + 1_000_000
+    }
+
+    fn address(&self) -> Address {
+        Address::from_slice(&self.0[12..])
+    }
+
+    fn number(&self) -> u64 {
+        u64::from_be_bytes(std::array::from_fn(|index| self.0[2 + index]))
+    }
+
+    /// Never zero, lest a write cost less.
+    fn value(&self) -> U256 {
+        U256::from_big_endian(&self.0[12..]) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

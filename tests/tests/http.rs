@@ -1,0 +1,221 @@
+//! What HTTP sees: names, methods, headers and framing.
+
+#![allow(clippy::unwrap_used)]
+
+use node_tests::server::Server;
+use node_tests::wallet::{ALICE, hex, sign, transfer};
+use node_types::consensus::TransactionBody;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+
+const NONE: [&str; 0] = [];
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+#[test]
+fn names_slashes_and_defaults() {
+    let server = Server::start(NONE);
+    let block = server.get("/getBlockByNumber/latest/false/").body["Block"].take();
+    for path in [
+        "/getBlockByNumber",
+        "/getBlockByNumber/",
+        "/getBlockByNumber/0",
+        "/getBlockByNumber/0x00/",
+        "/getBlockByNumber/earliest/false",
+        "/node_getBlockByNumber",
+        "/node_getBlockByNumber/latest/",
+        "/node_getBlockByNumber/%6Catest/false/",
+    ] {
+        let answer = server.get(path);
+        assert_eq!((answer.status, answer.field("Block")), (200, &block), "{path}");
+    }
+    for path in ["/chainId", "/chainId/", "/node_chainId", "/node_chainId/"] {
+        assert_eq!(server.get(path).field("ChainId"), &json!("31337"), "{path}");
+    }
+    for path in ["/getLogs", "/getLogs/", "/node_getLogs", "/node_getLogs/"] {
+        assert_eq!(server.post(path, "{}").field("Logs"), &json!([]), "{path}");
+    }
+    for path in ["/chainId//", "//chainId/", "/node_/chainId/", "/chainid/", "/node_node_chainId/", "/./chainId/"] {
+        let answer = server.send("GET", path, &[], "");
+        assert_eq!(answer.problem_faults(404), NONE, "{path}: {}", answer.text);
+    }
+}
+
+#[test]
+fn methods() {
+    let server = Server::start(NONE);
+    let cases = [
+        ("HEAD", "/chainId/", 200, None),
+        ("HEAD", "/getBlockByNumber/", 200, None),
+        ("HEAD", "/health", 200, None),
+        ("HEAD", "/getLogs/", 405, Some("POST, OPTIONS")),
+        ("HEAD", "/getFilterChanges/1/", 405, Some("GET, OPTIONS")),
+        ("HEAD", "/newBlockFilter/", 405, Some("GET, POST, OPTIONS")),
+        ("OPTIONS", "/getLogs/", 204, Some("POST, OPTIONS")),
+        ("OPTIONS", "/chainId", 204, Some("GET, HEAD, OPTIONS")),
+        ("OPTIONS", "/nothing/", 404, None),
+        ("GET", "/node_getLogs", 405, Some("POST, OPTIONS")),
+        ("POST", "/chainId/", 405, Some("GET, HEAD, OPTIONS")),
+        ("PUT", "/getLogs/", 405, Some("POST, OPTIONS")),
+        ("DELETE", "/uninstallFilter/1/", 405, Some("GET, OPTIONS")),
+        ("BREW", "/newBlockFilter", 405, Some("GET, POST, OPTIONS")),
+        ("POST", "/schemas/ErrorModel.json", 405, Some("GET, HEAD, OPTIONS")),
+    ];
+    for (method, path, status, allow) in cases {
+        let answer = server.send(method, path, &[], "");
+        assert_eq!((answer.status, answer.header("allow")), (status, allow), "{method} {path}: {}", answer.text);
+        if ["HEAD", "OPTIONS"].contains(&method) && status < 300 {
+            assert_eq!(answer.text, "", "{method} {path}");
+        } else if method != "HEAD" {
+            assert_eq!(answer.problem_faults(status), NONE, "{method} {path}: {}", answer.text);
+        }
+    }
+    let (head, get) = (server.send("HEAD", "/chainId/", &[], ""), server.get("/chainId/"));
+    assert_eq!(head.header("content-length"), Some(get.text.len().to_string().as_str()));
+}
+
+#[test]
+fn only_answers_that_create_or_advance_forbid_caches() {
+    let server = Server::start(NONE);
+    let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
+    let filter = json!({"FilterObject": {"Address": "", "FromBlock": "", "ToBlock": "", "Topics": []}});
+    let cases = [
+        ("GET", "/newBlockFilter/", Value::Null, true),
+        ("POST", "/newBlockFilter/", Value::Null, true),
+        ("GET", "/newPendingTransactionFilter/", Value::Null, true),
+        ("POST", "/newPendingTransactionFilter/", Value::Null, true),
+        ("POST", "/newFilter/", filter, true),
+        ("POST", "/newFilter/", json!({}), true),
+        ("GET", "/getFilterChanges/7/", Value::Null, true),
+        ("GET", "/getFilterLogs/7/", Value::Null, true),
+        ("GET", "/uninstallFilter/7/", Value::Null, true),
+        ("POST", "/sendRawTransaction/", json!({"Data": raw}), true),
+        ("POST", "/getLogs/", json!({}), false),
+        ("GET", "/chainId/", Value::Null, false),
+    ];
+    for (method, path, body, forbidden) in cases {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = server.send(method, path, &[JSON], &body);
+        assert_eq!(answer.header("cache-control"), forbidden.then_some("no-store"), "{method} {path}: {}", answer.text);
+    }
+}
+
+#[test]
+fn addresses_in_answers() {
+    let plain = Server::start(NONE);
+    let public = Server::start(["--public-url", "https://node.example/proxy/", "--base-path", "/v1"]);
+    let cases = [
+        (&plain, "/chainId/", "node.local", "http://node.local"),
+        (&plain, "/chainId/", "[::1]:80", "http://[::1]:80"),
+        (&plain, "/chainId/", "a\"b", plain.url()),
+        (&plain, "/chainId/", "a/b", plain.url()),
+        (&plain, "/chainId/", "<script>", plain.url()),
+        (&plain, "/chainId/", "user@host", plain.url()),
+        (&plain, "/chainId/", "[::1", plain.url()),
+        (&plain, "/chainId/", "host:99999", plain.url()),
+        (&plain, "/chainId/", ":", plain.url()),
+        (&plain, "/chainId/", "", plain.url()),
+        (&public, "/v1/chainId/", "evil.example", "https://node.example/proxy/v1"),
+    ];
+    for (server, path, host, base) in cases {
+        let answer = server.send("GET", path, &[("Host", host)], "");
+        let schema = format!("{base}/schemas/Output_chainId.json");
+        assert_eq!(answer.field("$schema"), &json!(schema), "{host}");
+        assert_eq!(answer.header("link"), Some(format!("<{schema}>; rel=\"describedBy\"").as_str()), "{host}");
+        assert!(answer.text.starts_with("{\"$schema\":"), "{host}: {}", answer.text);
+    }
+    let problem = public.get("/v1/getFilterChanges/7/");
+    assert_eq!(problem.field("type"), "https://node.example/proxy/v1/problems/filter-not-found");
+}
+
+#[test]
+fn every_answer_has_an_id_of_its_own() {
+    let server = Server::start(NONE);
+    let answers =
+        [server.get("/chainId/"), server.get("/chainId/"), server.get("/none/"), server.post("/getLogs/", "x")];
+    let ids: Vec<_> = answers.iter().map(|answer| answer.header("x-request-id").unwrap_or_default()).collect();
+    for (index, id) in ids.iter().enumerate() {
+        assert_eq!(id.len(), 36, "{id}");
+        assert!(!ids[..index].contains(id), "{ids:?}");
+    }
+    for answer in &answers[2..] {
+        assert_eq!(answer.problem_faults(answer.status), NONE, "{}", answer.text);
+    }
+}
+
+#[test]
+fn bodies_in_pieces() {
+    let server = Server::start(["--max-body", "1000", "--body-timeout", "1s"]);
+    let long = format!("3e9\r\n{}\r\n0\r\n\r\n", " ".repeat(1001));
+    let chunked = ("Transfer-Encoding", "chunked");
+    let cases = [
+        ("chunks", chunked, "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", 200),
+        ("many bytes", chunked, long.as_str(), 413),
+        ("a chunk that is none", chunked, "x\r\n{}\r\n0\r\n\r\n", 400),
+        ("a chunk of 2^64 bytes", chunked, "ffffffffffffffff1\r\n{}", 400),
+        ("a chunk that ends early", chunked, "5\r\n{}\r\n0\r\n\r\n", 400),
+        ("chunks that do not end", chunked, "2\r\n{}\r\n", 408),
+        ("a length beyond the limit", ("Content-Length", "1001"), "{}", 413),
+        ("a length that is not reached", ("Content-Length", "3"), "{}", 408),
+        ("no media type", ("X-None", ""), "{}", 200),
+        ("a type of another kind", ("Content-Type", "text/plain"), "{}", 415),
+    ];
+    for (name, header, body, status) in cases {
+        let answer = server.send("POST", "/getLogs/", &[header], body);
+        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+        if status != 200 {
+            assert_eq!(answer.problem_faults(status), NONE, "{name}: {}", answer.text);
+        }
+    }
+    let with_body = server.send("GET", "/chainId/", &[], "not wanted");
+    assert_eq!(with_body.field("ChainId"), &json!("31337"));
+}
+
+#[test]
+fn answers_to_a_pipeline_keep_its_order() {
+    let server = Server::start(NONE);
+    let mut stream = server.connect();
+    let paths = ["/chainId/", "/none/", "/getBlockByNumber/", "/blockNumber/"];
+    for (index, path) in paths.iter().enumerate() {
+        let connection = if index + 1 == paths.len() { "close" } else { "keep-alive" };
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: {connection}\r\n\r\n").unwrap();
+    }
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let schemas: Vec<_> =
+        text.split("/schemas/").filter_map(|rest| rest.split(".json\",").nth(1).and(rest.split('.').next())).collect();
+    assert_eq!(schemas, ["Output_chainId", "ErrorModel", "Output_getBlockByNumber", "Output_blockNumber"], "{text}");
+}
+
+#[test]
+fn long_things_are_not_repeated() {
+    let server = Server::start(NONE);
+    let long = "x".repeat(20_000);
+    let pairs: Vec<_> = (0..5_000).map(|number| format!("x{number}=")).collect();
+    let cases = [
+        format!("/getBlockByNumber/{long}/"),
+        format!("/getFilterChanges/{long}/"),
+        format!("/getFilterLogs/{}/", "%22".repeat(7_000)),
+        format!("/getBalance/{ALICE}/?{long}"),
+        format!("/getBalance/{ALICE}/?x={long}"),
+        format!("/getBalance/{ALICE}/?BlockNumber={long}"),
+        format!("/getBalance/{ALICE}/?{}", pairs.join("&")),
+        format!("/{long}/"),
+    ];
+    for path in cases {
+        let answer = server.get(&path);
+        assert!([404, 422].contains(&answer.status), "{}", answer.status);
+        assert!(answer.text.len() < 12_000, "{} bytes for {}", answer.text.len(), &path[..60]);
+    }
+    for body in [
+        format!("{{\"{long}\":1}}"),
+        format!("{{\"Address\":\"{long}\"}}"),
+        format!("{{\"Topics\":[[{{\"{long}\":1}}]]}}"),
+    ] {
+        let answer = server.post("/getLogs/", &body);
+        assert_eq!(answer.problem_faults(422), NONE, "{}", &body[..20]);
+        assert!(answer.text.len() < 3_000, "{} bytes for {}", answer.text.len(), &body[..20]);
+    }
+    let cursor = server.post(&format!("/getLogs/?cursor={long}"), "{}");
+    assert!(cursor.status == 422 && cursor.text.len() < 3_000, "{}", cursor.text.len());
+}
