@@ -20,10 +20,18 @@ check:
 blocktest +PATHS:
     cargo run --release -p node-tests --bin blocktest -- {{PATHS}}
 
+# Write a chain on the development genesis: `just generate --blocks 2000 --output chain.rlp`.
+generate *ARGS:
+    cargo run --release -p node-tests --bin generate -- {{ARGS}}
+
 # Criterion benchmarks, all or those whose name holds FILTER.
 bench FILTER="":
     cargo bench -p node-tests -- {{FILTER}}
 
-# Requests a second over HTTP, on a chain of your own: needs wrk.
-bench-http GENESIS CHAIN:
-    scripts/bench_http.sh {{GENESIS}} {{CHAIN}}
+# Requests a second over HTTP, on a genesis file and a chain file or on the folder with dev20k: needs wrk and curl.
+bench-http +PATHS:
+    scripts/bench_http.sh {{PATHS}}
+
+# Time and memory of the import of dev20k, which is in FOLDER, by the server.
+bench-import FOLDER:
+    scripts/bench_import.sh {{FOLDER}}

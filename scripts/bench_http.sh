@@ -1,22 +1,33 @@
 #!/usr/bin/env bash
-# Requests per second of the HTTP interface, and their ratio to /health in the same run.
+# Requests per second of the HTTP interface, and their share of those to /health in the same run.
 #
 #   scripts/bench_http.sh FOLDER [ROUNDS] [SECONDS]
+#   scripts/bench_http.sh GENESIS CHAIN [ROUNDS] [SECONDS]
 #
-# FOLDER holds dev20k.genesis.json and dev20k.rlp. Each round measures every request once, so that a machine that
-# slows down slows all of them down; the medians of the rounds are compared. Needs wrk and curl.
+# FOLDER holds dev20k.genesis.json and dev20k.rlp; GENESIS and CHAIN are files such as `generate` writes. Each round
+# measures every request once for SECONDS, so that a machine that slows down slows all of them down; the medians of the
+# rounds are compared. Needs wrk and curl.
 set -euo pipefail
 
-folder=${1:?usage: $0 FOLDER [ROUNDS] [SECONDS]}
-rounds=${2:-5}
-seconds=${3:-3}
+usage="usage: $0 FOLDER [ROUNDS] [SECONDS], or $0 GENESIS CHAIN [ROUNDS] [SECONDS]"
+source=$(realpath "${1:?$usage}")
+if [ -d "$source" ]; then
+    genesis=$source/dev20k.genesis.json
+    chain=$source/dev20k.rlp
+    shift
+else
+    genesis=$source
+    chain=$(realpath "${2:?$usage}")
+    shift 2
+fi
+rounds=${1:-5}
+seconds=${2:-3}
 cd "$(dirname "$0")/.."
 
 cargo build --release --quiet -p node-server
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 work=$(mktemp -d)
-"$target/release/node-server" run --port 0 \
-    --genesis "$folder/dev20k.genesis.json" --import "$folder/dev20k.rlp" >"$work/stdout" &
+"$target/release/node-server" run --port 0 --genesis "$genesis" --import "$chain" >"$work/stdout" &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$work"' EXIT
 until grep -q '^listening on ' "$work/stdout"; do
@@ -25,15 +36,17 @@ until grep -q '^listening on ' "$work/stdout"; do
 done
 url=$(sed -n 's/^listening on //p' "$work/stdout")
 
+# Both chains have the contract there. One slot is as good as another.
 contract=0x5fbdb2315678afecb367f032d93f642f64180aa3
 slot=0x6c31fc15422ebad28aaf9089c306702f67540b53c7eea8b7d2941044b027100f
+head=$(curl -sf "$url/blockNumber/" | sed 's/.*"BlockNumber":"\([0-9]*\)".*/\1/')
 
-# name, least share of /health in percent, method, path, body
+# name, least share of /health in percent (- for none), method, path, body
 requests() {
     cat <<LIST
-health 100 GET /health
+health - GET /health
 storage 60 POST /getStorageAt/ {"Address":"$contract","Position":"$slot","BlockNumber":"latest"}
-block 60 GET /getBlockByNumber/7000/false/
+block 60 GET /getBlockByNumber/$((head / 2))/false/
 feeHistory 60 POST /feeHistory/ {"BlockCount":"20","NewestBlock":"latest","RewardPercentiles":[25,50,75]}
 call 40 POST /call/ {"Transaction":{"To":"$contract","Data":"$slot"},"BlockNumber":"latest"}
 LIST
@@ -63,6 +76,8 @@ requests | while read -r name least _; do
     rate=$(median "$work/$name.rates")
     awk -v name="$name" -v rate="$rate" -v health="$health" -v least="$least" 'BEGIN {
         share = 100 * rate / health
-        printf "%-12s %12.0f %9.0f%% %9d%%%s\n", name, rate, share, least, share < least ? "  too slow" : ""
+        judged = least != "-"
+        printf "%-12s %12.0f %9.0f%% %10s%s\n", name, rate, share, judged ? least "%" : least,
+            judged && share < least + 0 ? "  too slow" : ""
     }'
 done
