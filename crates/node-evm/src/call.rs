@@ -61,6 +61,9 @@ impl<'a> CallRun<'a> {
         let mut db = StateDb::new(view, header.number, executor.codes(), fork);
         overrides::apply(&mut db, &call.overrides)?;
         let mut machine = Machine::new(fork, cfg, environment, db, context);
+        for (address, _) in call.overrides.iter().filter(|(_, change)| change.code.is_some()) {
+            machine.replace_precompile(*address);
+        }
 
         let balance = machine.balance(call.from)?;
         let available = balance

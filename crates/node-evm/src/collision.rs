@@ -5,12 +5,12 @@
 
 use crate::database::DatabaseError;
 use crate::machine::EvmContext;
-use revm::MainnetEvm;
-use revm::context::{ContextTr, FrameStack, JournalTr};
+use crate::precompiles::Precompiles;
+use revm::context::{ContextTr, Evm, FrameStack, JournalTr};
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, FrameTr, ItemOrResult};
+use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, ItemOrResult};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{CreateInputs, CreateOutcome, FrameInput, Gas, InstructionResult, InterpreterResult};
@@ -18,12 +18,16 @@ use revm::primitives::constants::CALL_STACK_LIMIT;
 use revm::primitives::{Address, Bytes};
 
 /// The machine of revm, which looks for storage before it creates a contract.
-pub(crate) struct GuardedEvm<'a>(pub(crate) MainnetEvm<EvmContext<'a>>);
+pub(crate) struct GuardedEvm<'a>(pub(crate) RevmEvm<'a>);
+
+/// The machine of revm over our own state.
+type RevmEvm<'a> =
+    Evm<EvmContext<'a>, (), EthInstructions<EthInterpreter, EvmContext<'a>>, Precompiles, EthFrame<EthInterpreter>>;
 
 impl<'a> EvmTr for GuardedEvm<'a> {
     type Context = EvmContext<'a>;
     type Instructions = EthInstructions<EthInterpreter, EvmContext<'a>>;
-    type Precompiles = EthPrecompiles;
+    type Precompiles = Precompiles;
     type Frame = EthFrame<EthInterpreter>;
 
     fn all(&self) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Self::Frame>) {

@@ -29,6 +29,7 @@ mod interrupt;
 mod kzg;
 mod machine;
 mod overrides;
+mod precompiles;
 mod recovery;
 mod refusal;
 mod requests;

@@ -4,6 +4,7 @@ use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
 use crate::interrupt::{self, Watch};
+use crate::precompiles::Precompiles;
 use crate::{eip1283, spec};
 use node_core::backend::BackendError;
 use node_core::context::Context;
@@ -13,7 +14,7 @@ use node_types::{Address, Bytes};
 use revm::context::result::{EVMError, ExecutionResult};
 use revm::context::{BlockEnv, CfgEnv, Evm, FrameStack, Journal, JournalTr, LocalContext, TxEnv};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthPrecompiles, EvmTr, Handler, MainnetHandler};
+use revm::handler::{EvmTr, Handler, MainnetHandler};
 use revm::primitives::TxKind;
 use revm::state::EvmState;
 
@@ -61,13 +62,18 @@ impl<'a> Machine<'a> {
         };
         // Frames are made when they are entered: most runs need one or two of the stacks, 32 KiB each.
         let frame_stack = FrameStack::new();
-        let evm = Evm { ctx, inspector: (), instruction, precompiles: EthPrecompiles::new(spec), frame_stack };
+        let evm = Evm { ctx, inspector: (), instruction, precompiles: Precompiles::new(spec), frame_stack };
         Self { evm: GuardedEvm(evm) }
     }
 
     /// The state.
     pub(crate) fn db(&mut self) -> &mut StateDb<'a> {
         &mut self.evm.ctx().journaled_state.database
+    }
+
+    /// Lets the account at `address` run its own code, also if it is a precompiled contract.
+    pub(crate) fn replace_precompile(&mut self, address: Address) {
+        self.evm.0.precompiles.replace(address.to_evm());
     }
 
     /// The environment.

@@ -9,7 +9,7 @@ use node_core::executor::{
     AccountOverride, Call, CallFailure, CallOutcome, ExecutionError, StorageOverride, TransactionError,
 };
 use node_core::forks::Fork;
-use node_types::{Bytes, H256, U256, keccak256};
+use node_types::{Address, Bytes, H256, U256, keccak256};
 use std::time::{Duration, Instant};
 use support::*;
 
@@ -217,6 +217,22 @@ fn overrides_are_seen_by_one_call() {
     assert_ne!(answer(&world, &of(CONTRACT, nonce)), answer(&world, &call()));
     let exhausted = AccountOverride { nonce: Some(u64::MAX), ..AccountOverride::default() };
     assert_eq!(answer(&world, &of(CONTRACT, exhausted)), wei(0));
+}
+
+#[test]
+fn the_code_of_a_precompile_can_be_replaced() {
+    let world = Genesis::at(Fork::Osaka).build();
+    let identity = Address::from_low_u64_be(4);
+    let input = Bytes::from(&[7; 32][..]);
+    let plain = Call { to: Some(identity), input, ..call() };
+    let forty_two = AccountOverride { code: Some(hex(&format!("602a{RETURN_WORD}"))), ..AccountOverride::default() };
+    let rich = AccountOverride { balance: Some(wei(5)), ..AccountOverride::default() };
+    let overridden = |change| Call { overrides: [(identity, change)].into(), ..plain.clone() };
+    assert_eq!(answer(&world, &overridden(forty_two)), wei(42));
+    // What overrides no code leaves the precompile as it is, and so does the call before.
+    for call in [overridden(rich), plain.clone()] {
+        assert_eq!(answer(&world, &call), word(&[7; 32]));
+    }
 }
 
 #[test]
