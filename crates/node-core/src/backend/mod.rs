@@ -35,7 +35,8 @@ pub trait StateBackend: Send + Sync {
     /// chain are kept as side blocks. An empty `branch` sets the head back. On an error nothing has changed.
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError>;
 
-    /// Keeps a block beside the canonical chain. Side blocks far below the head may be forgotten.
+    /// Keeps a block beside the canonical chain. It is not forgotten, however far below the head it is: a branch of any
+    /// length may still win.
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
     /// Calls `listener` after each change of the head, in the order of the changes.
