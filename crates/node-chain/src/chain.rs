@@ -100,13 +100,10 @@ impl Chain {
         let executed = self.execute(context, &*branch_view, &parent, block)?;
         let block = executed.header.block_ref();
         // The backend computes the root of what becomes canonical, and side blocks need not.
-        let got = branch_view.state_root(parent.header.number, &executed.changes)?;
-        let expected = executed.header.header.state_root;
+        let expected = branch_view.state_root(parent.header.number, &executed.changes)?;
+        let got = executed.header.header.state_root;
         if got != expected {
-            return Err(wrong_state_root(
-                block,
-                BackendError::StateRootMismatch { block: block.number, expected, got },
-            ));
+            return Err(ImportError::Invalid { block, source: BlockError::StateRoot { got, expected } });
         }
         self.backend.keep_side_block(executed.clone())?;
         let head = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
@@ -204,9 +201,8 @@ fn execution_error(block: BlockRef, index: Option<usize>, error: ExecutionError)
 /// A backend that computes another state root than the header's has found the block invalid.
 fn wrong_state_root(block: BlockRef, error: BackendError) -> ImportError {
     match error {
-        BackendError::StateRootMismatch { expected, got, .. } => {
-            // To the backend the header's root is the expected one, to a validator the computed one is.
-            ImportError::Invalid { block, source: BlockError::StateRoot { got: expected, expected: got } }
+        BackendError::StateRootMismatch { header, computed, .. } => {
+            ImportError::Invalid { block, source: BlockError::StateRoot { got: header, expected: computed } }
         }
         error => error.into(),
     }

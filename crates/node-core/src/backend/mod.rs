@@ -254,14 +254,14 @@ pub enum BackendError {
         parent: BlockRef,
     },
     /// The changes lead to another state than the header says.
-    #[error("block {block} has state root {expected:#x}, its changes lead to {got:#x}")]
+    #[error("block {block} has state root {header:#x}, its changes lead to {computed:#x}")]
     StateRootMismatch {
         /// The block.
         block: BlockNumber,
         /// In the header.
-        expected: H256,
-        /// Computed.
-        got: H256,
+        header: H256,
+        /// From the changes.
+        computed: H256,
     },
     /// The request ended before the work was done.
     #[error(transparent)]

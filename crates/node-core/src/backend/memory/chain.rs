@@ -153,9 +153,9 @@ impl Chain {
     }
 }
 
-fn check_root(block: &SealedHeader, got: H256) -> Result<(), BackendError> {
-    let (block, expected) = (block.header.number, block.header.state_root);
-    if got == expected { Ok(()) } else { Err(BackendError::StateRootMismatch { block, expected, got }) }
+fn check_root(block: &SealedHeader, computed: H256) -> Result<(), BackendError> {
+    let (block, header) = (block.header.number, block.header.state_root);
+    if computed == header { Ok(()) } else { Err(BackendError::StateRootMismatch { block, header, computed }) }
 }
 
 impl View for Chain {

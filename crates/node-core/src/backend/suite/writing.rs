@@ -38,8 +38,8 @@ pub(super) fn a_wrong_state_root_leaves_nothing_behind(open: Open<'_>) {
     let wrong = H256::repeat_byte(7);
     let expected = chain.head().header.header.state_root;
     match backend.append(with_header(chain.head(), |header| header.state_root = wrong)) {
-        Err(BackendError::StateRootMismatch { block: 6, expected: in_header, got }) => {
-            assert_eq!((in_header, got), (wrong, expected));
+        Err(BackendError::StateRootMismatch { block: 6, header, computed }) => {
+            assert_eq!((header, computed), (wrong, expected));
         }
         other => panic!("{other:?}"),
     }
