@@ -105,9 +105,9 @@ impl Chain {
         if got != expected {
             return Err(ImportError::Invalid { block, source: BlockError::StateRoot { got, expected } });
         }
-        self.backend.keep_side_block(executed.clone())?;
         let head = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
         if !is_preferred(&executed.header, &head) {
+            self.backend.keep_side_block(executed)?;
             return Ok(Imported::SideBranch);
         }
         blocks.push(executed);

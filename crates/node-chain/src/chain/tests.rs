@@ -2,6 +2,8 @@ use super::*;
 use crate::Genesis;
 use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, conformance_chain, empty_header, grow, work_genesis};
+use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
+use node_types::BlockNumber;
 use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH};
 use proptest::prelude::*;
 
@@ -197,6 +199,68 @@ fn ommers_belong_to_the_last_six_generations() {
     for (ommers, expected) in cases {
         let got = import(ommers);
         assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
+    }
+}
+
+/// A backend that cannot switch.
+struct NoSwitch(MemoryBackend);
+
+impl StateBackend for NoSwitch {
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        self.0.view()
+    }
+
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.0.append(block)
+    }
+
+    fn switch(&self, _: BlockNumber, _: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        Err(BackendError::Storage("the disk is full".into()))
+    }
+
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.0.keep_side_block(block)
+    }
+
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.0.subscribe(listener);
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.0.write_records(writes)
+    }
+
+    fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
+        self.0.records(kind)
+    }
+}
+
+#[test]
+fn a_switch_that_fails_leaves_no_block_behind() {
+    let genesis = dev_genesis();
+    let spec = &genesis.spec;
+    let good = chain_of(&genesis);
+    let root = genesis_header(&good);
+    let (_, a1) = grow(&good, spec, &root, 12, b"a");
+    let (_, b1) = grow(&good, spec, &root, 12, b"b");
+    let (imported, b2) = grow(&good, spec, &b1, 12, b"b");
+    assert!(matches!(imported, Imported::Switched(_)), "{imported:?}");
+
+    let chain = Chain {
+        backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())),
+        ..chain_of(&genesis)
+    };
+    let import = |header: &SealedHeader| {
+        let block = Block { header: header.header.clone(), withdrawals: Some(Vec::new()), ..Block::default() };
+        chain.import_block(&context(), block)
+    };
+    assert_eq!(import(&a1).unwrap(), Imported::Appended);
+    assert_eq!(import(&b1).unwrap(), Imported::SideBranch);
+    for attempt in 1..=2 {
+        let error = import(&b2).unwrap_err();
+        assert!(matches!(error, ImportError::Backend(BackendError::Storage(_))), "attempt {attempt}: {error}");
+        assert_eq!(head(&chain), a1.block_ref());
+        assert_eq!(chain.backend().view().unwrap().header(b2.hash.into()).unwrap(), None);
     }
 }
 
