@@ -10,7 +10,7 @@ use node_core::backend::{BackendError, HeadChange, StateBackend, View};
 use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
-use node_core::executor::{BlockOutcome, ExecutionError, Executor};
+use node_core::executor::{BlockOutcome, ExecutionError, Executor, TransactionError};
 use node_core::forks::ChainSpec;
 use node_types::H256;
 use node_types::consensus::{Block, Header};
@@ -160,17 +160,13 @@ impl Chain {
         header: &SealedHeader,
         body: &Body,
     ) -> Result<BlockOutcome, ImportError> {
-        let reference = header.block_ref();
-        let mut execution = self
-            .executor
-            .begin_block(context, view, &header.header)
-            .map_err(|error| execution_error(reference, None, error))?;
+        let failed = |error| execution_error(header.block_ref(), BlockError::Refused, error);
+        let mut execution = self.executor.begin_block(context, view, &header.header).map_err(failed)?;
         for (index, transaction) in body.transactions.iter().enumerate() {
-            execution.transact(transaction).map_err(|error| execution_error(reference, Some(index), error))?;
+            let refused = |source| BlockError::Transaction { index, source };
+            execution.transact(transaction).map_err(|error| execution_error(header.block_ref(), refused, error))?;
         }
-        execution
-            .finish(&body.ommers, body.withdrawals.as_deref())
-            .map_err(|error| execution_error(reference, None, error))
+        execution.finish(&body.ommers, body.withdrawals.as_deref()).map_err(failed)
     }
 }
 
@@ -186,11 +182,14 @@ fn ancestors(view: &dyn View, parent: &SealedHeader) -> Result<Vec<Ancestor>, Ba
     Ok(ancestors)
 }
 
-/// Tells what the block is to blame for from what it is not. `index` is that of the transaction.
-fn execution_error(block: BlockRef, index: Option<usize>, error: ExecutionError) -> ImportError {
+/// Tells what the block is to blame for from what it is not. `refused` says what is wrong with it after a refusal.
+fn execution_error(
+    block: BlockRef,
+    refused: impl FnOnce(TransactionError) -> BlockError,
+    error: ExecutionError,
+) -> ImportError {
     let source = match error {
-        // A refusal outside of transactions would be a defect of the executor; it is shown as the first one's.
-        ExecutionError::Refused(source) => BlockError::Transaction { index: index.unwrap_or(0), source },
+        ExecutionError::Refused(source) => refused(source),
         ExecutionError::SystemContract { address, reason } => BlockError::SystemContract { address, reason },
         ExecutionError::Backend(error) => return error.into(),
         ExecutionError::Interrupted(error) => return error.into(),

@@ -3,8 +3,10 @@ use crate::Genesis;
 use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, conformance_chain, empty_header, grow, work_genesis};
 use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
+use node_core::block::RecoveredTransaction;
+use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome};
 use node_types::BlockNumber;
-use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH};
+use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
 
 fn context() -> Context {
@@ -246,10 +248,8 @@ fn a_switch_that_fails_leaves_no_block_behind() {
     let (imported, b2) = grow(&good, spec, &b1, 12, b"b");
     assert!(matches!(imported, Imported::Switched(_)), "{imported:?}");
 
-    let chain = Chain {
-        backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())),
-        ..chain_of(&genesis)
-    };
+    let chain =
+        Chain { backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())), ..chain_of(&genesis) };
     let import = |header: &SealedHeader| {
         let block = Block { header: header.header.clone(), withdrawals: Some(Vec::new()), ..Block::default() };
         chain.import_block(&context(), block)
@@ -261,6 +261,66 @@ fn a_switch_that_fails_leaves_no_block_behind() {
         assert!(matches!(error, ImportError::Backend(BackendError::Storage(_))), "attempt {attempt}: {error}");
         assert_eq!(head(&chain), a1.block_ref());
         assert_eq!(chain.backend().view().unwrap().header(b2.hash.into()).unwrap(), None);
+    }
+}
+
+/// An executor that refuses to begin blocks, or to finish them.
+struct Refusing {
+    begins: bool,
+}
+
+const REFUSAL: TransactionError = TransactionError::NonceOverflow;
+
+impl Executor for Refusing {
+    fn begin_block<'a>(
+        &'a self,
+        _: &'a Context,
+        _: &'a dyn View,
+        _: &'a Header,
+    ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
+        if self.begins { Ok(Box::new(Unfinished)) } else { Err(REFUSAL.into()) }
+    }
+
+    fn call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<CallOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+
+    fn estimate(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<EstimateOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+}
+
+/// A block that cannot be finished.
+struct Unfinished;
+
+impl BlockExecution for Unfinished {
+    fn transact(&mut self, _: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+
+    fn gas_used(&self) -> u64 {
+        0
+    }
+
+    fn blob_gas_used(&self) -> u64 {
+        0
+    }
+
+    fn finish(self: Box<Self>, _: &[Header], _: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+}
+
+#[test]
+fn a_refusal_apart_from_transactions_blames_none_of_them() {
+    let genesis = dev_genesis();
+    for begins in [false, true] {
+        let chain = Chain { executor: Arc::new(Refusing { begins }), ..chain_of(&genesis) };
+        let header = empty_header(&genesis.spec, &genesis_header(&chain), 12);
+        let block = Block { header, withdrawals: Some(Vec::new()), ..Block::default() };
+        let error = chain.import_block(&context(), block).unwrap_err();
+        let ImportError::Invalid { source, .. } = error else { panic!("{error}") };
+        assert!(matches!(source, BlockError::Refused(REFUSAL)), "begins: {begins}: {}", chained(&source));
     }
 }
 

@@ -223,6 +223,9 @@ pub enum BlockError {
         #[source]
         source: TransactionError,
     },
+    /// The executor refuses what comes before or after all transactions.
+    #[error("the executor refuses the block apart from its transactions")]
+    Refused(#[source] TransactionError),
     /// A transaction with replay protection before EIP-155 is in force.
     #[error("transaction {index} is for chain {chain_id}, before transactions name a chain (EIP-155)")]
     ReplayProtectionTooEarly {
