@@ -136,7 +136,7 @@ impl Chain {
         let reference = block.block_ref();
         let invalid = |source| ImportError::Invalid { block: reference, source };
         validate_header(&self.spec, &block.header, parent).map_err(invalid)?;
-        validate_body(&self.spec, self.spec.fork(&block.header), &block).map_err(invalid)?;
+        validate_body(self.spec.fork(&block.header), &block).map_err(invalid)?;
         if !block.ommers.is_empty() {
             validate_ommers(&self.spec, &block.ommers, &ancestors(view, parent)?).map_err(invalid)?;
         }
