@@ -1,12 +1,12 @@
 use super::*;
 use crate::Genesis;
 use crate::genesis::dev_genesis;
-use crate::test_support::{chain_of, chained, conformance_chain, empty_header, grow, work_genesis};
+use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
 use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
 use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome};
 use node_types::BlockNumber;
-use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
+use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
 
 fn context() -> Context {
@@ -19,82 +19,6 @@ fn head(chain: &Chain) -> BlockRef {
 
 fn genesis_header(chain: &Chain) -> Arc<SealedHeader> {
     chain.backend().view().unwrap().header(0.into()).unwrap().unwrap()
-}
-
-#[test]
-fn the_conformance_chain_is_imported() {
-    let Some((genesis, blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    for block in &blocks {
-        let number = block.header.number;
-        let imported = chain.import_block(&context(), block.clone());
-        let imported = imported.unwrap_or_else(|error| panic!("block {number}: {}", chained(&error)));
-        assert_eq!(imported, Imported::Appended, "block {number}");
-    }
-    assert_eq!(blocks.len(), 54);
-    for block in &blocks {
-        assert_eq!(chain.import_block(&context(), block.clone()).unwrap(), Imported::AlreadyKnown);
-    }
-    assert_eq!(head(&chain).hash, blocks[53].header.hash());
-}
-
-#[test]
-fn what_execution_contradicts_is_refused() {
-    let Some((genesis, mut blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    let last = blocks.pop().unwrap();
-    blocks.into_iter().for_each(|block| drop(chain.import_block(&context(), block).unwrap()));
-    let before = head(&chain);
-    type Change = fn(&mut Block);
-    let cases: [(Change, &str); 8] = [
-        (|block| block.header.gas_used += 1, "gas used "),
-        (|block| block.header.blob_gas_used = block.header.blob_gas_used.map(|gas| gas + (1 << 17)), "blob gas used "),
-        (|block| block.header.logs_bloom = Bloom([1; 256]), "the logs bloom "),
-        (|block| block.header.receipts_root = H256::zero(), "receipts root 0x00"),
-        (|block| block.header.requests_hash = Some(H256::zero()), "requests hash 0x00"),
-        (|block| block.header.state_root = H256::zero(), "state root 0x00"),
-        (|block| block.header.transactions_root = H256::zero(), "transactions root 0x00"),
-        (|block| block.header.withdrawals_root = Some(H256::zero()), "withdrawals root 0x00"),
-    ];
-    for (change, expected) in cases {
-        let mut block = last.clone();
-        change(&mut block);
-        let error = chain.import_block(&context(), block).expect_err(expected);
-        let ImportError::Invalid { block, source } = error else { panic!("{expected}: {error}") };
-        assert!(source.to_string().starts_with(expected), "{expected}: {source}");
-        assert_eq!(block.number, 54);
-        assert_eq!(head(&chain), before, "{expected}");
-    }
-    assert_eq!(chain.import_block(&context(), last).unwrap(), Imported::Appended);
-}
-
-#[test]
-fn transactions_and_bodies_are_checked() {
-    let Some((genesis, blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    let with_transactions = |block: &&Block| !block.transactions.is_empty() && block.header.number > 40;
-    let number = blocks.iter().find(with_transactions).unwrap().header.number;
-    for block in &blocks[..number as usize - 1] {
-        chain.import_block(&context(), block.clone()).unwrap();
-    }
-    let good = &blocks[number as usize - 1];
-    type Change = fn(&mut Block);
-    let cases: [(Change, &str); 6] = [
-        (|block| block.transactions[0].signature.r = 0.into(), "transaction 0 is invalid: invalid signature"),
-        (|block| block.transactions.insert(1, block.transactions[0].clone()), "transaction 1 is invalid: nonce "),
-        (|block| drop(block.transactions.remove(0)), "transaction"),
-        (|block| block.ommers.push(Header::default()), "ommers after the merge"),
-        (|block| block.withdrawals = None, "the list of withdrawals is missing"),
-        (|block| block.withdrawals = Some(vec![Default::default()]), "withdrawals root "),
-    ];
-    for (change, expected) in cases {
-        let mut block = good.clone();
-        change(&mut block);
-        let error = chain.import_block(&context(), block).expect_err(expected);
-        let ImportError::Invalid { source, .. } = &error else { panic!("{expected}: {error}") };
-        let got = chained(source);
-        assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
-    }
 }
 
 #[test]
