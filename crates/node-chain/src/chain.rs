@@ -24,8 +24,11 @@ pub struct Chain {
     senders: Arc<dyn SenderRecovery>,
     spec: Arc<ChainSpec>,
     /// Held while the chain changes: decisions are made on a view that must stay the newest.
-    writing: Mutex<()>,
+    writing: Mutex<SideTip>,
 }
+
+/// The fork of the chain that ends in the side block imported last, for the next one most likely follows it.
+type SideTip = Option<Arc<dyn View>>;
 
 /// What became of an imported block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,40 +81,44 @@ impl Chain {
     /// heavier one before the merge, the longer one after it, the first seen on ties.
     pub fn import(&self, context: &Context, block: PreparedBlock) -> Result<Imported, ImportError> {
         context.check()?;
-        let _writing = self.writing.lock();
+        let mut side_tip = self.writing.lock();
         let view = self.backend.view()?;
         if view.header(BlockId::Hash(block.hash))?.is_some() {
             return Ok(Imported::AlreadyKnown);
         }
-        let parent_hash = block.header.parent_hash;
-        let unknown_parent = || ImportError::UnknownParent { block: block.block_ref(), parent: parent_hash };
+        let (reference, parent_hash) = (block.block_ref(), block.header.parent_hash);
+        let unknown_parent = || ImportError::UnknownParent { block: reference, parent: parent_hash };
         let parent = view.header(BlockId::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
         let head = view.head();
         if head.hash == parent_hash {
             let executed = self.execute(context, &*view, &parent, block)?;
-            let block = executed.header.block_ref();
-            self.backend.append(executed).map_err(|error| wrong_state_root(block, error))?;
+            self.backend.append(executed).map_err(|error| wrong_state_root(reference, error))?;
             return Ok(Imported::Appended);
         }
 
-        let branch = Branch::to(&*view, parent_hash)?.ok_or_else(unknown_parent)?;
-        let (ancestor, mut blocks) = (branch.ancestor, branch.blocks.clone());
-        let branch_view = branch.view(Arc::clone(&view))?;
+        let branch = || -> Result<Branch, ImportError> { Branch::to(&*view, parent_hash)?.ok_or_else(unknown_parent) };
+        let branch_view = match &*side_tip {
+            Some(tip) if tip.head().hash == parent_hash => Arc::clone(tip),
+            _ => branch()?.view(Arc::clone(&view))?,
+        };
         let executed = self.execute(context, &*branch_view, &parent, block)?;
-        let block = executed.header.block_ref();
-        // The backend computes the root of what becomes canonical, and side blocks need not.
+        // The backend computes the root of what becomes canonical; that of side blocks nobody else does.
         let expected = branch_view.state_root(parent.header.number, &executed.changes)?;
         let got = executed.header.header.state_root;
         if got != expected {
-            return Err(ImportError::Invalid { block, source: BlockError::StateRoot { got, expected } });
+            return Err(ImportError::Invalid { block: reference, source: BlockError::StateRoot { got, expected } });
         }
         let head = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-        if !is_preferred(&executed.header, &head) {
-            self.backend.keep_side_block(executed)?;
-            return Ok(Imported::SideBranch);
+        if is_preferred(&executed.header, &head) {
+            let Branch { ancestor, mut blocks } = branch()?;
+            blocks.push(executed);
+            *side_tip = None;
+            return Ok(Imported::Switched(self.backend.switch(ancestor, blocks)?));
         }
-        blocks.push(executed);
-        Ok(Imported::Switched(self.backend.switch(ancestor, blocks)?))
+        let tip = branch_view.fork(parent.header.number, std::slice::from_ref(&executed))?;
+        self.backend.keep_side_block(executed)?;
+        *side_tip = tip;
+        Ok(Imported::SideBranch)
     }
 
     /// Makes the block `hash` the head, whichever branch is preferred otherwise.

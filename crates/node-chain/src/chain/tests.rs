@@ -68,6 +68,31 @@ fn after_the_merge_the_longer_branch_counts() {
 }
 
 #[test]
+fn a_branch_of_any_length_may_win() {
+    let genesis = dev_genesis();
+    let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+    let root = genesis_header(&chain);
+    let length = 1_030;
+    let mut main = vec![Arc::clone(&root)];
+    for _ in 0..length {
+        main.push(grow(&chain, spec, &main[main.len() - 1], 12, b"main").1);
+    }
+    let mut side = vec![root];
+    for number in 1..=length {
+        let (imported, header) = grow(&chain, spec, &side[side.len() - 1], 12, b"side");
+        assert_eq!(imported, Imported::SideBranch, "block {number}");
+        side.push(header);
+    }
+    let (imported, winner) = grow(&chain, spec, &side[length], 12, b"side");
+    let Imported::Switched(change) = imported else { panic!("{imported:?}") };
+    side.push(winner);
+    let references =
+        |headers: &[Arc<SealedHeader>]| headers.iter().map(|header| header.block_ref()).collect::<Vec<_>>();
+    assert_eq!(change.removed.into_iter().rev().collect::<Vec<_>>(), references(&main[1..]));
+    assert_eq!(change.added, references(&side[1..]));
+}
+
+#[test]
 fn before_the_merge_the_heavier_branch_counts() {
     let genesis = work_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));

@@ -65,6 +65,12 @@ pub trait View: Send + Sync {
         None
     }
 
+    /// The chain as it is when `branch` takes the place of all blocks behind the canonical block `ancestor`. None from a
+    /// view that has nothing better for it than a [`LayeredView`].
+    fn fork(&self, _ancestor: BlockNumber, _branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        Ok(None)
+    }
+
     /// The header of a block.
     fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError>;
 

@@ -167,6 +167,13 @@ impl View for Chain {
         0
     }
 
+    /// A copy with the branch, which shares all but what differs: its cost is that of the blocks left and entered.
+    fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        let mut fork = self.clone();
+        fork.switch(ancestor, branch.to_vec())?;
+        Ok(Some(Arc::new(fork)))
+    }
+
     fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
         Ok(self.block(id).map(|block| Arc::clone(&block.header)))
     }
