@@ -123,6 +123,30 @@ impl Drop for Server {
     }
 }
 
+/// Runs `node-server run --port 0` with more arguments, sends `signal` (a name as `kill` knows it) when a line of the log
+/// contains `mark`, and waits for the end. Answers how it ended, and the log after that line.
+///
+/// # Panics
+/// When no line contains `mark`.
+pub fn end_while_starting<A: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = A>,
+    mark: &str,
+    signal: &str,
+) -> (ExitStatus, String) {
+    let mut child = command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
+    let mut line = String::new();
+    while !line.contains(mark) {
+        line.clear();
+        assert!(log.read_line(&mut line).expect("stderr can be read") > 0, "no line with {mark:?}");
+    }
+    let kill = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success(), "kill -s {signal}");
+    let mut rest = String::new();
+    log.read_to_string(&mut rest).expect("stderr can be read");
+    (child.wait().expect("the child can be waited for"), rest)
+}
+
 /// Runs `node-server run --port 0` with more arguments to its end: for starts that fail.
 pub fn run_to_end<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
     command(arguments).output().expect("the server starts")

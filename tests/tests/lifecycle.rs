@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Server, conformance_chain, run_to_end};
+use node_tests::generator::{Generator, Shape};
+use node_tests::server::{Server, conformance_chain, end_while_starting, run_to_end};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,6 +19,22 @@ fn signals_end_it_with_success() {
         // An idle connection that is kept open must not hold it up.
         assert_eq!(server.get("/health").status, 200);
         assert_eq!(server.end(signal).code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn signals_end_an_import_with_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chain.rlp");
+    let mut blocks = Vec::new();
+    Generator::new(Shape::default()).write(10, &mut blocks).unwrap();
+    // Blocks that are known are imported again: it takes far longer than a signal does.
+    fs::write(&path, blocks.repeat(5_000)).unwrap();
+    let path = path.display().to_string();
+    for signal in ["TERM", "INT"] {
+        let (status, log) = end_while_starting(["--import", &path], "importing", signal);
+        assert_eq!(status.code(), Some(0), "{signal}: {log}");
+        assert!(log.contains("a signal ended the import at block "), "{signal}: {log}");
     }
 }
 
@@ -68,26 +85,37 @@ fn starts_that_fail_say_why() {
 
 #[test]
 fn the_blocks_before_a_fault_stay() {
-    let Some([_, genesis, _, chain]) = conformance_chain() else { return };
-    let bytes = fs::read(chain).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut flipped = bytes.clone();
-    let middle = flipped.len() / 2;
-    flipped[middle] ^= 1;
-    for (name, bytes) in [("cut", &bytes[..bytes.len() / 2]), ("flipped", &flipped)] {
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        let path = path.display().to_string();
-        let arguments = ["--genesis", &genesis, "--import", &path];
-
-        let failed = run_to_end(arguments.into_iter().chain(["--strict"]));
-        let text = String::from_utf8_lossy(&failed.stderr);
-        assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
-        let kept = text.split("up to block ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
-
-        let server = Server::start(arguments);
-        let head = server.get("/blockNumber/");
-        assert_eq!(head.field("BlockNumber"), kept, "{name}: {text}");
-        assert_ne!(kept, "0", "{name}");
+    let mut generated = Vec::new();
+    Generator::new(Shape::default()).write(30, &mut generated).unwrap();
+    // A chain, and the arguments that choose its genesis.
+    let mut chains = vec![(generated, Vec::new())];
+    if let Some([option, genesis, _, chain]) = conformance_chain() {
+        chains.push((fs::read(chain).unwrap(), vec![option, genesis]));
     }
+    for (bytes, genesis) in chains {
+        let half = bytes.len() / 2;
+        let mut flipped = bytes.clone();
+        flipped[half] ^= 1;
+        check_blocks_before_a_fault(&genesis, "cut", &bytes[..half]);
+        check_blocks_before_a_fault(&genesis, "flipped", &flipped);
+    }
+}
+
+/// Imports a damaged chain file: with `--strict` the server ends, without it serves the blocks before the fault.
+fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    let path = path.display().to_string();
+    let arguments = || genesis.iter().map(String::as_str).chain(["--import", &path]);
+
+    let failed = run_to_end(arguments().chain(["--strict"]));
+    let text = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{name}: {text}");
+    let kept = text.split("up to block ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+
+    let server = Server::start(arguments());
+    let head = server.get("/blockNumber/");
+    assert_eq!(head.field("BlockNumber"), kept, "{name}: {text}");
+    assert_ne!(kept, "0", "{name}");
 }

@@ -9,7 +9,7 @@ use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_core::node::{Finality, Node, NodeParts};
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
-use node_http::{ServeError, serve};
+use node_http::{ServeError, Shutdown, serve};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,6 +40,9 @@ pub(crate) enum RunError {
         #[source]
         source: FileError,
     },
+    /// A signal came before the server ran.
+    #[error("a signal ended the import at block {head}")]
+    Stopped { head: u64 },
     /// The block of `--head` cannot be the head.
     #[error("--head")]
     Head(#[source] ImportError),
@@ -51,17 +54,24 @@ pub(crate) enum RunError {
     Serve(#[from] ServeError),
 }
 
-/// Builds the chain and serves it until SIGINT or SIGTERM.
+/// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), RunError> {
-    let node = Arc::new(build(config)?);
-    serve(node, config.http(), |address| {
+    let shutdown = Shutdown::on_signals()?;
+    let node = match build(config, shutdown.context()) {
+        Err(stopped @ RunError::Stopped { .. }) => {
+            tracing::info!("{stopped}");
+            return Ok(());
+        }
+        node => Arc::new(node?),
+    };
+    serve(node, config.http(), shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
     })?;
     Ok(())
 }
 
-fn build(config: &Config) -> Result<Node, RunError> {
+fn build(config: &Config, context: &Context) -> Result<Node, RunError> {
     let options = &config.chain;
     let genesis = match &options.genesis {
         None => dev_genesis(),
@@ -74,7 +84,8 @@ fn build(config: &Config) -> Result<Node, RunError> {
     let spec = Arc::new(genesis.spec);
     let executor = Arc::new(EvmExecutor::new(spec.clone()));
     let recovery = Arc::new(Secp256k1Recovery);
-    import(&Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone()), options)?;
+    let chain = Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone());
+    import(&chain, options, context)?;
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
     let development = options.genesis.is_none() && options.import.is_empty();
     Ok(Node::open(NodeParts {
@@ -92,15 +103,19 @@ fn build(config: &Config) -> Result<Node, RunError> {
     })?)
 }
 
-fn import(chain: &Chain, options: &ChainOptions) -> Result<(), RunError> {
+fn import(chain: &Chain, options: &ChainOptions, context: &Context) -> Result<(), RunError> {
     for path in &options.import {
-        match import_path(chain, path)? {
+        tracing::info!("importing {}", path.display());
+        match import_path(chain, path, context)? {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
             }
             Err(source) => {
                 let head = chain.backend().view()?.head().number;
+                if context.check().is_err() {
+                    return Err(RunError::Stopped { head });
+                }
                 let error = RunError::Import { path: path.clone(), head, source };
                 if options.strict {
                     return Err(error);
@@ -116,13 +131,13 @@ fn import(chain: &Chain, options: &ChainOptions) -> Result<(), RunError> {
 }
 
 /// The outer error is of the file system, the inner one of the chain file.
-fn import_path(chain: &Chain, path: &Path) -> Result<Result<ImportSummary, FileError>, RunError> {
+fn import_path(chain: &Chain, path: &Path, context: &Context) -> Result<Result<ImportSummary, FileError>, RunError> {
     let unreadable = |source| RunError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     let mut progress = ImportProgress::start(path, length);
     let reader = progress.count(file);
-    let imported = import_file(chain, &Context::unbounded(), reader, |state| progress.update(state));
+    let imported = import_file(chain, context, reader, |state| progress.update(state));
     progress.finish();
     Ok(imported)
 }

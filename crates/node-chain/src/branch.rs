@@ -31,6 +31,9 @@ impl Branch {
 
     /// A view in which the branch is canonical.
     pub(crate) fn view(self, base: Arc<dyn View>) -> Result<Arc<dyn View>, BackendError> {
+        if let Some(fork) = base.fork(self.ancestor, &self.blocks)? {
+            return Ok(fork);
+        }
         if self.blocks.is_empty() {
             return Ok(base);
         }

@@ -10,7 +10,7 @@ use node_core::backend::{BackendError, HeadChange, StateBackend, View};
 use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
-use node_core::executor::{BlockOutcome, ExecutionError, Executor};
+use node_core::executor::{BlockOutcome, ExecutionError, Executor, TransactionError};
 use node_core::forks::ChainSpec;
 use node_types::H256;
 use node_types::consensus::{Block, Header};
@@ -24,8 +24,11 @@ pub struct Chain {
     senders: Arc<dyn SenderRecovery>,
     spec: Arc<ChainSpec>,
     /// Held while the chain changes: decisions are made on a view that must stay the newest.
-    writing: Mutex<()>,
+    writing: Mutex<SideTip>,
 }
+
+/// The fork of the chain that ends in the side block imported last, for the next one most likely follows it.
+type SideTip = Option<Arc<dyn View>>;
 
 /// What became of an imported block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,43 +81,44 @@ impl Chain {
     /// heavier one before the merge, the longer one after it, the first seen on ties.
     pub fn import(&self, context: &Context, block: PreparedBlock) -> Result<Imported, ImportError> {
         context.check()?;
-        let _writing = self.writing.lock();
+        let mut side_tip = self.writing.lock();
         let view = self.backend.view()?;
         if view.header(BlockId::Hash(block.hash))?.is_some() {
             return Ok(Imported::AlreadyKnown);
         }
-        let parent_hash = block.header.parent_hash;
-        let unknown_parent = || ImportError::UnknownParent { block: block.block_ref(), parent: parent_hash };
+        let (reference, parent_hash) = (block.block_ref(), block.header.parent_hash);
+        let unknown_parent = || ImportError::UnknownParent { block: reference, parent: parent_hash };
         let parent = view.header(BlockId::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
         let head = view.head();
         if head.hash == parent_hash {
             let executed = self.execute(context, &*view, &parent, block)?;
-            let block = executed.header.block_ref();
-            self.backend.append(executed).map_err(|error| wrong_state_root(block, error))?;
+            self.backend.append(executed).map_err(|error| wrong_state_root(reference, error))?;
             return Ok(Imported::Appended);
         }
 
-        let branch = Branch::to(&*view, parent_hash)?.ok_or_else(unknown_parent)?;
-        let (ancestor, mut blocks) = (branch.ancestor, branch.blocks.clone());
-        let branch_view = branch.view(Arc::clone(&view))?;
+        let branch = || -> Result<Branch, ImportError> { Branch::to(&*view, parent_hash)?.ok_or_else(unknown_parent) };
+        let branch_view = match &*side_tip {
+            Some(tip) if tip.head().hash == parent_hash => Arc::clone(tip),
+            _ => branch()?.view(Arc::clone(&view))?,
+        };
         let executed = self.execute(context, &*branch_view, &parent, block)?;
-        let block = executed.header.block_ref();
-        // The backend computes the root of what becomes canonical, and side blocks need not.
-        let got = branch_view.state_root(parent.header.number, &executed.changes)?;
-        let expected = executed.header.header.state_root;
+        // The backend computes the root of what becomes canonical; that of side blocks nobody else does.
+        let expected = branch_view.state_root(parent.header.number, &executed.changes)?;
+        let got = executed.header.header.state_root;
         if got != expected {
-            return Err(wrong_state_root(
-                block,
-                BackendError::StateRootMismatch { block: block.number, expected, got },
-            ));
+            return Err(ImportError::Invalid { block: reference, source: BlockError::StateRoot { got, expected } });
         }
-        self.backend.keep_side_block(executed.clone())?;
         let head = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-        if !is_preferred(&executed.header, &head) {
-            return Ok(Imported::SideBranch);
+        if is_preferred(&executed.header, &head) {
+            let Branch { ancestor, mut blocks } = branch()?;
+            blocks.push(executed);
+            *side_tip = None;
+            return Ok(Imported::Switched(self.backend.switch(ancestor, blocks)?));
         }
-        blocks.push(executed);
-        Ok(Imported::Switched(self.backend.switch(ancestor, blocks)?))
+        let tip = branch_view.fork(parent.header.number, std::slice::from_ref(&executed))?;
+        self.backend.keep_side_block(executed)?;
+        *side_tip = tip;
+        Ok(Imported::SideBranch)
     }
 
     /// Makes the block `hash` the head, whichever branch is preferred otherwise.
@@ -139,7 +143,7 @@ impl Chain {
         let reference = block.block_ref();
         let invalid = |source| ImportError::Invalid { block: reference, source };
         validate_header(&self.spec, &block.header, parent).map_err(invalid)?;
-        validate_body(&self.spec, self.spec.fork(&block.header), &block).map_err(invalid)?;
+        validate_body(self.spec.fork(&block.header), &block).map_err(invalid)?;
         if !block.ommers.is_empty() {
             validate_ommers(&self.spec, &block.ommers, &ancestors(view, parent)?).map_err(invalid)?;
         }
@@ -163,17 +167,13 @@ impl Chain {
         header: &SealedHeader,
         body: &Body,
     ) -> Result<BlockOutcome, ImportError> {
-        let reference = header.block_ref();
-        let mut execution = self
-            .executor
-            .begin_block(context, view, &header.header)
-            .map_err(|error| execution_error(reference, None, error))?;
+        let failed = |error| execution_error(header.block_ref(), BlockError::Refused, error);
+        let mut execution = self.executor.begin_block(context, view, &header.header).map_err(failed)?;
         for (index, transaction) in body.transactions.iter().enumerate() {
-            execution.transact(transaction).map_err(|error| execution_error(reference, Some(index), error))?;
+            let refused = |source| BlockError::Transaction { index, source };
+            execution.transact(transaction).map_err(|error| execution_error(header.block_ref(), refused, error))?;
         }
-        execution
-            .finish(&body.ommers, body.withdrawals.as_deref())
-            .map_err(|error| execution_error(reference, None, error))
+        execution.finish(&body.ommers, body.withdrawals.as_deref()).map_err(failed)
     }
 }
 
@@ -189,11 +189,14 @@ fn ancestors(view: &dyn View, parent: &SealedHeader) -> Result<Vec<Ancestor>, Ba
     Ok(ancestors)
 }
 
-/// Tells what the block is to blame for from what it is not. `index` is that of the transaction.
-fn execution_error(block: BlockRef, index: Option<usize>, error: ExecutionError) -> ImportError {
+/// Tells what the block is to blame for from what it is not. `refused` says what is wrong with it after a refusal.
+fn execution_error(
+    block: BlockRef,
+    refused: impl FnOnce(TransactionError) -> BlockError,
+    error: ExecutionError,
+) -> ImportError {
     let source = match error {
-        // A refusal outside of transactions would be a defect of the executor; it is shown as the first one's.
-        ExecutionError::Refused(source) => BlockError::Transaction { index: index.unwrap_or(0), source },
+        ExecutionError::Refused(source) => refused(source),
         ExecutionError::SystemContract { address, reason } => BlockError::SystemContract { address, reason },
         ExecutionError::Backend(error) => return error.into(),
         ExecutionError::Interrupted(error) => return error.into(),
@@ -204,9 +207,8 @@ fn execution_error(block: BlockRef, index: Option<usize>, error: ExecutionError)
 /// A backend that computes another state root than the header's has found the block invalid.
 fn wrong_state_root(block: BlockRef, error: BackendError) -> ImportError {
     match error {
-        BackendError::StateRootMismatch { expected, got, .. } => {
-            // To the backend the header's root is the expected one, to a validator the computed one is.
-            ImportError::Invalid { block, source: BlockError::StateRoot { got: expected, expected: got } }
+        BackendError::StateRootMismatch { header, computed, .. } => {
+            ImportError::Invalid { block, source: BlockError::StateRoot { got: header, expected: computed } }
         }
         error => error.into(),
     }

@@ -204,6 +204,12 @@ pub enum TransactionError {
         /// This chain's.
         expected: u64,
     },
+    /// Bound to a chain before EIP-155 is in force.
+    #[error("replay protection for chain {chain_id} before EIP-155 is in force")]
+    ReplayProtectionTooEarly {
+        /// In the transaction.
+        chain_id: u64,
+    },
     /// The signature names nobody, or s is too high.
     #[error("invalid signature: {0}")]
     Signature(#[source] crate::crypto::SignatureError),

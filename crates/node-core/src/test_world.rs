@@ -138,7 +138,7 @@ impl World {
         }
         let genesis = |state_root| sealed(&Plan::default(), None, state_root, changes.clone());
         let state_root = match MemoryBackend::new(genesis(H256::zero())) {
-            Err(BackendError::StateRootMismatch { got, .. }) => got,
+            Err(BackendError::StateRootMismatch { computed, .. }) => computed,
             _ => unreachable!("no state has the root zero"),
         };
         let backend = MemoryBackend::new(genesis(state_root)).unwrap();

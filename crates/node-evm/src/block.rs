@@ -73,7 +73,7 @@ impl<'a> EvmBlock<'a> {
         }
         if let Some(got) = body.chain_id() {
             if self.fork < Fork::SpuriousDragon {
-                return Err(TransactionError::Other("replay protection (EIP-155) is not in force yet".into()));
+                return Err(TransactionError::ReplayProtectionTooEarly { chain_id: got });
             }
             if got != self.spec.chain_id {
                 return Err(TransactionError::ChainId { got, expected: self.spec.chain_id });

@@ -99,8 +99,10 @@ fn genesis(json: &Value) -> ExecutedBlock {
         receipts: Arc::default(),
         changes: Arc::new(changes.clone()),
     };
-    if let Err(node_core::backend::BackendError::StateRootMismatch { got, .. }) = MemoryBackend::new(sealed(&header)) {
-        header.state_root = got;
+    if let Err(node_core::backend::BackendError::StateRootMismatch { computed, .. }) =
+        MemoryBackend::new(sealed(&header))
+    {
+        header.state_root = computed;
     }
     sealed(&header)
 }

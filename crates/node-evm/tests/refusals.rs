@@ -107,7 +107,7 @@ fn replay_protection() {
             ("another chain, type 1", access_list(1), other),
         ],
     );
-    let early = TransactionError::Other("replay protection (EIP-155) is not in force yet".into());
+    let early = TransactionError::ReplayProtectionTooEarly { chain_id: CHAIN_ID };
     check(Fork::TangerineWhistle, vec![("none", legacy(None), None), ("any", legacy(Some(CHAIN_ID)), Some(early))]);
 }
 

@@ -16,7 +16,9 @@ mod problem;
 mod routes;
 mod serve;
 mod server;
+mod shutdown;
 
 pub use config::{BasePath, HttpConfig, InvalidUrl, PublicUrl};
 pub use serve::serve;
 pub use server::{ServeError, Server};
+pub use shutdown::Shutdown;

@@ -2,28 +2,28 @@
 
 use crate::config::HttpConfig;
 use crate::server::{ServeError, Server};
+use crate::shutdown::Shutdown;
 use actix_web::rt;
 use node_core::node::Node;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::signal::unix::{SignalKind, signal};
 
-/// Serves `node` on this thread and those of `config`, until SIGINT or SIGTERM; then finishes running requests. `ready` is
-/// called once the server listens.
+/// Serves `node` on this thread and those of `config`, until `shutdown` asks to end; then finishes running requests. `ready`
+/// is called once the server listens.
 ///
 /// # Errors
-/// As [`Server::bind`] and [`Server::run`], and when signals cannot be received.
-pub fn serve(node: Arc<Node>, config: HttpConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+/// As [`Server::bind`] and [`Server::run`].
+pub fn serve(
+    node: Arc<Node>,
+    config: HttpConfig,
+    mut shutdown: Shutdown,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
     rt::System::new().block_on(async move {
         let server = Server::bind(node, config)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signal)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signal)?;
         let handle = server.handle();
         rt::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            shutdown.wait().await;
             tracing::info!("finishing running requests");
             handle.stop(true).await;
         });

@@ -216,8 +216,10 @@ const FAMILIES: &[(&str, Family)] = &[
     // Senders.
     ("TransactionException.SENDER_NOT_EOA", transaction!(TransactionError::SenderHasCode(_))),
     ("TransactionException.INVALID_CHAINID", |refusal| {
-        matches!(refusal.transaction, Some(TransactionError::ChainId { .. }))
-            || matches!(refusal.block, Some(BlockError::ReplayProtectionTooEarly { .. }))
+        matches!(
+            refusal.transaction,
+            Some(TransactionError::ChainId { .. } | TransactionError::ReplayProtectionTooEarly { .. })
+        )
     }),
     ("TransactionException.INVALID_SIGNATURE_VRS", |refusal| is_signature(refusal)),
     ("TransactionException.EC_RECOVERY_FAIL", |refusal| is_signature(refusal)),
@@ -325,11 +327,12 @@ fn is_type_not_supported(refusal: &Refusal<'_>) -> bool {
 fn is_signature(refusal: &Refusal<'_>) -> bool {
     matches!(
         refusal.transaction,
-        Some(TransactionError::Signature(
-            SignatureError::OutOfRange | SignatureError::HighS | SignatureError::Parity(_) | SignatureError::NoPoint
-        ))
+        Some(
+            TransactionError::Signature(
+                SignatureError::OutOfRange | SignatureError::HighS | SignatureError::Parity(_) | SignatureError::NoPoint
+            ) | TransactionError::ReplayProtectionTooEarly { .. }
+        )
     ) || matches!(refusal.decode, Some(DecodeError::InvalidV { .. }))
-        || matches!(refusal.block, Some(BlockError::ReplayProtectionTooEarly { .. }))
 }
 
 fn is_nonce_overflow(refusal: &Refusal<'_>) -> bool {

@@ -1,8 +1,12 @@
 use super::*;
 use crate::Genesis;
 use crate::genesis::dev_genesis;
-use crate::test_support::{chain_of, chained, conformance_chain, empty_header, grow, work_genesis};
-use node_types::consensus::{Bloom, EMPTY_REQUESTS_HASH};
+use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
+use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
+use node_core::block::RecoveredTransaction;
+use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome};
+use node_types::BlockNumber;
+use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
 
 fn context() -> Context {
@@ -15,82 +19,6 @@ fn head(chain: &Chain) -> BlockRef {
 
 fn genesis_header(chain: &Chain) -> Arc<SealedHeader> {
     chain.backend().view().unwrap().header(0.into()).unwrap().unwrap()
-}
-
-#[test]
-fn the_conformance_chain_is_imported() {
-    let Some((genesis, blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    for block in &blocks {
-        let number = block.header.number;
-        let imported = chain.import_block(&context(), block.clone());
-        let imported = imported.unwrap_or_else(|error| panic!("block {number}: {}", chained(&error)));
-        assert_eq!(imported, Imported::Appended, "block {number}");
-    }
-    assert_eq!(blocks.len(), 54);
-    for block in &blocks {
-        assert_eq!(chain.import_block(&context(), block.clone()).unwrap(), Imported::AlreadyKnown);
-    }
-    assert_eq!(head(&chain).hash, blocks[53].header.hash());
-}
-
-#[test]
-fn what_execution_contradicts_is_refused() {
-    let Some((genesis, mut blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    let last = blocks.pop().unwrap();
-    blocks.into_iter().for_each(|block| drop(chain.import_block(&context(), block).unwrap()));
-    let before = head(&chain);
-    type Change = fn(&mut Block);
-    let cases: [(Change, &str); 8] = [
-        (|block| block.header.gas_used += 1, "gas used "),
-        (|block| block.header.blob_gas_used = block.header.blob_gas_used.map(|gas| gas + (1 << 17)), "blob gas used "),
-        (|block| block.header.logs_bloom = Bloom([1; 256]), "the logs bloom "),
-        (|block| block.header.receipts_root = H256::zero(), "receipts root 0x00"),
-        (|block| block.header.requests_hash = Some(H256::zero()), "requests hash 0x00"),
-        (|block| block.header.state_root = H256::zero(), "state root 0x00"),
-        (|block| block.header.transactions_root = H256::zero(), "transactions root 0x00"),
-        (|block| block.header.withdrawals_root = Some(H256::zero()), "withdrawals root 0x00"),
-    ];
-    for (change, expected) in cases {
-        let mut block = last.clone();
-        change(&mut block);
-        let error = chain.import_block(&context(), block).expect_err(expected);
-        let ImportError::Invalid { block, source } = error else { panic!("{expected}: {error}") };
-        assert!(source.to_string().starts_with(expected), "{expected}: {source}");
-        assert_eq!(block.number, 54);
-        assert_eq!(head(&chain), before, "{expected}");
-    }
-    assert_eq!(chain.import_block(&context(), last).unwrap(), Imported::Appended);
-}
-
-#[test]
-fn transactions_and_bodies_are_checked() {
-    let Some((genesis, blocks)) = conformance_chain() else { return };
-    let chain = chain_of(&genesis);
-    let with_transactions = |block: &&Block| !block.transactions.is_empty() && block.header.number > 40;
-    let number = blocks.iter().find(with_transactions).unwrap().header.number;
-    for block in &blocks[..number as usize - 1] {
-        chain.import_block(&context(), block.clone()).unwrap();
-    }
-    let good = &blocks[number as usize - 1];
-    type Change = fn(&mut Block);
-    let cases: [(Change, &str); 6] = [
-        (|block| block.transactions[0].signature.r = 0.into(), "transaction 0 is invalid: invalid signature"),
-        (|block| block.transactions.insert(1, block.transactions[0].clone()), "transaction 1 is invalid: nonce "),
-        (|block| drop(block.transactions.remove(0)), "transaction"),
-        (|block| block.ommers.push(Header::default()), "ommers after the merge"),
-        (|block| block.withdrawals = None, "the list of withdrawals is missing"),
-        (|block| block.withdrawals = Some(vec![Default::default()]), "withdrawals root "),
-    ];
-    for (change, expected) in cases {
-        let mut block = good.clone();
-        change(&mut block);
-        let error = chain.import_block(&context(), block).expect_err(expected);
-        let ImportError::Invalid { source, .. } = &error else { panic!("{expected}: {error}") };
-        let got = chained(source);
-        assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
-    }
 }
 
 #[test]
@@ -137,6 +65,31 @@ fn after_the_merge_the_longer_branch_counts() {
     let change = chain.set_head(root.hash).unwrap();
     assert_eq!(change, HeadChange { removed: vec![a2.block_ref(), a1.block_ref()], added: vec![] });
     assert_eq!(head(&chain), root.block_ref());
+}
+
+#[test]
+fn a_branch_of_any_length_may_win() {
+    let genesis = dev_genesis();
+    let (spec, chain) = (&genesis.spec, chain_of(&genesis));
+    let root = genesis_header(&chain);
+    let length = 1_030;
+    let mut main = vec![Arc::clone(&root)];
+    for _ in 0..length {
+        main.push(grow(&chain, spec, &main[main.len() - 1], 12, b"main").1);
+    }
+    let mut side = vec![root];
+    for number in 1..=length {
+        let (imported, header) = grow(&chain, spec, &side[side.len() - 1], 12, b"side");
+        assert_eq!(imported, Imported::SideBranch, "block {number}");
+        side.push(header);
+    }
+    let (imported, winner) = grow(&chain, spec, &side[length], 12, b"side");
+    let Imported::Switched(change) = imported else { panic!("{imported:?}") };
+    side.push(winner);
+    let references =
+        |headers: &[Arc<SealedHeader>]| headers.iter().map(|header| header.block_ref()).collect::<Vec<_>>();
+    assert_eq!(change.removed.into_iter().rev().collect::<Vec<_>>(), references(&main[1..]));
+    assert_eq!(change.added, references(&side[1..]));
 }
 
 #[test]
@@ -197,6 +150,126 @@ fn ommers_belong_to_the_last_six_generations() {
     for (ommers, expected) in cases {
         let got = import(ommers);
         assert!(got.starts_with(expected), "got: {got}\nwant: {expected}");
+    }
+}
+
+/// A backend that cannot switch.
+struct NoSwitch(MemoryBackend);
+
+impl StateBackend for NoSwitch {
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        self.0.view()
+    }
+
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.0.append(block)
+    }
+
+    fn switch(&self, _: BlockNumber, _: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        Err(BackendError::Storage("the disk is full".into()))
+    }
+
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.0.keep_side_block(block)
+    }
+
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.0.subscribe(listener);
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.0.write_records(writes)
+    }
+
+    fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
+        self.0.records(kind)
+    }
+}
+
+#[test]
+fn a_switch_that_fails_leaves_no_block_behind() {
+    let genesis = dev_genesis();
+    let spec = &genesis.spec;
+    let good = chain_of(&genesis);
+    let root = genesis_header(&good);
+    let (_, a1) = grow(&good, spec, &root, 12, b"a");
+    let (_, b1) = grow(&good, spec, &root, 12, b"b");
+    let (imported, b2) = grow(&good, spec, &b1, 12, b"b");
+    assert!(matches!(imported, Imported::Switched(_)), "{imported:?}");
+
+    let chain =
+        Chain { backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())), ..chain_of(&genesis) };
+    let import = |header: &SealedHeader| {
+        let block = Block { header: header.header.clone(), withdrawals: Some(Vec::new()), ..Block::default() };
+        chain.import_block(&context(), block)
+    };
+    assert_eq!(import(&a1).unwrap(), Imported::Appended);
+    assert_eq!(import(&b1).unwrap(), Imported::SideBranch);
+    for attempt in 1..=2 {
+        let error = import(&b2).unwrap_err();
+        assert!(matches!(error, ImportError::Backend(BackendError::Storage(_))), "attempt {attempt}: {error}");
+        assert_eq!(head(&chain), a1.block_ref());
+        assert_eq!(chain.backend().view().unwrap().header(b2.hash.into()).unwrap(), None);
+    }
+}
+
+/// An executor that refuses to begin blocks, or to finish them.
+struct Refusing {
+    begins: bool,
+}
+
+const REFUSAL: TransactionError = TransactionError::NonceOverflow;
+
+impl Executor for Refusing {
+    fn begin_block<'a>(
+        &'a self,
+        _: &'a Context,
+        _: &'a dyn View,
+        _: &'a Header,
+    ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
+        if self.begins { Ok(Box::new(Unfinished)) } else { Err(REFUSAL.into()) }
+    }
+
+    fn call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<CallOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+
+    fn estimate(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<EstimateOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+}
+
+/// A block that cannot be finished.
+struct Unfinished;
+
+impl BlockExecution for Unfinished {
+    fn transact(&mut self, _: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+
+    fn gas_used(&self) -> u64 {
+        0
+    }
+
+    fn blob_gas_used(&self) -> u64 {
+        0
+    }
+
+    fn finish(self: Box<Self>, _: &[Header], _: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+}
+
+#[test]
+fn a_refusal_apart_from_transactions_blames_none_of_them() {
+    let genesis = dev_genesis();
+    for begins in [false, true] {
+        let chain = Chain { executor: Arc::new(Refusing { begins }), ..chain_of(&genesis) };
+        let header = empty_header(&genesis.spec, &genesis_header(&chain), 12);
+        let block = Block { header, withdrawals: Some(Vec::new()), ..Block::default() };
+        let error = chain.import_block(&context(), block).unwrap_err();
+        let ImportError::Invalid { source, .. } = error else { panic!("{error}") };
+        assert!(matches!(source, BlockError::Refused(REFUSAL)), "begins: {begins}: {}", chained(&source));
     }
 }
 

@@ -223,14 +223,9 @@ pub enum BlockError {
         #[source]
         source: TransactionError,
     },
-    /// A transaction with replay protection before EIP-155 is in force.
-    #[error("transaction {index} is for chain {chain_id}, before transactions name a chain (EIP-155)")]
-    ReplayProtectionTooEarly {
-        /// Its position in the block.
-        index: usize,
-        /// The chain that it names.
-        chain_id: u64,
-    },
+    /// The executor refuses what comes before or after all transactions.
+    #[error("the executor refuses the block apart from its transactions")]
+    Refused(#[source] TransactionError),
     /// A system contract is missing or failed (EIP-6110, EIP-7002, EIP-7251).
     #[error("system contract {address:#x}: {reason}")]
     SystemContract {

@@ -6,9 +6,7 @@ use node_core::block::SealedHeader;
 use node_core::fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
 use node_core::forks::{ChainSpec, Fork};
 use node_evm::Secp256k1Recovery;
-use node_types::consensus::{
-    Block, DynamicFeeTransaction, EMPTY_OMMERS_HASH, Header, LegacyTransaction, Signature, Transaction, TransactionBody,
-};
+use node_types::consensus::{Block, Header};
 use node_types::{Bytes, H256, U256};
 
 fn sealed(header: &Header, total_difficulty: U256) -> SealedHeader {
@@ -217,57 +215,6 @@ fn gas_limits_have_a_floor() {
     }
 }
 
-/// A transaction with a signature that names somebody, of a legacy form.
-fn legacy(chain_id: Option<u64>, s: U256) -> Transaction {
-    Transaction {
-        body: TransactionBody::Legacy(LegacyTransaction { chain_id, ..LegacyTransaction::default() }),
-        signature: Signature { r: 1.into(), s, y_parity: false },
-    }
-}
-
-#[test]
-fn forms_of_transactions_follow_the_forks() {
-    let genesis = dev_genesis();
-    let spec = &genesis.spec;
-    let half = U256::from_str_radix("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", 16).unwrap();
-    let dynamic = Transaction {
-        body: TransactionBody::DynamicFee(DynamicFeeTransaction { chain_id: 31337, ..Default::default() }),
-        signature: Signature { r: 1.into(), s: 1.into(), y_parity: false },
-    };
-    let cases: [(Fork, Transaction, Option<&str>); 10] = [
-        (Fork::Frontier, legacy(None, half + 1), None),
-        (Fork::Homestead, legacy(None, half), None),
-        (
-            Fork::Homestead,
-            legacy(None, half + 1),
-            Some("transaction 0 is invalid: invalid signature: s is above half the order of the curve (EIP-2)"),
-        ),
-        (
-            Fork::TangerineWhistle,
-            legacy(Some(31337), half),
-            Some("transaction 0 is for chain 31337, before transactions name a chain (EIP-155)"),
-        ),
-        (Fork::SpuriousDragon, legacy(Some(31337), half), None),
-        (Fork::Byzantium, legacy(Some(1), half), Some("transaction 0 is invalid: chain id 1, expected 31337")),
-        (Fork::Osaka, legacy(None, half), None),
-        (Fork::Berlin, dynamic.clone(), Some("transaction 0 is invalid: transactions of type 2 are not supported yet")),
-        (Fork::London, dynamic.clone(), None),
-        (Fork::Osaka, dynamic, None),
-    ];
-    for (fork, transaction, expected) in cases {
-        let withdrawals = (fork >= Fork::Shanghai).then(Vec::new);
-        let header = Header { ommers_hash: EMPTY_OMMERS_HASH, ..Header::default() };
-        let block = Block { header, transactions: vec![transaction.clone()], withdrawals, ..Block::default() };
-        let block = PreparedBlock::new(block, &Secp256k1Recovery);
-        let got = validate_body(spec, fork, &block).err().map(|error| chained(&error));
-        let fits = match (&got, expected) {
-            (Some(got), Some(expected)) => got.starts_with(expected),
-            (got, expected) => got.is_none() && expected.is_none(),
-        };
-        assert!(fits, "{fork:?} {transaction:?}: got {got:?}, expected {expected:?}");
-    }
-}
-
 #[test]
 fn blocks_have_a_longest_encoding_since_osaka() {
     let genesis = dev_genesis();
@@ -277,6 +224,6 @@ fn blocks_have_a_longest_encoding_since_osaka() {
         [(Fork::Osaka, 8_388_608, true), (Fork::Osaka, 8_388_609, false), (Fork::Prague, 8_388_609, true)]
     {
         block.size = size;
-        assert_eq!(validate_body(&genesis.spec, fork, &block).is_ok(), right, "{fork:?}, {size} bytes");
+        assert_eq!(validate_body(fork, &block).is_ok(), right, "{fork:?}, {size} bytes");
     }
 }

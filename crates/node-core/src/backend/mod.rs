@@ -35,7 +35,8 @@ pub trait StateBackend: Send + Sync {
     /// chain are kept as side blocks. An empty `branch` sets the head back. On an error nothing has changed.
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError>;
 
-    /// Keeps a block beside the canonical chain. Side blocks far below the head may be forgotten.
+    /// Keeps a block beside the canonical chain. It is not forgotten, however far below the head it is: a branch of any
+    /// length may still win.
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
     /// Calls `listener` after each change of the head, in the order of the changes.
@@ -62,6 +63,12 @@ pub trait View: Send + Sync {
     /// The number of the head, if the head is a block that is only being assembled.
     fn pending(&self) -> Option<BlockNumber> {
         None
+    }
+
+    /// The chain as it is when `branch` takes the place of all blocks behind the canonical block `ancestor`. None from a
+    /// view that has nothing better for it than a [`LayeredView`].
+    fn fork(&self, _ancestor: BlockNumber, _branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        Ok(None)
     }
 
     /// The header of a block.
@@ -253,14 +260,14 @@ pub enum BackendError {
         parent: BlockRef,
     },
     /// The changes lead to another state than the header says.
-    #[error("block {block} has state root {expected:#x}, its changes lead to {got:#x}")]
+    #[error("block {block} has state root {header:#x}, its changes lead to {computed:#x}")]
     StateRootMismatch {
         /// The block.
         block: BlockNumber,
         /// In the header.
-        expected: H256,
-        /// Computed.
-        got: H256,
+        header: H256,
+        /// From the changes.
+        computed: H256,
     },
     /// The request ended before the work was done.
     #[error(transparent)]

@@ -141,8 +141,8 @@ impl Genesis {
     pub fn build(self) -> World {
         let mut header = Header { gas_limit: GAS_LIMIT, difficulty: difficulty(self.fork), ..Header::default() };
         let backend = match MemoryBackend::new(executed(&header, self.state.clone())) {
-            Err(BackendError::StateRootMismatch { got, .. }) => {
-                header.state_root = got;
+            Err(BackendError::StateRootMismatch { computed, .. }) => {
+                header.state_root = computed;
                 MemoryBackend::new(executed(&header, self.state)).unwrap()
             }
             other => other.unwrap(),

@@ -9,12 +9,9 @@ use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
 use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256};
-use rpds::{HashTrieMapSync, RedBlackTreeSetSync, VectorSync};
+use rpds::{HashTrieMapSync, VectorSync};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-/// How far below the head side blocks are kept.
-const SIDE_BLOCK_DEPTH: BlockNumber = 1024;
 
 /// A chain with its states and indexes. Cloning is cheap, for everything within is shared.
 ///
@@ -31,9 +28,8 @@ pub(super) struct Chain {
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
     states: States,
+    /// Every other block there ever was: a branch of any length may still win.
     side_blocks: HashTrieMapSync<H256, ExecutedBlock>,
-    /// The keys of `side_blocks` from the lowest block to the highest.
-    side_order: RedBlackTreeSetSync<(BlockNumber, H256)>,
 }
 
 impl Chain {
@@ -54,7 +50,6 @@ impl Chain {
             code: HashTrieMapSync::new_sync(),
             states,
             side_blocks: HashTrieMapSync::new_sync(),
-            side_order: RedBlackTreeSetSync::new_sync(),
         };
         chain.code.insert_mut(KECCAK_EMPTY, Bytes::new());
         chain.push(genesis);
@@ -65,7 +60,6 @@ impl Chain {
     pub(super) fn append(&mut self, block: ExecutedBlock) -> Result<HeadChange, BackendError> {
         let added = block.header.block_ref();
         self.extend(block)?;
-        self.forget_side_blocks();
         Ok(HeadChange { removed: Vec::new(), added: vec![added] })
     }
 
@@ -85,14 +79,15 @@ impl Chain {
             change.added.push(block.header.block_ref());
             self.extend(block)?;
         }
-        self.forget_side_blocks();
         Ok(change)
     }
 
     /// Keeps `block` beside the chain, unless it is part of it.
     pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) {
-        self.insert_side_block(block);
-        self.forget_side_blocks();
+        let hash = block.header.hash;
+        if !self.numbers.contains_key(&hash) {
+            self.side_blocks.insert_mut(hash, block);
+        }
     }
 
     fn extend(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {
@@ -117,9 +112,7 @@ impl Chain {
         for (hash, code) in &block.changes.code {
             self.code.insert_mut(*hash, code.clone());
         }
-        if self.side_blocks.remove_mut(&hash) {
-            self.side_order.remove_mut(&(number, hash));
-        }
+        self.side_blocks.remove_mut(&hash);
         self.fee_rows.push_back_mut(fee_row(&block));
         self.blocks.push_back_mut(block);
     }
@@ -136,23 +129,7 @@ impl Chain {
         self.blocks.drop_last_mut();
         self.fee_rows.drop_last_mut();
         self.head = BlockRef { number: number - 1, hash: block.header.header.parent_hash };
-        self.insert_side_block(block);
-    }
-
-    fn insert_side_block(&mut self, block: ExecutedBlock) {
-        let BlockRef { number, hash } = block.header.block_ref();
-        if !self.numbers.contains_key(&hash) {
-            self.side_blocks.insert_mut(hash, block);
-            self.side_order.insert_mut((number, hash));
-        }
-    }
-
-    fn forget_side_blocks(&mut self) {
-        let lowest_kept = self.head.number.saturating_sub(SIDE_BLOCK_DEPTH);
-        while let Some((number, hash)) = self.side_order.first().copied().filter(|(number, _)| *number < lowest_kept) {
-            self.side_blocks.remove_mut(&hash);
-            self.side_order.remove_mut(&(number, hash));
-        }
+        self.keep_side_block(block);
     }
 
     /// The canonical block `number`.
@@ -176,9 +153,9 @@ impl Chain {
     }
 }
 
-fn check_root(block: &SealedHeader, got: H256) -> Result<(), BackendError> {
-    let (block, expected) = (block.header.number, block.header.state_root);
-    if got == expected { Ok(()) } else { Err(BackendError::StateRootMismatch { block, expected, got }) }
+fn check_root(block: &SealedHeader, computed: H256) -> Result<(), BackendError> {
+    let (block, header) = (block.header.number, block.header.state_root);
+    if computed == header { Ok(()) } else { Err(BackendError::StateRootMismatch { block, header, computed }) }
 }
 
 impl View for Chain {
@@ -188,6 +165,13 @@ impl View for Chain {
 
     fn earliest_state(&self) -> BlockNumber {
         0
+    }
+
+    /// A copy with the branch, which shares all but what differs: its cost is that of the blocks left and entered.
+    fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        let mut fork = self.clone();
+        fork.switch(ancestor, branch.to_vec())?;
+        Ok(Some(Arc::new(fork)))
     }
 
     fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {

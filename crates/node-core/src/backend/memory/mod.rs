@@ -105,7 +105,7 @@ impl StateBackend for MemoryBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::suite::{self, Content, Random, TestChain};
+    use crate::backend::suite::{self, Random};
     use node_types::consensus::Header;
 
     fn open(genesis: ExecutedBlock) -> Box<dyn StateBackend> {
@@ -128,23 +128,5 @@ mod tests {
         genesis.header = Arc::new(crate::block::SealedHeader { header, ..(*genesis.header).clone() });
         let refused = MemoryBackend::new(genesis).err();
         assert!(matches!(refused, Some(BackendError::StateRootMismatch { block: 0, .. })), "{refused:?}");
-    }
-
-    #[test]
-    fn side_blocks_far_below_the_head_are_forgotten() {
-        let mut chain = TestChain::new(Content::default());
-        let side = chain.clone().push(Content { salt: 1, ..Content::default() });
-        let backend = open(chain.blocks()[0].clone());
-        backend.append(chain.push(Content::default())).unwrap();
-        backend.keep_side_block(side.clone()).unwrap();
-        let kept = || backend.view().unwrap().side_block(side.header.hash).unwrap().is_some();
-        for _ in 2..=1025 {
-            backend.append(chain.push(Content::default())).unwrap();
-            assert!(kept(), "at block {}", chain.head().header.header.number);
-        }
-        backend.append(chain.push(Content::default())).unwrap();
-        assert!(!kept());
-        backend.keep_side_block(side.clone()).unwrap();
-        assert!(!kept());
     }
 }

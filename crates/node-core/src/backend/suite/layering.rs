@@ -39,6 +39,25 @@ pub(super) fn layers_answer_like_appended_blocks(open: Open<'_>) {
     }
 }
 
+/// Backends that fork no views pass.
+pub(super) fn forks_answer_like_switched_chains(open: Open<'_>) {
+    for seed in 140..150 {
+        let mut random = Random(seed);
+        let main = random.chain(14);
+        let mut side = main.up_to(8);
+        random.extend(&mut side, 6);
+        let base = filled(open, &main).view().unwrap();
+        let Some(fork) = base.fork(8, &side.above(8)).unwrap() else { return };
+        check_view(&*fork, &side);
+        check_view(&*base, &main);
+        random.extend(&mut side, 1);
+        check_view(&*fork.fork(14, &side.above(14)).unwrap().unwrap(), &side);
+        check_view(&*fork.fork(3, &[]).unwrap().unwrap(), &side.up_to(3));
+        assert!(base.fork(8, &side.above(9)).is_err(), "a gap");
+        assert!(base.fork(15, &[]).is_err(), "an ancestor above the head");
+    }
+}
+
 pub(super) fn layers_hide_the_blocks_of_the_base(open: Open<'_>) {
     let (main, _, layered) = layered(open, 120);
     for block in main.above(8) {

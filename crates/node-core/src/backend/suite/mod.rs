@@ -45,6 +45,8 @@ pub const CASES: &[(&str, Case)] = &[
     ("switching takes back deletions", writing::switching_takes_back_deletions),
     ("a switch that fails changes nothing", writing::a_switch_that_fails_changes_nothing),
     ("side blocks", writing::side_blocks),
+    ("forks answer like switched chains", layering::forks_answer_like_switched_chains),
+    ("old side blocks are kept", writing::old_side_blocks_are_kept),
     ("views do not change", writing::views_do_not_change),
     ("listeners hear of changes in order", writing::listeners_hear_of_changes_in_order),
     ("records", writing::records),

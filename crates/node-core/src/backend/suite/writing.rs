@@ -1,7 +1,7 @@
 //! Changes of the chain, of side blocks and of records.
 
 use super::reading::{filled, one_change};
-use super::{Open, Random, TestChain, check_view};
+use super::{Content, Open, Random, TestChain, check_view};
 use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite};
 use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState};
@@ -38,8 +38,8 @@ pub(super) fn a_wrong_state_root_leaves_nothing_behind(open: Open<'_>) {
     let wrong = H256::repeat_byte(7);
     let expected = chain.head().header.header.state_root;
     match backend.append(with_header(chain.head(), |header| header.state_root = wrong)) {
-        Err(BackendError::StateRootMismatch { block: 6, expected: in_header, got }) => {
-            assert_eq!((in_header, got), (wrong, expected));
+        Err(BackendError::StateRootMismatch { block: 6, header, computed }) => {
+            assert_eq!((header, computed), (wrong, expected));
         }
         other => panic!("{other:?}"),
     }
@@ -164,6 +164,19 @@ pub(super) fn side_blocks(open: Open<'_>) {
     }
     backend.switch(6, side.above(6)).unwrap();
     check_view(&*backend.view().unwrap(), &side);
+}
+
+pub(super) fn old_side_blocks_are_kept(open: Open<'_>) {
+    let mut main = TestChain::new(Content::default());
+    let side = main.clone().push(Content { salt: 1, ..Content::default() });
+    let backend = open(main.blocks()[0].clone());
+    for _ in 0..1_500 {
+        backend.append(main.push(Content::default())).unwrap();
+    }
+    backend.keep_side_block(side.clone()).unwrap();
+    backend.append(main.push(Content::default())).unwrap();
+    let kept = backend.view().unwrap().side_block(side.header.hash).unwrap();
+    assert_eq!(kept.map(|block| block.header), Some(side.header));
 }
 
 pub(super) fn views_do_not_change(open: Open<'_>) {
