@@ -60,6 +60,17 @@ impl Exchange {
         dispatch::run(&self.service.pool, place, self.service.context(), decode).await
     }
 
+    /// Decodes the body, which may be left out.
+    pub(crate) async fn optional_body<I: Decode + Default + Send + 'static>(&mut self) -> Result<I, HttpError> {
+        if body::is_declared_empty(&self.request) {
+            return Ok(I::default());
+        }
+        match self.body().await {
+            Err(HttpError::Body(BodyError::Empty)) => Ok(I::default()),
+            input => input,
+        }
+    }
+
     /// Decodes path and query parameters, all of whose faults are reported.
     pub(crate) fn parameters<I>(
         &self,

@@ -34,6 +34,10 @@ pub struct FilterObject {
     pub topics: Vec<TopicFilter>,
 }
 
+/// The body of newBlockFilter and newPendingTransactionFilter, which has no properties and may be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmptyInput;
+
 /// The answer of newFilter, newBlockFilter and newPendingTransactionFilter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_newFilter))]
@@ -93,6 +97,12 @@ impl Decode for NewFilterInput {
         let mut object = ObjectDecoder::new(input, &["FilterObject"], faults)?;
         let filter_object = object.required("FilterObject");
         Some(Self { filter_object: filter_object? })
+    }
+}
+
+impl Decode for EmptyInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        ObjectDecoder::new(input, &[], faults).map(|_| Self)
     }
 }
 
