@@ -244,9 +244,14 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
     /// Takes the properties with these names out of `input`.
     pub fn new(input: Input<'a>, names: &[&'static str], faults: &'f mut Faults) -> Option<Self> {
         let mut properties: Vec<(&'static str, &'a RawValue)> = Vec::with_capacity(names.len());
+        let mut names_its_schema = false;
         input.properties(faults, |name, raw, faults| {
             let unexpected = match names.iter().find(|known| **known == name) {
-                _ if name == "$schema" => return,
+                _ if name == "$schema" && !names_its_schema => {
+                    names_its_schema = true;
+                    return;
+                }
+                _ if name == "$schema" => "duplicate property",
                 Some(known) if properties.iter().all(|(present, _)| present != known) => {
                     properties.push((known, raw));
                     return;

@@ -52,6 +52,9 @@ fn shapes() {
 
     refuses::<Logs>(json!([]), "body", "expected object");
     refuses::<Logs>(json!(null), "body", "expected object");
+    let twice = faults::<Logs>(r#"{"$schema": 5, "$schema": "x"}"#);
+    assert_eq!(twice, [ErrorDetail::new("body.$schema", "duplicate property").with_value(&"x")]);
+    assert!(decode_body::<Logs>(br#"{"$schema": 5}"#).is_ok());
     refuses::<Logs>(json!({ "Topics": "0x00" }), "body.Topics", "expected array");
     refuses::<Logs>(
         json!({ "Topics": [null, null, null, null, null] }),
