@@ -1,6 +1,6 @@
 //! Filters that are polled for changes.
 
-use super::logs::{from_block_fault, log_filter};
+use super::logs::{log_filter, range_fault};
 use super::{Node, NodeError, assemble};
 use crate::context::Context;
 use crate::filters::{FilterChanges, FilterCriteria, FilterError, FilterId, LogCriteria};
@@ -30,7 +30,7 @@ impl Node {
         if let Some(to) = to
             && from > to
         {
-            faults.push(from_block_fault("body.FilterObject", from, to));
+            faults.push(range_fault("body.FilterObject", (object.from_block, from), (object.to_block, to)));
         }
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));

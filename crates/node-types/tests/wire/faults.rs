@@ -192,7 +192,9 @@ fn hostile_bodies() {
 
     readable(&faults::<GetLogsInput>(&format!("{{\"{}\": 1}}", "n".repeat(100_000))));
     readable(&faults::<GetLogsInput>(&format!("{{\"Address\": \"{}\"}}", "ä\\n".repeat(100_000))));
-    readable(&faults::<GetLogsInput>(r#"{"Address": "\ud800"}"#));
+    let broken = faults::<GetLogsInput>(r#"{"Address": "\ud800"}"#);
+    assert_eq!(broken[0].value, EchoedValue::new(&r#""\ud800""#), "the text as it was sent, quotes and all");
+    readable(&broken);
     readable(&faults::<GetLogsInput>(r#"{"\ud800": 1}"#));
 }
 
