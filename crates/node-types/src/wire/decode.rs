@@ -275,6 +275,15 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         }
     }
 
+    /// As [`required`](Self::required), of a type that elsewhere takes null for omission.
+    pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Option<T> {
+        if self.raw(name).is_some_and(|raw| raw.get() == "null") {
+            self.fault(name, "expected a value other than null");
+            return None;
+        }
+        self.required(name)
+    }
+
     /// The value of `name`, where there is one; the outer option is none after a fault.
     pub fn optional<T: Decode>(&mut self, name: &'static str) -> Option<Option<T>> {
         match self.raw(name) {

@@ -209,9 +209,13 @@ impl Resolver {
             Direction::Request => {
                 for (name, property) in properties.iter_mut() {
                     let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
-                    if !is_required || property.get("oneOf").is_some() {
+                    if !is_required {
                         let schema = property.take();
                         *property = json!({ "anyOf": [{ "enum": [null, ""] }, schema] });
+                    } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
+                        // A property that must be present and may mean any: the empty string, not null.
+                        alternatives.retain(|alternative| alternative["type"] != "null");
+                        alternatives.push(json!({ "enum": [""] }));
                     }
                 }
             }
@@ -257,7 +261,6 @@ fn codec(name: &str, direction: Direction) -> Option<Value> {
             json!({
                 "description": "Addresses: one, several in an array or separated by commas, or none for any.",
                 "anyOf": [
-                    { "type": "null" },
                     { "type": "string", "pattern": format!("^({address}( *, *{address})*)?$") },
                     { "type": "array", "items": { "type": "string", "pattern": format!("^{address}$") } }
                 ]

@@ -83,6 +83,12 @@ fn shapes() {
         "body.FilterObject",
         &missing("ToBlock"),
     );
+    for name in ["Address", "FromBlock", "ToBlock", "Topics"] {
+        let mut body = json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": "", "Topics": [] } });
+        body["FilterObject"][name] = json!(null);
+        let location = format!("body.FilterObject.{name}");
+        refuses::<NewFilterInput>(body, &location, "expected a value other than null");
+    }
     refuses::<GetStorageAtInput>(json!({ "Address": A }), "body", &missing("Position"));
     refuses::<SendRawTransactionInput>(
         json!({ "Data": "" }),

@@ -77,7 +77,7 @@ fn generous_requests_are_documented() {
         ("Input_feeHistory", json!({ "BlockCount": 5, "RewardPercentiles": [1, 2.5, "3"] })),
         (
             "Input_newFilter",
-            json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } }),
+            json!({ "FilterObject": { "Address": [], "FromBlock": "", "ToBlock": "latest", "Topics": [] } }),
         ),
     ];
     for (name, request) in cases {
@@ -90,6 +90,8 @@ fn generous_requests_are_documented() {
         ("Input_getLogs", json!({ "address": a })),
         ("Input_getLogs", json!({ "Address": "0x00" })),
         ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "Topics": [] } })),
+        ("Input_newFilter", json!({ "FilterObject": { "Address": null, "FromBlock": "", "ToBlock": "", "Topics": [] } })),
+        ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } })),
         ("Input_getStorageAt", json!({ "Address": a })),
         ("Output_call", json!({})),
         ("Output_getBlockByNumber", json!({})),
