@@ -24,6 +24,7 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.request::<GetStorageAtInput>("Input_getStorageAt");
     documents.request::<SendRawTransactionInput>("Input_sendRawTransaction");
     documents.request::<NewFilterInput>("Input_newFilter");
+    documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
     documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
     documents.alias("Params_Transaction", "Data", "Input");
     documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
@@ -108,7 +109,7 @@ enum Direction {
 struct Documents(BTreeMap<String, Value>);
 
 impl Documents {
-    /// Adds the body of a request.
+    /// Adds the body of a request, or its path parameters.
     fn request<T: ToSchema>(&mut self, name: &str) {
         self.whole::<T>(name, Direction::Request);
     }

@@ -50,6 +50,7 @@ fn types_match_their_schemas() {
     accepts("Input_getProof", any::get_proof_input());
     accepts("Input_getStorageAt", any::get_storage_at_input());
     accepts("Input_sendRawTransaction", any::bytes().prop_map(|data| SendRawTransactionInput { data }));
+    accepts("Input_getBlockByNumber", Just(GetBlockByNumberInput::default()));
     accepts("Response_Log", any::log());
     accepts("Response_Transaction", any::transaction());
     accepts("Response_TransactionReceipt", any::receipt());
