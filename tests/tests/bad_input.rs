@@ -88,7 +88,7 @@ fn long_bodies() {
 #[test]
 fn paths_and_methods() {
     let server = Server::start(NONE);
-    let cases: [(&str, u16, &[&str]); 9] = [
+    let cases: [(&str, u16, &[&str]); 11] = [
         ("/", 404, &[]),
         ("/getlogs/", 404, &[]),
         ("/getBlockByNumber/0/false/more/", 404, &[]),
@@ -98,6 +98,8 @@ fn paths_and_methods() {
         ("/getBlockByNumber/x/y/", 422, &["path.BlockNumber", "path.TransactionDetailFlag"]),
         ("/getBlockByHash/0x12/false/", 422, &["path.Hash"]),
         ("/getLogs/", 405, &[]),
+        ("/chainId/?foo=1", 422, &["query.foo"]),
+        ("/getBlockByNumber/x/false/?foo=1", 422, &["path.BlockNumber", "query.foo"]),
     ];
     for (path, status, locations) in cases {
         check(&server, path, &server.get(path), status, locations);

@@ -13,6 +13,7 @@ use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use node_types::wire::{self, BodyError, Decode, ErrorDetail, Problem};
 use serde::Serialize;
+use std::cell::Cell;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -28,6 +29,8 @@ pub(crate) struct Exchange {
     service: web::Data<Service>,
     id: Uuid,
     started: Instant,
+    /// Whether the handler looked at the query; otherwise the operation takes none.
+    query_read: Cell<bool>,
     /// Further headers of the answer.
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -37,7 +40,16 @@ impl Exchange {
     pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
         let service = Service::of(&request);
         let started = Instant::now();
-        Self { operation, request, payload, service, id: Uuid::new_v4(), started, headers: Vec::new() }
+        Self {
+            operation,
+            request,
+            payload,
+            service,
+            id: Uuid::new_v4(),
+            started,
+            query_read: Cell::new(false),
+            headers: Vec::new(),
+        }
     }
 
     /// Forbids caches to keep the answer: the request creates or advances something.
@@ -76,7 +88,27 @@ impl Exchange {
         &self,
         read: impl FnOnce(&mut Parameters<'_>) -> Result<I, Vec<ErrorDetail>>,
     ) -> Result<I, HttpError> {
-        Parameters::read(&self.request, read)
+        Parameters::read(&self.request, |parameters| {
+            let input = read(parameters);
+            self.query_read.set(parameters.query_read());
+            input
+        })
+    }
+
+    /// Adds to `input` what is wrong with the query, if the operation takes none.
+    fn without_query<I>(&self, input: Result<I, HttpError>) -> Result<I, HttpError> {
+        if self.query_read.get() || self.request.query_string().is_empty() {
+            return input;
+        }
+        let unexpected = Parameters::no_query(&self.request);
+        match input {
+            input if unexpected.is_empty() => input,
+            Ok(_) => Err(HttpError::Parameters(unexpected)),
+            Err(HttpError::Parameters(faults) | HttpError::Body(BodyError::Invalid(faults))) => {
+                Err(HttpError::Parameters([faults, unexpected].concat()))
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// Whether the client prefers `preference` (RFC 7240).
@@ -111,7 +143,7 @@ impl Exchange {
         I: Send + 'static,
         O: Serialize,
     {
-        let input = match input {
+        let input = match self.without_query(input) {
             Ok(input) => input,
             Err(error) => return self.fail(&error),
         };
