@@ -137,3 +137,28 @@ fn references_resolve_and_are_relative() {
         );
     }
 }
+
+/// A reader of the documents knows the names of properties, not those of fields.
+#[test]
+fn descriptions_name_properties() {
+    fn descriptions<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(object) => {
+                found.extend(object.get("description").and_then(Value::as_str));
+                object.values().for_each(|value| descriptions(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| descriptions(item, found)),
+            _ => (),
+        }
+    }
+
+    for (name, document) in &schemas() {
+        let mut found = Vec::new();
+        descriptions(document, &mut found);
+        for text in found {
+            let quoted = text.split('`').skip(1).step_by(2);
+            let fields: Vec<_> = quoted.filter(|name| name.starts_with(|first: char| first.is_lowercase())).collect();
+            assert!(fields.is_empty(), "{name}: {fields:?} in {text:?}");
+        }
+    }
+}
