@@ -161,10 +161,10 @@ impl<'a> Input<'a> {
 
     /// A value that is written in a string or as a JSON integer.
     pub fn text_or_integer<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
-        if !self.is_number() {
+        if self.is_string() {
             return self.text(faults);
         }
-        if self.json.contains(['.', 'e', 'E']) {
+        if !self.is_number() || self.json.contains(['.', 'e', 'E']) {
             self.fault("expected an integer, or a string", faults);
             return None;
         }

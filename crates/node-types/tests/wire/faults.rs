@@ -71,7 +71,10 @@ fn shapes() {
     refuses::<CallInput>(json!({ "Transaction": null }), "body.Transaction", "expected object");
     let call = |call: serde_json::Value| json!({ "Transaction": call });
     refuses::<CallInput>(call(json!({ "Gas": 1.5 })), "body.Transaction.Gas", "expected an integer, or a string");
-    refuses::<CallInput>(call(json!({ "Gas": true })), "body.Transaction.Gas", "expected string");
+    refuses::<CallInput>(call(json!({ "Gas": true })), "body.Transaction.Gas", "expected an integer, or a string");
+    refuses::<Logs>(json!({ "FromBlock": true }), "body.FromBlock", "expected an integer, or a string");
+    let keys = json!({ "Address": A, "StorageKeys": [null] });
+    refuses::<GetProofInput>(keys, "body.StorageKeys[0]", "expected an integer, or a string");
     refuses::<CallInput>(
         call(json!({ "Data": "0x01", "Input": "0x02" })),
         "body.Transaction.Input",
@@ -109,7 +112,7 @@ fn shapes() {
     refuses::<Fees>(json!({ "RewardPercentiles": [2, 1] }), "body.RewardPercentiles", order);
     let many = "expected at most 100 elements, got 101";
     refuses::<Fees>(json!({ "RewardPercentiles": vec![1; 101] }), "body.RewardPercentiles", many);
-    for bad in [json!(-1), json!(100.5), json!("inf"), json!("1e1"), json!("+5"), json!("."), json!(""), json!("NaN")] {
+    for bad in [json!(-1), json!(100.5), json!("inf"), json!("1e1"), json!("+5"), json!("."), json!(""), json!("NaN"), json!(null)] {
         let percentile = "expected a number from 0 to 100";
         refuses::<Fees>(json!({ "RewardPercentiles": [bad] }), "body.RewardPercentiles[0]", percentile);
     }
