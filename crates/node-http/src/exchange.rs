@@ -113,9 +113,8 @@ impl Exchange {
 
     /// Whether the client prefers `preference` (RFC 7240).
     pub(crate) fn prefers(&self, preference: &str) -> bool {
-        let headers = self.request.headers().get_all("prefer");
-        let mut preferences = headers.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-        preferences.any(|wish| wish.trim().eq_ignore_ascii_case(preference))
+        let mut headers = self.request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
+        headers.any(|value| names_preference(value, preference))
     }
 
     /// Answers with what `work` makes of `input`, at the place that `place` names.
@@ -220,6 +219,16 @@ impl Exchange {
     }
 }
 
+/// Whether the value of a `Prefer` header names `preference`, with whatever value and parameters (RFC 7240, section 2).
+fn names_preference(header: &str, preference: &str) -> bool {
+    let mut quoted = false;
+    let mut wishes = header.split(|character| {
+        quoted ^= character == '"';
+        character == ',' && !quoted
+    });
+    wishes.any(|wish| wish.split(['=', ';']).next().is_some_and(|name| name.trim().eq_ignore_ascii_case(preference)))
+}
+
 /// The value of a `Link` header that names the schema of the answer.
 fn described_by(schema: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
@@ -234,5 +243,30 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
         }
         Some(allow) => Exchange::new("none", request, None).fail(&HttpError::MethodNotAllowed { allow }),
         None => Exchange::new("none", request, None).fail(&HttpError::UnknownRoute),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preferences() {
+        let cases = [
+            ("page", true),
+            ("Page", true),
+            ("page; foo", true),
+            ("page=1", true),
+            ("page = 1 ; foo=2", true),
+            ("wait=5, page", true),
+            ("", false),
+            ("pages", false),
+            ("foo=page", false),
+            ("foo; page", false),
+            ("foo=\"a, page, b\"", false),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(names_preference(header, "page"), expected, "{header}");
+        }
     }
 }
