@@ -112,7 +112,17 @@ fn shapes() {
     refuses::<Fees>(json!({ "RewardPercentiles": [2, 1] }), "body.RewardPercentiles", order);
     let many = "expected at most 100 elements, got 101";
     refuses::<Fees>(json!({ "RewardPercentiles": vec![1; 101] }), "body.RewardPercentiles", many);
-    for bad in [json!(-1), json!(100.5), json!("inf"), json!("1e1"), json!("+5"), json!("."), json!(""), json!("NaN"), json!(null)] {
+    for bad in [
+        json!(-1),
+        json!(100.5),
+        json!("inf"),
+        json!("1e1"),
+        json!("+5"),
+        json!("."),
+        json!(""),
+        json!("NaN"),
+        json!(null),
+    ] {
         let percentile = "expected a number from 0 to 100";
         refuses::<Fees>(json!({ "RewardPercentiles": [bad] }), "body.RewardPercentiles[0]", percentile);
     }

@@ -91,8 +91,14 @@ fn generous_requests_are_documented() {
         ("Input_getLogs", json!({ "address": a })),
         ("Input_getLogs", json!({ "Address": "0x00" })),
         ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "Topics": [] } })),
-        ("Input_newFilter", json!({ "FilterObject": { "Address": null, "FromBlock": "", "ToBlock": "", "Topics": [] } })),
-        ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } })),
+        (
+            "Input_newFilter",
+            json!({ "FilterObject": { "Address": null, "FromBlock": "", "ToBlock": "", "Topics": [] } }),
+        ),
+        (
+            "Input_newFilter",
+            json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } }),
+        ),
         ("Input_getStorageAt", json!({ "Address": a })),
         ("Output_call", json!({})),
         ("Output_getBlockByNumber", json!({})),
