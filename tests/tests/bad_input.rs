@@ -53,6 +53,9 @@ fn bodies() {
         ("odd hex", "getStorageAt", storage("").replace("0xf", "0x"), 422, &["body.Address"]),
         ("missing filter", "newFilter", "{}".to_owned(), 422, &["body"]),
         ("missing fields", "newFilter", "{\"FilterObject\":{}}".to_owned(), 422, &["body.FilterObject"; 4]),
+        ("cut off", "newBlockFilter", "{".to_owned(), 400, &[]),
+        ("unknown field", "newBlockFilter", "{\"Address\":\"\"}".to_owned(), 422, &["body.Address"]),
+        ("an array", "newPendingTransactionFilter", "[]".to_owned(), 422, &["body"]),
         ("no blocks", "feeHistory", "{\"BlockCount\":\"0\"}".to_owned(), 422, &["body.BlockCount"]),
         ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles"]),
         ("missing transaction", "call", "{}".to_owned(), 422, &["body"]),
@@ -85,7 +88,7 @@ fn long_bodies() {
 #[test]
 fn paths_and_methods() {
     let server = Server::start(NONE);
-    let cases: [(&str, u16, &[&str]); 9] = [
+    let cases: [(&str, u16, &[&str]); 11] = [
         ("/", 404, &[]),
         ("/getlogs/", 404, &[]),
         ("/getBlockByNumber/0/false/more/", 404, &[]),
@@ -95,6 +98,8 @@ fn paths_and_methods() {
         ("/getBlockByNumber/x/y/", 422, &["path.BlockNumber", "path.TransactionDetailFlag"]),
         ("/getBlockByHash/0x12/false/", 422, &["path.Hash"]),
         ("/getLogs/", 405, &[]),
+        ("/chainId/?foo=1", 422, &["query.foo"]),
+        ("/getBlockByNumber/x/false/?foo=1", 422, &["path.BlockNumber", "query.foo"]),
     ];
     for (path, status, locations) in cases {
         check(&server, path, &server.get(path), status, locations);

@@ -33,13 +33,21 @@ pub(crate) async fn read_json(
     if !is_json(headers) {
         return Err(HttpError::MediaType);
     }
-    let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > config.max_body as u64) {
+    if declared_length(headers).is_some_and(|length| length > config.max_body as u64) {
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
     }
     tokio::time::timeout(config.body_timeout, collect(payload, config.max_body, memory))
         .await
         .unwrap_or(Err(HttpError::BodyTimeout))
+}
+
+/// Whether the request says that it has no body, of whatever media type.
+pub(crate) fn is_declared_empty(request: &HttpRequest) -> bool {
+    declared_length(request.headers()) == Some(0)
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Whether the body says that it is JSON. A body of unknown type is taken for it.

@@ -13,6 +13,7 @@ use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use node_types::wire::{self, BodyError, Decode, ErrorDetail, Problem};
 use serde::Serialize;
+use std::cell::Cell;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -28,6 +29,8 @@ pub(crate) struct Exchange {
     service: web::Data<Service>,
     id: Uuid,
     started: Instant,
+    /// Whether the handler looked at the query; otherwise the operation takes none.
+    query_read: Cell<bool>,
     /// Further headers of the answer.
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -37,7 +40,16 @@ impl Exchange {
     pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
         let service = Service::of(&request);
         let started = Instant::now();
-        Self { operation, request, payload, service, id: Uuid::new_v4(), started, headers: Vec::new() }
+        Self {
+            operation,
+            request,
+            payload,
+            service,
+            id: Uuid::new_v4(),
+            started,
+            query_read: Cell::new(false),
+            headers: Vec::new(),
+        }
     }
 
     /// Forbids caches to keep the answer: the request creates or advances something.
@@ -60,19 +72,49 @@ impl Exchange {
         dispatch::run(&self.service.pool, place, self.service.context(), decode).await
     }
 
+    /// Decodes the body, which may be left out.
+    pub(crate) async fn optional_body<I: Decode + Default + Send + 'static>(&mut self) -> Result<I, HttpError> {
+        if body::is_declared_empty(&self.request) {
+            return Ok(I::default());
+        }
+        match self.body().await {
+            Err(HttpError::Body(BodyError::Empty)) => Ok(I::default()),
+            input => input,
+        }
+    }
+
     /// Decodes path and query parameters, all of whose faults are reported.
     pub(crate) fn parameters<I>(
         &self,
         read: impl FnOnce(&mut Parameters<'_>) -> Result<I, Vec<ErrorDetail>>,
     ) -> Result<I, HttpError> {
-        Parameters::read(&self.request, read)
+        Parameters::read(&self.request, |parameters| {
+            let input = read(parameters);
+            self.query_read.set(parameters.query_read());
+            input
+        })
+    }
+
+    /// Adds to `input` what is wrong with the query, if the operation takes none.
+    fn without_query<I>(&self, input: Result<I, HttpError>) -> Result<I, HttpError> {
+        if self.query_read.get() || self.request.query_string().is_empty() {
+            return input;
+        }
+        let unexpected = Parameters::no_query(&self.request);
+        match input {
+            input if unexpected.is_empty() => input,
+            Ok(_) => Err(HttpError::Parameters(unexpected)),
+            Err(HttpError::Parameters(faults) | HttpError::Body(BodyError::Invalid(faults))) => {
+                Err(HttpError::Parameters([faults, unexpected].concat()))
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// Whether the client prefers `preference` (RFC 7240).
     pub(crate) fn prefers(&self, preference: &str) -> bool {
-        let headers = self.request.headers().get_all("prefer");
-        let mut preferences = headers.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-        preferences.any(|wish| wish.trim().eq_ignore_ascii_case(preference))
+        let mut headers = self.request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
+        headers.any(|value| names_preference(value, preference))
     }
 
     /// Answers with what `work` makes of `input`, at the place that `place` names.
@@ -100,7 +142,7 @@ impl Exchange {
         I: Send + 'static,
         O: Serialize,
     {
-        let input = match input {
+        let input = match self.without_query(input) {
             Ok(input) => input,
             Err(error) => return self.fail(&error),
         };
@@ -177,6 +219,16 @@ impl Exchange {
     }
 }
 
+/// Whether the value of a `Prefer` header names `preference`, with whatever value and parameters (RFC 7240, section 2).
+fn names_preference(header: &str, preference: &str) -> bool {
+    let mut quoted = false;
+    let mut wishes = header.split(|character| {
+        quoted ^= character == '"';
+        character == ',' && !quoted
+    });
+    wishes.any(|wish| wish.split(['=', ';']).next().is_some_and(|name| name.trim().eq_ignore_ascii_case(preference)))
+}
+
 /// The value of a `Link` header that names the schema of the answer.
 fn described_by(schema: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
@@ -191,5 +243,30 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
         }
         Some(allow) => Exchange::new("none", request, None).fail(&HttpError::MethodNotAllowed { allow }),
         None => Exchange::new("none", request, None).fail(&HttpError::UnknownRoute),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preferences() {
+        let cases = [
+            ("page", true),
+            ("Page", true),
+            ("page; foo", true),
+            ("page=1", true),
+            ("page = 1 ; foo=2", true),
+            ("wait=5, page", true),
+            ("", false),
+            ("pages", false),
+            ("foo=page", false),
+            ("foo; page", false),
+            ("foo=\"a, page, b\"", false),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(names_preference(header, "page"), expected, "{header}");
+        }
     }
 }

@@ -9,9 +9,26 @@ use std::borrow::Cow;
 pub(crate) struct Parameters<'a> {
     request: &'a HttpRequest,
     faults: Faults,
+    query_read: bool,
 }
 
 impl<'a> Parameters<'a> {
+    fn new(request: &'a HttpRequest) -> Self {
+        Self { request, faults: Faults::default(), query_read: false }
+    }
+
+    /// What is wrong with the query of a request that takes none.
+    pub(crate) fn no_query(request: &'a HttpRequest) -> Vec<ErrorDetail> {
+        let mut parameters = Self::new(request);
+        parameters.walk_query(None);
+        parameters.faults.into_details()
+    }
+
+    /// Whether the query was looked at.
+    pub(crate) fn query_read(&self) -> bool {
+        self.query_read
+    }
+
     /// Reads an input out of the parameters of `request`. All faults are reported.
     pub(crate) fn read<I>(
         request: &'a HttpRequest,
@@ -20,7 +37,7 @@ impl<'a> Parameters<'a> {
         if !is_decodable(request.uri().path()) {
             return Err(HttpError::Path);
         }
-        let mut parameters = Self { request, faults: Faults::default() };
+        let mut parameters = Self::new(request);
         let input = read(&mut parameters);
         let mut faults = parameters.faults.into_details();
         match input {
@@ -48,6 +65,11 @@ impl<'a> Parameters<'a> {
     /// The only parameter that the query may have. Others are faults, for a name that is misspelt would change the
     /// meaning of the request.
     pub(crate) fn query(&mut self, name: &str) -> Option<String> {
+        self.query_read = true;
+        self.walk_query(Some(name))
+    }
+
+    fn walk_query(&mut self, name: Option<&str>) -> Option<String> {
         let mut value = None;
         for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
             let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
@@ -56,8 +78,8 @@ impl<'a> Parameters<'a> {
                 self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
             };
             match (decode(key, true), decode(text, true)) {
-                (Some(key), Some(text)) if key == name && value.is_none() => value = Some(text),
-                (Some(key), Some(_)) if key == name => fault("duplicate parameter"),
+                (Some(key), Some(text)) if Some(&*key) == name && value.is_none() => value = Some(text),
+                (Some(key), Some(_)) if Some(&*key) == name => fault("duplicate parameter"),
                 (Some(_), Some(_)) => fault("unexpected parameter"),
                 _ => fault("expected percent-encoded UTF-8"),
             }
@@ -139,5 +161,8 @@ mod tests {
                 (got, _) => panic!("{uri}: {got:?}"),
             }
         }
+        let request = TestRequest::with_uri("/?foo=1&BlockNumber=%").to_http_request();
+        let locations: Vec<_> = Parameters::no_query(&request).into_iter().map(|fault| fault.location).collect();
+        assert_eq!(locations, ["query.foo", "query.BlockNumber"], "where none is taken");
     }
 }

@@ -119,7 +119,7 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         NodeError::ExecutionFailed { .. } => (refused, Some(ExecutionFailed)),
         NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
         NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
-        NodeError::TooManyLogs { .. } => (refused, Some(LimitExceeded)),
+        NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } => (refused, Some(LimitExceeded)),
         NodeError::Interrupted(Interrupted::DeadlineExceeded) => (refused, Some(LimitExceeded)),
         // Nobody hears it.
         NodeError::Interrupted(Interrupted::Cancelled) => (StatusCode::SERVICE_UNAVAILABLE, None),

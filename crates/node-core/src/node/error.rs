@@ -73,6 +73,12 @@ pub enum NodeError {
         /// Where the request sets the last block.
         location: &'static str,
     },
+    /// The answer would hold too many logs of a filter, whose range is fixed.
+    #[error("more than {limit} logs match the filter")]
+    TooManyFilterLogs {
+        /// Most logs in one answer.
+        limit: usize,
+    },
     /// The request ended before the work was done.
     #[error(transparent)]
     Interrupted(Interrupted),
@@ -116,6 +122,10 @@ impl NodeError {
             }
             Self::TooManyLogs { to_block: None, location, .. } => {
                 vec![ErrorDetail::new(*location, "a single block holds too many; narrow the filter, or ask for pages")]
+            }
+            Self::TooManyFilterLogs { .. } => {
+                let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
+                vec![ErrorDetail::new("path.FilterId", message)]
             }
             Self::TooManyFilters { .. }
             | Self::Interrupted(_)

@@ -1,6 +1,6 @@
 //! Filters that are polled for changes.
 
-use super::logs::{from_block_fault, log_filter};
+use super::logs::{log_filter, range_fault};
 use super::{Node, NodeError, assemble};
 use crate::context::Context;
 use crate::filters::{FilterChanges, FilterCriteria, FilterError, FilterId, LogCriteria};
@@ -30,7 +30,7 @@ impl Node {
         if let Some(to) = to
             && from > to
         {
-            faults.push(from_block_fault("body.FilterObject", from, to));
+            faults.push(range_fault("body.FilterObject", (object.from_block, from), (object.to_block, to)));
         }
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
@@ -66,10 +66,8 @@ impl Node {
     pub fn get_filter_logs(&self, context: &Context, id: &str) -> Result<GetFilterLogsOutput, NodeError> {
         let limit = self.limits.logs;
         let scan = self.filters.logs(context, filter_id(id)?, limit).map_err(|error| refused(error, id))?;
-        if let Some(next) = scan.next {
-            let first = scan.logs.first().map_or(next.block, |found| found.block.number);
-            let to_block = next.block.checked_sub(1).filter(|last| first <= *last);
-            return Err(NodeError::TooManyLogs { limit, to_block, location: "path.FilterId" });
+        if scan.next.is_some() {
+            return Err(NodeError::TooManyFilterLogs { limit });
         }
         Ok(GetFilterLogsOutput { logs: scan.logs.iter().map(|found| assemble::log(found, false, false)).collect() })
     }
@@ -232,15 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_too_large_names_a_range_that_fits() {
-        for (limit, expected) in [(1, Some(1)), (2, Some(2))] {
+    fn an_answer_too_large_is_refused_with_what_helps() {
+        for limit in [1, 2] {
             let world = World::with(Finality::Head, Limits { logs: limit, ..Limits::default() });
             let id = install(&world, None, None).unwrap();
             (0..3).for_each(|nonce| push_log(&world, nonce));
-            match world.node.get_filter_logs(&context(), &id) {
-                Err(NodeError::TooManyLogs { to_block, .. }) => assert_eq!(to_block, expected, "limit {limit}"),
-                other => panic!("limit {limit}: {other:?}"),
-            }
+            let error = world.node.get_filter_logs(&context(), &id).unwrap_err();
+            assert!(matches!(error, NodeError::TooManyFilterLogs { limit: told } if told == limit), "{error:?}");
+            let details = error.details();
+            assert_eq!(details[0].location, "path.FilterId");
+            assert!(details[0].message.contains("getLogs for fewer blocks"), "{details:?}");
         }
     }
 }

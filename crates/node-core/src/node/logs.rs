@@ -6,9 +6,7 @@ use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::Context;
 use crate::logs::{LogScan, scan};
-use node_types::wire::{
-    AddressFilter, BlockArgument, BlockTag, ErrorDetail, GetLogsInput, GetLogsOutput, Quantity, TopicFilter,
-};
+use node_types::wire::{AddressFilter, BlockArgument, BlockTag, ErrorDetail, GetLogsInput, GetLogsOutput, TopicFilter};
 use node_types::{BlockNumber, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
@@ -139,15 +137,24 @@ fn block_range(
         faults.push(ErrorDetail::new("body.ToBlock", message).with_value(&to_tag));
     }
     if from > to {
-        faults.push(from_block_fault("body", from, to));
+        faults.push(range_fault("body", (input.from_block, from), (input.to_block, to)));
     }
     Ok(from..=to)
 }
 
-/// The fault of a range that ends before it begins.
-pub(super) fn from_block_fault(parent: &str, from: BlockNumber, to: BlockNumber) -> ErrorDetail {
-    let message = format!("the range begins with block {from} and ends with block {to}, before that");
-    ErrorDetail::new(format!("{parent}.FromBlock"), message).with_value(&Quantity(from))
+/// The fault of a range that ends before it begins, at the end of it that was sent. Ends are what was asked for and the
+/// height that it means.
+pub(super) fn range_fault(
+    parent: &str,
+    (from, first): (Option<BlockTag>, BlockNumber),
+    (to, last): (Option<BlockTag>, BlockNumber),
+) -> ErrorDetail {
+    let message = format!("the range begins with block {first} and ends with block {last}, before that");
+    match (from, to) {
+        (None, Some(to)) => ErrorDetail::new(format!("{parent}.ToBlock"), message).with_value(&to),
+        (Some(from), _) => ErrorDetail::new(format!("{parent}.FromBlock"), message).with_value(&from),
+        (None, None) => ErrorDetail::new(parent, message),
+    }
 }
 
 /// What addresses and topics ask for. Whatever is beyond the limits is added to the faults.
@@ -281,7 +288,7 @@ mod tests {
             (range(2, 1), vec!["body.FromBlock"]),
             (range(0, 4), vec!["body.ToBlock"]),
             (range(6, 5), vec!["body.ToBlock", "body.FromBlock"]),
-            (GetLogsInput { to_block: tag(BlockTag::Number(1)), ..GetLogsInput::default() }, vec!["body.FromBlock"]),
+            (GetLogsInput { to_block: tag(BlockTag::Number(1)), ..GetLogsInput::default() }, vec!["body.ToBlock"]),
             (GetLogsInput { from_block: tag(BlockTag::Number(4)), ..GetLogsInput::default() }, vec!["body.FromBlock"]),
             (GetLogsInput { block_hash: hash, ..range(1, 2) }, vec!["body.FromBlock", "body.ToBlock"]),
             (
@@ -303,6 +310,23 @@ mod tests {
             assert!(matches!(error, NodeError::Invalid(_)), "{input:?}: {error:?}");
             let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
             assert_eq!(locations, expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_fault_was_sent() {
+        let world = world(100);
+        let bounds = |from_block, to_block| GetLogsInput { from_block, to_block, ..GetLogsInput::default() };
+        let cases = [
+            (bounds(None, Some(BlockTag::Number(1))), "\"1\""),
+            (bounds(Some(BlockTag::Pending), None), "\"pending\""),
+            (bounds(Some(BlockTag::Latest), Some(BlockTag::Earliest)), "\"latest\""),
+        ];
+        for (input, expected) in cases {
+            let error = world.node.get_logs(&Context::unbounded(), input.clone()).unwrap_err();
+            let values: Vec<_> = error.details().into_iter().filter_map(|detail| detail.value).collect();
+            let values: Vec<_> = values.iter().map(|value| value.0.get()).collect();
+            assert_eq!(values, [expected], "{input:?}");
         }
     }
 

@@ -4,15 +4,13 @@ use super::{Methods, Routes};
 use crate::exchange::Exchange;
 use crate::problem::{HttpError, ProblemPage};
 use crate::server::Service;
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
 
 pub(super) fn health(routes: &mut Routes<'_>) {
     let base = routes.base;
     for path in ["/health", "/health/"] {
-        let alive = || async { HttpResponse::Ok().content_type("application/json").body(r#"{"Status":"ok"}"#) };
-        routes.app.route(&format!("{base}{path}"), web::get().to(alive));
-        routes.app.route(&format!("{base}{path}"), web::head().to(alive));
+        routes.document(Methods::Get, "health", &format!("{base}{path}"), alive);
     }
 }
 
@@ -20,6 +18,10 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
     let base = routes.base;
     routes.document(Methods::Get, "schemas", &format!("{base}/schemas/{{Name}}.json"), schema);
     routes.document(Methods::Get, "problems", &format!("{base}/problems/{{Slug}}"), problem);
+}
+
+async fn alive(exchange: Exchange) -> HttpResponse {
+    exchange.respond(StatusCode::OK, "application/json", br#"{"Status":"ok"}"#.to_vec())
 }
 
 async fn schema(exchange: Exchange) -> HttpResponse {

@@ -5,6 +5,7 @@ use crate::dispatch::Place;
 use crate::exchange::Exchange;
 use actix_web::HttpResponse;
 use node_core::node::Node;
+use node_types::wire::EmptyInput;
 
 pub(super) fn posts(routes: &mut Routes<'_>) {
     routes.post("newFilter", new_filter);
@@ -25,12 +26,16 @@ async fn new_filter(exchange: Exchange) -> HttpResponse {
 }
 
 async fn new_block_filter(exchange: Exchange) -> HttpResponse {
-    exchange.no_store().answer(Ok(()), |()| Place::Here, |node, context, ()| node.new_block_filter(context)).await
+    let mut exchange = exchange.no_store();
+    let input = exchange.optional_body().await;
+    exchange.answer(input, |_| Place::Here, |node, context, _: EmptyInput| node.new_block_filter(context)).await
 }
 
 async fn new_pending_transaction_filter(exchange: Exchange) -> HttpResponse {
-    let work = |node: &Node, context: &_, ()| node.new_pending_transaction_filter(context);
-    exchange.no_store().answer(Ok(()), |()| Place::Here, work).await
+    let mut exchange = exchange.no_store();
+    let input = exchange.optional_body().await;
+    let work = |node: &Node, context: &_, _: EmptyInput| node.new_pending_transaction_filter(context);
+    exchange.answer(input, |_| Place::Here, work).await
 }
 
 async fn get_filter_changes(exchange: Exchange) -> HttpResponse {

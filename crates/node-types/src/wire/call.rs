@@ -53,7 +53,7 @@ pub struct EstimateGasOutput {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Params_Transaction))]
 #[serde(rename_all = "PascalCase")]
 pub struct TransactionCall {
-    /// Call data; creation code where there is no `to`.
+    /// Call data; creation code where there is no `To`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BytesData>,
     /// Sender; the zero address where it is absent.
@@ -65,7 +65,7 @@ pub struct TransactionCall {
     /// Price in wei per gas; absent or zero turns checks of fees off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas_price: Option<Quantity256>,
-    /// Receiver; none runs `data` as creation code.
+    /// Receiver; none runs `Data` as creation code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AddressData>,
     /// Wei to transfer.

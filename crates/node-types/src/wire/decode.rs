@@ -161,10 +161,10 @@ impl<'a> Input<'a> {
 
     /// A value that is written in a string or as a JSON integer.
     pub fn text_or_integer<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
-        if !self.is_number() {
+        if self.is_string() {
             return self.text(faults);
         }
-        if self.json.contains(['.', 'e', 'E']) {
+        if !self.is_number() || self.json.contains(['.', 'e', 'E']) {
             self.fault("expected an integer, or a string", faults);
             return None;
         }
@@ -244,9 +244,14 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
     /// Takes the properties with these names out of `input`.
     pub fn new(input: Input<'a>, names: &[&'static str], faults: &'f mut Faults) -> Option<Self> {
         let mut properties: Vec<(&'static str, &'a RawValue)> = Vec::with_capacity(names.len());
+        let mut names_its_schema = false;
         input.properties(faults, |name, raw, faults| {
             let unexpected = match names.iter().find(|known| **known == name) {
-                _ if name == "$schema" => return,
+                _ if name == "$schema" && !names_its_schema => {
+                    names_its_schema = true;
+                    return;
+                }
+                _ if name == "$schema" => "duplicate property",
                 Some(known) if properties.iter().all(|(present, _)| present != known) => {
                     properties.push((known, raw));
                     return;
@@ -268,6 +273,15 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
                 None
             }
         }
+    }
+
+    /// As [`required`](Self::required), of a type that elsewhere takes null for omission.
+    pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Option<T> {
+        if self.raw(name).is_some_and(|raw| raw.get() == "null") {
+            self.fault(name, "expected a value other than null");
+            return None;
+        }
+        self.required(name)
     }
 
     /// The value of `name`, where there is one; the outer option is none after a fault.

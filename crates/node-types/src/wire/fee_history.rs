@@ -81,6 +81,8 @@ impl Decode for Percentile {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         let number = if input.is_number() {
             input.json().parse().ok()
+        } else if !input.is_string() {
+            None
         } else {
             // Rust reads more than decimal numbers: signs, exponents, `inf`.
             let text = input.string(faults)?;

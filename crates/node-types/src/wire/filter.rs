@@ -34,6 +34,10 @@ pub struct FilterObject {
     pub topics: Vec<TopicFilter>,
 }
 
+/// The body of newBlockFilter and newPendingTransactionFilter, which has no properties and may be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmptyInput;
+
 /// The answer of newFilter, newBlockFilter and newPendingTransactionFilter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_newFilter))]
@@ -96,18 +100,24 @@ impl Decode for NewFilterInput {
     }
 }
 
+impl Decode for EmptyInput {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        ObjectDecoder::new(input, &[], faults).map(|_| Self)
+    }
+}
+
 impl Decode for FilterObject {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         let mut object = ObjectDecoder::new(input, &["Address", "FromBlock", "ToBlock", "Topics"], faults)?;
-        let address = object.required("Address");
-        let from_block: Option<BlockBound> = object.required("FromBlock");
-        let to_block: Option<BlockBound> = object.required("ToBlock");
-        let topics: Option<Topics> = object.required("Topics");
+        let address = object.required_non_null("Address");
+        let from_block: Option<BlockBound> = object.required_non_null("FromBlock");
+        let to_block: Option<BlockBound> = object.required_non_null("ToBlock");
+        let topics: Option<Topics> = object.required_non_null("Topics");
         Some(Self { address: address?, from_block: from_block?.0, to_block: to_block?.0, topics: topics?.0 })
     }
 }
 
-/// A block, or none where anything goes.
+/// A block, or none for the empty string: anything goes.
 struct BlockBound(Option<BlockTag>);
 
 impl Decode for BlockBound {

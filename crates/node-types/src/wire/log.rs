@@ -16,7 +16,7 @@ pub struct GetLogsInput {
     /// Contracts that emitted the logs.
     #[serde(skip_serializing_if = "AddressFilter::is_any")]
     pub address: AddressFilter,
-    /// The only block to look at. Never together with `from_block` or `to_block`.
+    /// The only block to look at. Never together with `FromBlock` or `ToBlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_hash: Option<HashData>,
     /// First block; the latest where it is absent.

@@ -39,8 +39,8 @@ pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};
 pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
 pub use filter::{
-    FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput, NewFilterInput,
-    UninstallFilterOutput,
+    EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,
+    NewFilterInput, UninstallFilterOutput,
 };
 pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
 pub use parameters::{

@@ -45,6 +45,7 @@ impl ParameterDecoder {
 
 /// The path parameters of getBlockByNumber.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getBlockByNumber))]
 #[serde(rename_all = "PascalCase", default)]
 pub struct GetBlockByNumberInput {
     /// Which block.

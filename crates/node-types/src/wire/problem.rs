@@ -72,7 +72,9 @@ impl EchoedValue {
         }
         let end = json.floor_char_boundary(SHORTENED);
         let ellipsis = if end < json.len() { "…" } else { "" };
-        Self::from(format!("{}{ellipsis}", json[..end].trim_start_matches('"')))
+        // The quotes of a string that is cut would be without a partner; those of one that is whole belong to its text.
+        let beginning = if ellipsis.is_empty() { json } else { json[..end].trim_start_matches('"') };
+        Self::from(format!("{beginning}{ellipsis}"))
     }
 }
 

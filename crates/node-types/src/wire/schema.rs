@@ -24,6 +24,7 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.request::<GetStorageAtInput>("Input_getStorageAt");
     documents.request::<SendRawTransactionInput>("Input_sendRawTransaction");
     documents.request::<NewFilterInput>("Input_newFilter");
+    documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
     documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
     documents.alias("Params_Transaction", "Data", "Input");
     documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
@@ -108,7 +109,7 @@ enum Direction {
 struct Documents(BTreeMap<String, Value>);
 
 impl Documents {
-    /// Adds the body of a request.
+    /// Adds the body of a request, or its path parameters.
     fn request<T: ToSchema>(&mut self, name: &str) {
         self.whole::<T>(name, Direction::Request);
     }
@@ -209,9 +210,13 @@ impl Resolver {
             Direction::Request => {
                 for (name, property) in properties.iter_mut() {
                     let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
-                    if !is_required || property.get("oneOf").is_some() {
+                    if !is_required {
                         let schema = property.take();
                         *property = json!({ "anyOf": [{ "enum": [null, ""] }, schema] });
+                    } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
+                        // A property that must be present and may mean any: the empty string, not null.
+                        alternatives.retain(|alternative| alternative["type"] != "null");
+                        alternatives.push(json!({ "enum": [""] }));
                     }
                 }
             }
@@ -257,7 +262,6 @@ fn codec(name: &str, direction: Direction) -> Option<Value> {
             json!({
                 "description": "Addresses: one, several in an array or separated by commas, or none for any.",
                 "anyOf": [
-                    { "type": "null" },
                     { "type": "string", "pattern": format!("^({address}( *, *{address})*)?$") },
                     { "type": "array", "items": { "type": "string", "pattern": format!("^{address}$") } }
                 ]

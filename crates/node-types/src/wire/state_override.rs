@@ -31,10 +31,10 @@ pub struct AccountOverride {
     /// Nonce.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Quantity64>,
-    /// These slots, and all others are zero. Never together with `state_diff`.
+    /// These slots, and all others are zero. Never together with `StateDiff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StorageSlots>,
-    /// These slots, and all others are as they were. Never together with `state`.
+    /// These slots, and all others are as they were. Never together with `State`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_diff: Option<StorageSlots>,
 }

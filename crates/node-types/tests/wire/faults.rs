@@ -52,6 +52,9 @@ fn shapes() {
 
     refuses::<Logs>(json!([]), "body", "expected object");
     refuses::<Logs>(json!(null), "body", "expected object");
+    let twice = faults::<Logs>(r#"{"$schema": 5, "$schema": "x"}"#);
+    assert_eq!(twice, [ErrorDetail::new("body.$schema", "duplicate property").with_value(&"x")]);
+    assert!(decode_body::<Logs>(br#"{"$schema": 5}"#).is_ok());
     refuses::<Logs>(json!({ "Topics": "0x00" }), "body.Topics", "expected array");
     refuses::<Logs>(
         json!({ "Topics": [null, null, null, null, null] }),
@@ -68,7 +71,10 @@ fn shapes() {
     refuses::<CallInput>(json!({ "Transaction": null }), "body.Transaction", "expected object");
     let call = |call: serde_json::Value| json!({ "Transaction": call });
     refuses::<CallInput>(call(json!({ "Gas": 1.5 })), "body.Transaction.Gas", "expected an integer, or a string");
-    refuses::<CallInput>(call(json!({ "Gas": true })), "body.Transaction.Gas", "expected string");
+    refuses::<CallInput>(call(json!({ "Gas": true })), "body.Transaction.Gas", "expected an integer, or a string");
+    refuses::<Logs>(json!({ "FromBlock": true }), "body.FromBlock", "expected an integer, or a string");
+    let keys = json!({ "Address": A, "StorageKeys": [null] });
+    refuses::<GetProofInput>(keys, "body.StorageKeys[0]", "expected an integer, or a string");
     refuses::<CallInput>(
         call(json!({ "Data": "0x01", "Input": "0x02" })),
         "body.Transaction.Input",
@@ -80,6 +86,12 @@ fn shapes() {
         "body.FilterObject",
         &missing("ToBlock"),
     );
+    for name in ["Address", "FromBlock", "ToBlock", "Topics"] {
+        let mut body = json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": "", "Topics": [] } });
+        body["FilterObject"][name] = json!(null);
+        let location = format!("body.FilterObject.{name}");
+        refuses::<NewFilterInput>(body, &location, "expected a value other than null");
+    }
     refuses::<GetStorageAtInput>(json!({ "Address": A }), "body", &missing("Position"));
     refuses::<SendRawTransactionInput>(
         json!({ "Data": "" }),
@@ -100,7 +112,17 @@ fn shapes() {
     refuses::<Fees>(json!({ "RewardPercentiles": [2, 1] }), "body.RewardPercentiles", order);
     let many = "expected at most 100 elements, got 101";
     refuses::<Fees>(json!({ "RewardPercentiles": vec![1; 101] }), "body.RewardPercentiles", many);
-    for bad in [json!(-1), json!(100.5), json!("inf"), json!("1e1"), json!("+5"), json!("."), json!(""), json!("NaN")] {
+    for bad in [
+        json!(-1),
+        json!(100.5),
+        json!("inf"),
+        json!("1e1"),
+        json!("+5"),
+        json!("."),
+        json!(""),
+        json!("NaN"),
+        json!(null),
+    ] {
         let percentile = "expected a number from 0 to 100";
         refuses::<Fees>(json!({ "RewardPercentiles": [bad] }), "body.RewardPercentiles[0]", percentile);
     }
@@ -189,7 +211,9 @@ fn hostile_bodies() {
 
     readable(&faults::<GetLogsInput>(&format!("{{\"{}\": 1}}", "n".repeat(100_000))));
     readable(&faults::<GetLogsInput>(&format!("{{\"Address\": \"{}\"}}", "ä\\n".repeat(100_000))));
-    readable(&faults::<GetLogsInput>(r#"{"Address": "\ud800"}"#));
+    let broken = faults::<GetLogsInput>(r#"{"Address": "\ud800"}"#);
+    assert_eq!(broken[0].value, EchoedValue::new(&r#""\ud800""#), "the text as it was sent, quotes and all");
+    readable(&broken);
     readable(&faults::<GetLogsInput>(r#"{"\ud800": 1}"#));
 }
 

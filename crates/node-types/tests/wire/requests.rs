@@ -57,7 +57,7 @@ fn defaults() {
     assert_eq!(decode::<GetLogsInput>(&absent), GetLogsInput::default());
     let call: CallInput = decode(&json!({ "Transaction": {}, "BlockNumber": "", "$schema": 7 }));
     assert_eq!(call, CallInput::default());
-    let open = json!({ "FilterObject": { "Address": [], "FromBlock": "", "ToBlock": null, "Topics": "" } });
+    let open = json!({ "FilterObject": { "Address": [], "FromBlock": "", "ToBlock": "", "Topics": "" } });
     assert_eq!(decode::<NewFilterInput>(&open), NewFilterInput::default());
 }
 

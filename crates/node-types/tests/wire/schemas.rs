@@ -50,6 +50,7 @@ fn types_match_their_schemas() {
     accepts("Input_getProof", any::get_proof_input());
     accepts("Input_getStorageAt", any::get_storage_at_input());
     accepts("Input_sendRawTransaction", any::bytes().prop_map(|data| SendRawTransactionInput { data }));
+    accepts("Input_getBlockByNumber", Just(GetBlockByNumberInput::default()));
     accepts("Response_Log", any::log());
     accepts("Response_Transaction", any::transaction());
     accepts("Response_TransactionReceipt", any::receipt());
@@ -77,7 +78,7 @@ fn generous_requests_are_documented() {
         ("Input_feeHistory", json!({ "BlockCount": 5, "RewardPercentiles": [1, 2.5, "3"] })),
         (
             "Input_newFilter",
-            json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } }),
+            json!({ "FilterObject": { "Address": [], "FromBlock": "", "ToBlock": "latest", "Topics": [] } }),
         ),
     ];
     for (name, request) in cases {
@@ -90,6 +91,14 @@ fn generous_requests_are_documented() {
         ("Input_getLogs", json!({ "address": a })),
         ("Input_getLogs", json!({ "Address": "0x00" })),
         ("Input_newFilter", json!({ "FilterObject": { "Address": "", "FromBlock": "", "Topics": [] } })),
+        (
+            "Input_newFilter",
+            json!({ "FilterObject": { "Address": null, "FromBlock": "", "ToBlock": "", "Topics": [] } }),
+        ),
+        (
+            "Input_newFilter",
+            json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": null, "Topics": [] } }),
+        ),
         ("Input_getStorageAt", json!({ "Address": a })),
         ("Output_call", json!({})),
         ("Output_getBlockByNumber", json!({})),
@@ -132,5 +141,30 @@ fn references_resolve_and_are_relative() {
             name.starts_with("Input_") || name.starts_with("Output_") || name == "ErrorModel",
             "{name}"
         );
+    }
+}
+
+/// A reader of the documents knows the names of properties, not those of fields.
+#[test]
+fn descriptions_name_properties() {
+    fn descriptions<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(object) => {
+                found.extend(object.get("description").and_then(Value::as_str));
+                object.values().for_each(|value| descriptions(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| descriptions(item, found)),
+            _ => (),
+        }
+    }
+
+    for (name, document) in &schemas() {
+        let mut found = Vec::new();
+        descriptions(document, &mut found);
+        for text in found {
+            let quoted = text.split('`').skip(1).step_by(2);
+            let fields: Vec<_> = quoted.filter(|name| name.starts_with(|first: char| first.is_lowercase())).collect();
+            assert!(fields.is_empty(), "{name}: {fields:?} in {text:?}");
+        }
     }
 }
