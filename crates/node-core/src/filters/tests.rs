@@ -6,6 +6,8 @@ use crate::pool::PoolLimits;
 use crate::test_world::{Plan, World, account, signed, transfer};
 use node_types::H256;
 use node_types::consensus::{Log, PooledTransaction, TransactionBody};
+use std::sync::mpsc;
+use std::thread;
 
 fn log(number: u8) -> Log {
     Log { address: account(number), topics: vec![H256::repeat_byte(number)], data: vec![number].into() }
@@ -213,6 +215,52 @@ fn uninstalled_filters_are_gone() {
     assert!(!filters.uninstall(id).unwrap());
     assert!(matches!(filters.changes(&Context::unbounded(), id), Err(FilterError::NotFound(_))));
     assert!(world.backend.records(RecordKind::Filter).unwrap().is_empty());
+}
+
+/// Runs `meanwhile` while a poll of `id` is at work; answers what both gave, the former within seconds or not at all.
+fn during_a_poll<T: Send>(
+    world: &World,
+    filters: &Filters,
+    id: FilterId,
+    meanwhile: impl FnOnce() -> T + Send,
+) -> (Result<FilterChanges, FilterError>, Option<T>) {
+    thread::scope(|scope| {
+        let release = world.backend.stall();
+        let poll = scope.spawn(|| filters.changes(&Context::unbounded(), id));
+        while !world.backend.has_stalled() {
+            thread::yield_now();
+        }
+        let (sender, receiver) = mpsc::channel();
+        scope.spawn(move || sender.send(meanwhile()).unwrap());
+        let result = receiver.recv_timeout(Duration::from_secs(5)).ok();
+        drop(release);
+        (poll.join().unwrap(), result)
+    })
+}
+
+#[test]
+fn nothing_waits_for_a_poll() {
+    let world = World::new(Fork::Osaka);
+    let limits = FilterLimits { count: 1, ..FilterLimits::default() };
+    let filters = open(&world, limits);
+    let id = filters.install(all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    let (slow, fast) = during_a_poll(&world, &filters, id, || poll(&filters, id));
+    assert_eq!(fast, Some(vec![(1, 1)]), "another poll");
+    let slow = slow.unwrap();
+    assert_eq!(slow, FilterChanges::Logs(Vec::new()), "what one poll reported is not reported again");
+
+    let (slow, ended) = during_a_poll(&world, &filters, id, || filters.uninstall(id).unwrap());
+    assert_eq!(ended, Some(true), "the end");
+    assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
+
+    let id = filters.install(FilterCriteria::Blocks).unwrap();
+    let (slow, swept) = during_a_poll(&world, &filters, id, || {
+        world.clock.advance(2 * u64::try_from(limits.ttl.as_millis()).unwrap());
+        filters.install(FilterCriteria::Blocks).map_err(|error| error.to_string())
+    });
+    assert!(matches!(swept, Some(Ok(_))), "a new filter in the place of an expired one: {swept:?}");
+    assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
 }
 
 #[test]
