@@ -6,8 +6,10 @@ use crate::pool::PoolLimits;
 use crate::test_world::{Plan, World, account, signed, transfer};
 use node_types::H256;
 use node_types::consensus::{Log, PooledTransaction, TransactionBody};
+use std::collections::HashSet;
 use std::sync::mpsc;
 use std::thread;
+use uuid::{Uuid, Version};
 
 fn log(number: u8) -> Log {
     Log { address: account(number), topics: vec![H256::repeat_byte(number)], data: vec![number].into() }
@@ -282,7 +284,11 @@ fn pending_transactions_are_told_as_they_come() {
 fn ids_read_back_and_nothing_else_does() {
     let id = FilterId::random();
     assert_eq!(id.to_string().parse(), Ok(id));
-    assert_ne!(id, FilterId::random());
+    let ids: HashSet<_> = (0..64).map(|_| FilterId::random()).collect();
+    assert_eq!(ids.len(), 64);
+    for id in ids {
+        assert_eq!(Uuid::from_bytes(id.0).get_version(), Some(Version::Random), "{id}");
+    }
     for text in ["", "0x", "1", "0x1", "0x+0000000000000000000000000000001", &id.to_string()[2..]] {
         assert_eq!(text.parse::<FilterId>(), Err(InvalidFilterId), "{text}");
     }
