@@ -130,7 +130,8 @@ impl Filters {
     /// What happened since the last successful poll, or since the filter was made.
     ///
     /// The cursor has moved, durably, when this answers `Ok`. Where more happened than one answer holds, the next poll
-    /// goes on. After a reorganization the removed logs come first, in the order of the chain. Of polls that run at the
+    /// goes on. After a reorganization the removed logs come first, in the order of the chain; where they are more
+    /// than one answer holds, those of the newest blocks come with the first. Of polls that run at the
     /// same time one moves the cursor; the others begin again behind it, so that everything is reported once.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;

@@ -219,6 +219,48 @@ fn uninstalled_filters_are_gone() {
     assert!(world.backend.records(RecordKind::Filter).unwrap().is_empty());
 }
 
+#[test]
+fn removed_logs_come_in_pages_too() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    for logs in [&[1, 2][..], &[3], &[], &[4, 5, 6, 7], &[8, 9]] {
+        world.mine(plan(0, logs));
+    }
+    assert_eq!(poll(&filters, id).len(), 9);
+    drop(filters);
+    world.reorganize(0, vec![plan(1, &[10]), plan(1, &[11, 12])]);
+    let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
+    let pages = [
+        vec![(-5, 8), (-5, 9)],
+        vec![(-4, 4), (-4, 5), (-4, 6), (-4, 7)],
+        vec![(-1, 1), (-1, 2), (-2, 3)],
+        vec![(1, 10), (2, 11), (2, 12)],
+        vec![],
+    ];
+    for (number, page) in pages.into_iter().enumerate() {
+        assert_eq!(poll(&filters, id), page, "page {number}");
+    }
+}
+
+#[test]
+fn every_walk_asks_the_context() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let cursor = world.head();
+    world.mine(plan(0, &[1]));
+    let view = world.backend.view().unwrap();
+    let cancelled = Context::unbounded();
+    cancelled.cancel();
+    for criteria in [FilterCriteria::Blocks, all_logs(0, None)] {
+        let state = FilterState { criteria: criteria.clone(), cursor: Cursor::Block(cursor) };
+        let result = state.changes(&cancelled, &*view, &pool, 10);
+        let Err(FilterError::Backend(BackendError::Interrupted(Interrupted::Cancelled))) = result else {
+            panic!("{criteria:?}: {result:?}");
+        };
+    }
+}
+
 /// Runs `meanwhile` while a poll of `id` is at work; answers what both gave, the former within seconds or not at all.
 fn during_a_poll<T: Send>(
     world: &World,
