@@ -14,27 +14,32 @@ use std::sync::Arc;
 /// The header of the block after `parent`, as far as it is known before anything is executed. `now` is the Unix time in
 /// seconds; the block is later than its parent even where the clock is not.
 ///
-/// What a consensus client would say is made up: PREVRANDAO is the keccak of the parent's hash, the root of the parent
-/// beacon block is zero, and before the merge the difficulty stays.
+/// What a consensus client or a miner would say is made up: PREVRANDAO is the keccak of the parent's hash, the root of
+/// the parent beacon block is zero, before the merge the difficulty stays, and so do beneficiary and gas limit. The
+/// first block of London has twice its parent's gas limit, which keeps the gas target what the limit was (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
     let timestamp = now.max(parent.header.timestamp.saturating_add(1));
     let merged = parent.header.difficulty.is_zero()
         || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
     let fork = spec.fork_at(number, timestamp, merged);
+    let first_of_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
+    let elasticity = if first_of_london { fees::ELASTICITY_MULTIPLIER } else { 1 };
+    let cancun = fork >= Fork::Cancun;
     Header {
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,
         beneficiary: parent.header.beneficiary,
         difficulty: if merged { U256::zero() } else { parent.header.difficulty },
         number,
-        gas_limit: parent.header.gas_limit,
+        gas_limit: parent.header.gas_limit.saturating_mul(elasticity),
         timestamp,
         mix_hash: if merged { keccak256(parent.hash) } else { H256::zero() },
         base_fee_per_gas: fees::next_base_fee(spec, &parent.header),
         withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
-        excess_blob_gas: fees::next_excess_blob_gas(spec, &parent.header, timestamp),
-        parent_beacon_block_root: (fork >= Fork::Cancun).then(H256::zero),
+        // The blob schedule goes by time alone, and may have begun before the merge.
+        excess_blob_gas: if cancun { fees::next_excess_blob_gas(spec, &parent.header, timestamp) } else { None },
+        parent_beacon_block_root: cancun.then(H256::zero),
         ..Header::default()
     }
 }
@@ -89,5 +94,69 @@ fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
         total_difficulty: parent.total_difficulty.saturating_add(block.header.difficulty),
         size: block.encoded_len() as u64,
         header: block.header,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forks::BlobParams;
+    use crate::pool::NextBlock;
+    use node_types::Address;
+
+    fn parent(difficulty: u64, base_fee: Option<u64>) -> SealedHeader {
+        let header = Header {
+            number: 9,
+            timestamp: 1_000,
+            gas_limit: 10_000_000,
+            gas_used: 5_000_000,
+            difficulty: difficulty.into(),
+            base_fee_per_gas: base_fee,
+            ..Header::default()
+        };
+        SealedHeader { hash: header.hash(), total_difficulty: 100.into(), size: 600, header }
+    }
+
+    #[test]
+    fn the_header_and_the_pool_follow_the_rules_in_force() {
+        const LIMIT: u64 = 10_000_000;
+        let cancun = |terminal: Option<u64>, london| ChainSpec {
+            chain_id: 1,
+            block_forks: vec![(Fork::London, london)],
+            dao_fork: None,
+            terminal_total_difficulty: terminal.map(U256::from),
+            time_forks: vec![(Fork::Shanghai, 10), (Fork::Cancun, 2_000)],
+            blob_schedule: vec![(BlobParams::CANCUN, 2_000)],
+            deposit_contract: Address::zero(),
+        };
+        let (old, new) = (parent(7, None), parent(7, Some(1_000)));
+        // Name, terminal total difficulty, first block of London, parent, time; rules, gas limit, whether there are blobs.
+        let cases = [
+            ("before London", None, 11, &old, 5_000, Fork::Frontier, LIMIT, false),
+            ("the first of London", None, 10, &old, 5_000, Fork::London, 2 * LIMIT, false),
+            ("London", None, 5, &new, 5_000, Fork::London, LIMIT, false),
+            ("times that passed before the merge", Some(101), 5, &new, 5_000, Fork::London, LIMIT, false),
+            ("merged before Cancun", Some(100), 5, &new, 1_999, Fork::Shanghai, LIMIT, false),
+            ("Cancun", Some(100), 5, &new, 2_000, Fork::Cancun, LIMIT, true),
+            ("a clock behind the parent", Some(100), 5, &new, 5, Fork::Shanghai, LIMIT, false),
+        ];
+        for (name, terminal, london, parent, now, fork, gas_limit, blobs) in cases {
+            let spec = cancun(terminal, london);
+            let header = next_header(&spec, parent, now);
+            assert_eq!(header.timestamp, now.max(1_001), "{name}");
+            assert_eq!(header.gas_limit, gas_limit, "{name}");
+            assert_eq!(header.base_fee_per_gas.is_some(), fork >= Fork::London, "{name}");
+            assert_eq!(header.withdrawals_root.is_some(), fork >= Fork::Shanghai, "{name}");
+            assert_eq!(header.excess_blob_gas, blobs.then_some(0), "{name}");
+            let next = NextBlock::after(&spec, parent, now);
+            let expected = NextBlock {
+                fork,
+                gas_limit,
+                base_fee: header.base_fee_per_gas.unwrap_or(0),
+                blob_base_fee: blobs.then(U256::one),
+                blob_params: blobs.then_some(BlobParams::CANCUN),
+            };
+            assert_eq!(next, expected, "{name}");
+        }
     }
 }

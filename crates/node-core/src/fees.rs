@@ -44,7 +44,8 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     })
 }
 
-/// The excess blob gas of the block after `parent` with `timestamp`; none before Cancun.
+/// The excess blob gas of the block after `parent` with `timestamp`, which is a block of the merged chain; none before
+/// Cancun.
 ///
 /// All parameters are those in force in that block, not in its parent.
 pub fn next_excess_blob_gas(spec: &ChainSpec, parent: &Header, timestamp: u64) -> Option<u64> {

@@ -18,8 +18,8 @@ use node_types::consensus::{
 };
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 pub(crate) const CHAIN_ID: u64 = 1;
 pub(crate) const GAS_LIMIT: u64 = 30_000_000;
@@ -50,10 +50,31 @@ pub(crate) struct World {
 pub(crate) struct FailingBackend {
     inner: MemoryBackend,
     pub(crate) fails: AtomicBool,
+    /// What the next one to ask for a view waits for.
+    stall: Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+impl FailingBackend {
+    /// Lets the next one to ask for a view, and nobody else, wait for a message, or until the sender is gone.
+    pub(crate) fn stall(&self) -> mpsc::Sender<()> {
+        let (sender, receiver) = mpsc::channel();
+        *self.stall.lock() = Some(receiver);
+        sender
+    }
+
+    /// Whether someone has asked for a view since [`stall`](Self::stall).
+    pub(crate) fn has_stalled(&self) -> bool {
+        self.stall.lock().is_none()
+    }
 }
 
 impl StateBackend for FailingBackend {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        let stall = self.stall.lock().take();
+        if let Some(stall) = stall {
+            // Gone or told, the wait is over.
+            let _ = stall.recv();
+        }
         self.inner.view()
     }
 
@@ -142,7 +163,8 @@ impl World {
             _ => unreachable!("no state has the root zero"),
         };
         let backend = MemoryBackend::new(genesis(state_root)).unwrap();
-        let backend = Arc::new(FailingBackend { inner: backend, fails: AtomicBool::new(false) });
+        let backend =
+            Arc::new(FailingBackend { inner: backend, fails: AtomicBool::default(), stall: Mutex::default() });
         let follower = Arc::new(Follower::default());
         backend.subscribe(follower.clone());
         Self { backend, clock: Arc::new(ManualClock::at(1_700_000_000_000)), spec: Arc::new(spec), follower }

@@ -116,7 +116,7 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),
         NodeError::ExecutionReverted { .. } => (refused, Some(ExecutionReverted)),
-        NodeError::ExecutionFailed { .. } => (refused, Some(ExecutionFailed)),
+        NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } => (refused, Some(ExecutionFailed)),
         NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
         NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
         NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } => (refused, Some(LimitExceeded)),
@@ -193,9 +193,11 @@ impl ProblemPage {
             ),
             Self::ExecutionFailed => (
                 "The call could not be run, or not to its end: it ran out of gas, executed an invalid instruction, \
-                 took longer than the server allows, or its sender cannot pay.",
+                 took longer than the server allows, or its sender cannot pay. Or it asks for the pending block, and \
+                 none can be made because a system contract of the fork in force is missing.",
                 "Read `detail`. Allow more gas up to the server's cap, leave the price out to turn checks of fees \
-                 off, or give the sender a balance.",
+                 off, or give the sender a balance. A missing contract belongs into the genesis file; until then ask for \
+                 latest.",
             ),
             Self::TransactionRejected => (
                 "The pool does not take the transaction. `errors` lists every reason with its numbers.",

@@ -1,24 +1,18 @@
 //! Names of filters.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
+use uuid::Uuid;
 
-/// Name of a filter: 128 random bits, so that nobody finds the filters of others by counting.
+/// Name of a filter: a UUID of version 4, 122 of whose bits are random, so that nobody guesses the names of others'
+/// filters, not even from names of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilterId(pub(super) [u8; 16]);
 
 impl FilterId {
-    /// A new name.
-    ///
-    /// The keys of the standard library's hasher come from the operating system and are not known outside; what it
-    /// makes of a constant is a keyed pseudorandom function of 64 bits.
+    /// A new name, from a cryptographic generator that the operating system seeds.
     pub(super) fn random() -> Self {
-        let mut id = [0; 16];
-        for half in id.chunks_exact_mut(8) {
-            half.copy_from_slice(&RandomState::new().hash_one(0u8).to_be_bytes());
-        }
-        Self(id)
+        Self(Uuid::new_v4().into_bytes())
     }
 }
 

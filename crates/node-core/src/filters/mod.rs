@@ -46,7 +46,8 @@ impl Default for FilterLimits {
     }
 }
 
-/// All filters. All methods may be called from any thread; polls of one filter wait for each other.
+/// All filters. All methods may be called from any thread. Nothing waits for a poll that searches the chain: not another
+/// poll of the same filter, and not its end.
 pub struct Filters {
     backend: Arc<dyn StateBackend>,
     pool: Arc<Pool>,
@@ -59,7 +60,8 @@ pub struct Filters {
 }
 
 struct Filter {
-    /// None once the filter has ended.
+    /// None once the filter has ended. Taken only for a moment, or while the filter's record is written; never while the
+    /// chain is searched.
     state: Mutex<Option<FilterState>>,
     /// Time of the last successful use in milliseconds since the Unix epoch.
     last_used: AtomicU64,
@@ -128,24 +130,47 @@ impl Filters {
     /// What happened since the last successful poll, or since the filter was made.
     ///
     /// The cursor has moved, durably, when this answers `Ok`. Where more happened than one answer holds, the next poll
-    /// goes on. After a reorganization the removed logs come first, in the order of the chain.
+    /// goes on. After a reorganization the removed logs come first, in the order of the chain; where they are more
+    /// than one answer holds, those of the newest blocks come with the first. Of polls that run at the
+    /// same time one moves the cursor; the others begin again behind it, so that everything is reported once.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;
+        loop {
+            let before = filter.state.lock().clone().ok_or(FilterError::NotFound(id))?;
+            // Opened after the cursor was read: an older view could lie behind it.
+            let view = self.backend.view()?;
+            let (changes, cursor) = before.changes(context, view.as_ref(), &self.pool, self.limits.page)?;
+            // What is not answered must not count as reported.
+            context.check().map_err(BackendError::from)?;
+            if self.advance(id, &filter, &before, cursor)? {
+                return Ok(changes);
+            }
+        }
+    }
+
+    /// Moves the cursor of a filter that is still as `before`; answers false if another poll has moved it.
+    fn advance(
+        &self,
+        id: FilterId,
+        filter: &Filter,
+        before: &FilterState,
+        cursor: Cursor,
+    ) -> Result<bool, FilterError> {
         let mut state = filter.state.lock();
         let current = state.as_mut().ok_or(FilterError::NotFound(id))?;
-        // Opened with the filter locked: a view from before another poll could lie behind the cursor.
-        let view = self.backend.view()?;
-        let (changes, cursor) = current.changes(context, view.as_ref(), &self.pool, self.limits.page)?;
-        let next = FilterState { criteria: current.criteria.clone(), cursor };
+        if current != before {
+            return Ok(false);
+        }
+        let next = FilterState { criteria: before.criteria.clone(), cursor };
         let now = self.now();
         let recorded_use = filter.recorded_use.load(Ordering::Relaxed);
-        if next != *current || now.saturating_sub(recorded_use) >= self.record_interval() {
+        if next != *before || now.saturating_sub(recorded_use) >= self.record_interval() {
             self.backend.write_records(&[record::put(id, &next, now)])?;
             filter.recorded_use.store(now, Ordering::Relaxed);
         }
         *current = next;
         filter.last_used.store(now, Ordering::Relaxed);
-        Ok(changes)
+        Ok(true)
     }
 
     /// The first `limit` logs of the whole range of a log filter up to the head, whether reported or not.

@@ -44,7 +44,9 @@ impl FilterState {
                 let path = Path::from(context, view, cursor)?;
                 match &self.criteria {
                     FilterCriteria::Logs(criteria) => log_changes(context, view, criteria, &path, page),
-                    FilterCriteria::Blocks | FilterCriteria::PendingTransactions => block_changes(view, &path, page),
+                    FilterCriteria::Blocks | FilterCriteria::PendingTransactions => {
+                        block_changes(context, view, &path, page)
+                    }
                 }
             }
         }
@@ -76,10 +78,16 @@ impl Path {
     }
 }
 
-fn block_changes(view: &dyn View, path: &Path, page: usize) -> Result<(FilterChanges, Cursor), FilterError> {
+fn block_changes(
+    context: &Context,
+    view: &dyn View,
+    path: &Path,
+    page: usize,
+) -> Result<(FilterChanges, Cursor), FilterError> {
     let mut reached = path.ancestor;
     let mut hashes = Vec::new();
     for number in (path.ancestor.number + 1..=view.head().number).take(page) {
+        context.check().map_err(BackendError::from)?;
         reached = canonical(view, number)?;
         hashes.push(reached.hash);
     }
@@ -94,25 +102,54 @@ fn log_changes(
     page: usize,
 ) -> Result<(FilterChanges, Cursor), FilterError> {
     let head = view.head();
-    // Blocks that were removed may have been above the head of today.
-    let last = criteria.to.unwrap_or(BlockNumber::MAX);
-    let mut changes = Vec::new();
-    for block in path.removed.iter().filter(|block| (criteria.from..=last).contains(&block.number)) {
-        context.check().map_err(BackendError::from)?;
-        let body = view.body(BlockId::Hash(block.hash))?.ok_or(FilterError::CursorForgotten(path.cursor))?;
-        let receipts = view.receipts(BlockId::Hash(block.hash))?.ok_or(FilterError::CursorForgotten(path.cursor))?;
-        let found = logs_of(*block, &body, &receipts).filter(|found| criteria.filter.matches(&found.log));
-        changes.extend(found.map(|found| ChangedLog { found, removed: true }));
+    let (removed, reached) = removed_logs(context, view, criteria, path, page)?;
+    let page = page.saturating_sub(removed.len());
+    let mut changes: Vec<_> = removed.into_iter().map(|found| ChangedLog { found, removed: true }).collect();
+    if reached != path.ancestor || (page == 0 && reached != head) {
+        return Ok((FilterChanges::Logs(changes), Cursor::Block(reached)));
     }
 
     let first = criteria.from.max(path.ancestor.number + 1);
-    let (added, reached) = new_logs(context, view, criteria, first, last.min(head.number), page)?;
+    let last = criteria.to.unwrap_or(BlockNumber::MAX).min(head.number);
+    let (added, reached) = new_logs(context, view, criteria, first, last, page)?;
     changes.extend(added.into_iter().map(|found| ChangedLog { found, removed: false }));
     let reached = match reached {
         Some(number) => canonical(view, number)?,
         None => head,
     };
     Ok((FilterChanges::Logs(changes), Cursor::Block(reached)))
+}
+
+/// The logs of removed blocks from the cursor down, about `page` of them, oldest first, with the newest block that they
+/// do not cover: the ancestor once there is nothing left.
+///
+/// Pages go down the removed branch, so that the cursor remains a block up to which everything is reported.
+fn removed_logs(
+    context: &Context,
+    view: &dyn View,
+    criteria: &LogCriteria,
+    path: &Path,
+    page: usize,
+) -> Result<(Vec<FoundLog>, BlockRef), FilterError> {
+    // These blocks may have been above the head of today.
+    let range = criteria.from..=criteria.to.unwrap_or(BlockNumber::MAX);
+    let mut blocks = Vec::new();
+    let mut count = 0;
+    let mut reached = path.ancestor;
+    for block in path.removed.iter().rev().filter(|block| range.contains(&block.number)) {
+        context.check().map_err(BackendError::from)?;
+        let body = view.body(BlockId::Hash(block.hash))?.ok_or(FilterError::CursorForgotten(path.cursor))?;
+        let receipts = view.receipts(BlockId::Hash(block.hash))?.ok_or(FilterError::CursorForgotten(path.cursor))?;
+        let found = logs_of(*block, &body, &receipts).filter(|found| criteria.filter.matches(&found.log));
+        let logs: Vec<_> = found.collect();
+        if count > 0 && count + logs.len() > page {
+            reached = *block;
+            break;
+        }
+        count += logs.len();
+        blocks.push(logs);
+    }
+    Ok((blocks.into_iter().rev().flatten().collect(), reached))
 }
 
 /// The logs of the blocks from `first` to `last`, about `page` of them, with the last block that they cover if that is

@@ -6,6 +6,10 @@ use crate::pool::PoolLimits;
 use crate::test_world::{Plan, World, account, signed, transfer};
 use node_types::H256;
 use node_types::consensus::{Log, PooledTransaction, TransactionBody};
+use std::collections::HashSet;
+use std::sync::mpsc;
+use std::thread;
+use uuid::{Uuid, Version};
 
 fn log(number: u8) -> Log {
     Log { address: account(number), topics: vec![H256::repeat_byte(number)], data: vec![number].into() }
@@ -216,6 +220,94 @@ fn uninstalled_filters_are_gone() {
 }
 
 #[test]
+fn removed_logs_come_in_pages_too() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(all_logs(0, None)).unwrap();
+    for logs in [&[1, 2][..], &[3], &[], &[4, 5, 6, 7], &[8, 9]] {
+        world.mine(plan(0, logs));
+    }
+    assert_eq!(poll(&filters, id).len(), 9);
+    drop(filters);
+    world.reorganize(0, vec![plan(1, &[10]), plan(1, &[11, 12])]);
+    let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
+    let pages = [
+        vec![(-5, 8), (-5, 9)],
+        vec![(-4, 4), (-4, 5), (-4, 6), (-4, 7)],
+        vec![(-1, 1), (-1, 2), (-2, 3)],
+        vec![(1, 10), (2, 11), (2, 12)],
+        vec![],
+    ];
+    for (number, page) in pages.into_iter().enumerate() {
+        assert_eq!(poll(&filters, id), page, "page {number}");
+    }
+}
+
+#[test]
+fn every_walk_asks_the_context() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let cursor = world.head();
+    world.mine(plan(0, &[1]));
+    let view = world.backend.view().unwrap();
+    let cancelled = Context::unbounded();
+    cancelled.cancel();
+    for criteria in [FilterCriteria::Blocks, all_logs(0, None)] {
+        let state = FilterState { criteria: criteria.clone(), cursor: Cursor::Block(cursor) };
+        let result = state.changes(&cancelled, &*view, &pool, 10);
+        let Err(FilterError::Backend(BackendError::Interrupted(Interrupted::Cancelled))) = result else {
+            panic!("{criteria:?}: {result:?}");
+        };
+    }
+}
+
+/// Runs `meanwhile` while a poll of `id` is at work; answers what both gave, the former within seconds or not at all.
+fn during_a_poll<T: Send>(
+    world: &World,
+    filters: &Filters,
+    id: FilterId,
+    meanwhile: impl FnOnce() -> T + Send,
+) -> (Result<FilterChanges, FilterError>, Option<T>) {
+    thread::scope(|scope| {
+        let release = world.backend.stall();
+        let poll = scope.spawn(|| filters.changes(&Context::unbounded(), id));
+        while !world.backend.has_stalled() {
+            thread::yield_now();
+        }
+        let (sender, receiver) = mpsc::channel();
+        scope.spawn(move || sender.send(meanwhile()).unwrap());
+        let result = receiver.recv_timeout(Duration::from_secs(5)).ok();
+        drop(release);
+        (poll.join().unwrap(), result)
+    })
+}
+
+#[test]
+fn nothing_waits_for_a_poll() {
+    let world = World::new(Fork::Osaka);
+    let limits = FilterLimits { count: 1, ..FilterLimits::default() };
+    let filters = open(&world, limits);
+    let id = filters.install(all_logs(0, None)).unwrap();
+    world.mine(plan(0, &[1]));
+    let (slow, fast) = during_a_poll(&world, &filters, id, || poll(&filters, id));
+    assert_eq!(fast, Some(vec![(1, 1)]), "another poll");
+    let slow = slow.unwrap();
+    assert_eq!(slow, FilterChanges::Logs(Vec::new()), "what one poll reported is not reported again");
+
+    let (slow, ended) = during_a_poll(&world, &filters, id, || filters.uninstall(id).unwrap());
+    assert_eq!(ended, Some(true), "the end");
+    assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
+
+    let id = filters.install(FilterCriteria::Blocks).unwrap();
+    let (slow, swept) = during_a_poll(&world, &filters, id, || {
+        world.clock.advance(2 * u64::try_from(limits.ttl.as_millis()).unwrap());
+        filters.install(FilterCriteria::Blocks).map_err(|error| error.to_string())
+    });
+    assert!(matches!(swept, Some(Ok(_))), "a new filter in the place of an expired one: {swept:?}");
+    assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
+}
+
+#[test]
 fn pending_transactions_are_told_as_they_come() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
@@ -234,7 +326,11 @@ fn pending_transactions_are_told_as_they_come() {
 fn ids_read_back_and_nothing_else_does() {
     let id = FilterId::random();
     assert_eq!(id.to_string().parse(), Ok(id));
-    assert_ne!(id, FilterId::random());
+    let ids: HashSet<_> = (0..64).map(|_| FilterId::random()).collect();
+    assert_eq!(ids.len(), 64);
+    for id in ids {
+        assert_eq!(Uuid::from_bytes(id.0).get_version(), Some(Version::Random), "{id}");
+    }
     for text in ["", "0x", "1", "0x1", "0x+0000000000000000000000000000001", &id.to_string()[2..]] {
         assert_eq!(text.parse::<FilterId>(), Err(InvalidFilterId), "{text}");
     }

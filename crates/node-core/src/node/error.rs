@@ -6,7 +6,7 @@ use crate::context::Interrupted;
 use crate::executor::{CallFailure, ExecutionError};
 use crate::pool::Rejection;
 use node_types::wire::{BlockArgument, Data, ErrorDetail, Quantity};
-use node_types::{BlockNumber, Bytes};
+use node_types::{Address, BlockNumber, Bytes};
 use std::fmt;
 use std::time::Duration;
 
@@ -85,6 +85,14 @@ pub enum NodeError {
     /// The backend failed.
     #[error("the backend failed")]
     Backend(#[source] BackendError),
+    /// No block on top of the head is valid: a system contract of the fork in force is missing or failed.
+    #[error("there is no pending block: system contract {address:#x}: {reason}")]
+    NoPendingBlock {
+        /// The contract.
+        address: Address,
+        /// What happened.
+        reason: String,
+    },
     /// A block cannot be executed on top of the head.
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
@@ -130,6 +138,7 @@ impl NodeError {
             Self::TooManyFilters { .. }
             | Self::Interrupted(_)
             | Self::Backend(_)
+            | Self::NoPendingBlock { .. }
             | Self::PendingBlock(_)
             | Self::Proof { .. } => Vec::new(),
         }
@@ -167,7 +176,8 @@ impl From<ExecutionError> for NodeError {
         match error {
             ExecutionError::Backend(error) => error.into(),
             ExecutionError::Interrupted(interrupted) => Self::Interrupted(interrupted),
-            other => Self::PendingBlock(other),
+            ExecutionError::SystemContract { address, reason } => Self::NoPendingBlock { address, reason },
+            other @ ExecutionError::Refused(_) => Self::PendingBlock(other),
         }
     }
 }

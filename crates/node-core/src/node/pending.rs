@@ -7,6 +7,7 @@ use crate::block::ExecutedBlock;
 use crate::context::Context;
 use crate::executor::ExecutionError;
 use crate::fees;
+use node_types::consensus::Header;
 use std::sync::Arc;
 
 /// The pending block as it was last assembled.
@@ -14,38 +15,37 @@ use std::sync::Arc;
 pub(super) struct CachedPending {
     /// Version of the pool's contents that it was made of.
     pool_version: u64,
-    /// The block; its parent was the head.
+    /// What it was made from: names the parent and the second.
+    template: Header,
+    /// The block.
     block: ExecutedBlock,
 }
 
 impl Node {
-    /// A view whose head is the pending block. The block is assembled when the head or the pool has changed.
+    /// A view whose head is the pending block. The block is assembled when the head, the pool or the second has changed.
     pub(super) fn pending_view(&self, context: &Context) -> Result<Arc<dyn View>, NodeError> {
         let view = self.backend.view()?;
         let pool_version = self.pool.version();
+        let head = view.head().number;
+        let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
+        let template = next_header(&self.spec, &parent, self.now());
         // Held while a block is assembled, so that requests that come together do it once.
         let mut cache = self.pending.lock();
-        let cached = cache.as_ref().filter(|cached| {
-            cached.pool_version == pool_version && cached.block.header.header.parent_hash == view.head().hash
-        });
+        let cached = cache.as_ref().filter(|cached| cached.pool_version == pool_version && cached.template == template);
         let block = match cached {
             Some(cached) => cached.block.clone(),
             None => {
-                let block = self.assemble_pending(context, &*view)?;
-                *cache = Some(CachedPending { pool_version, block: block.clone() });
+                let block = self.assemble_pending(context, &*view, template.clone())?;
+                *cache = Some(CachedPending { pool_version, template, block: block.clone() });
                 block
             }
         };
         drop(cache);
-        let ancestor = view.head().number;
-        Ok(Arc::new(LayeredView::new(view, ancestor, vec![block], true)?))
+        Ok(Arc::new(LayeredView::new(view, head, vec![block], true)?))
     }
 
-    /// Executes the pool's transactions on top of the head, best first, as far as they go.
-    fn assemble_pending(&self, context: &Context, view: &dyn View) -> Result<ExecutedBlock, NodeError> {
-        let head = view.head().number;
-        let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-        let header = next_header(&self.spec, &parent, self.now());
+    /// Executes the pool's transactions in a block of `header` on top of the head, best first, as far as they go.
+    fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
         let mut best = self.pool.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.spec, &header));
         let block = assemble(context, &*self.executor, view, header, |execution| {
             let mut transactions = Vec::new();
@@ -171,11 +171,25 @@ mod tests {
     fn time_goes_on() {
         let world = World::new();
         world.grow(1);
-        // The clock in milliseconds, and the timestamp of the pending block in seconds.
-        for (now, expected) in [(0, BLOCK_TIME + 1), (1_000 * BLOCK_TIME, BLOCK_TIME + 1), (50_999, 50)] {
-            let parent = world.node.backend().view().unwrap().header(1.into()).unwrap().unwrap();
-            let header = next_header(world.node.spec(), &parent, now / 1_000);
-            assert_eq!(header.timestamp, expected, "at {now} ms");
+        // How far the clock moves in milliseconds, the timestamp of the pending block in seconds, and how many blocks
+        // were begun until then.
+        let steps =
+            [(0, BLOCK_TIME + 1, 1), (1_000 * BLOCK_TIME, BLOCK_TIME + 1, 1), (38_999, 50, 2), (0, 50, 2), (1, 51, 3)];
+        for (step, timestamp, begun) in steps {
+            world.clock.advance(step);
+            assert_eq!(pending_block(&world).timestamp, Quantity(timestamp), "after {step} ms more");
+            assert_eq!(*world.executor.begun.lock(), begun, "after {step} ms more");
         }
+    }
+
+    #[test]
+    fn without_a_system_contract_there_is_no_pending_block() {
+        let world = World::new();
+        *world.executor.missing.lock() = Some(address(7));
+        let error = world.node.get_balance(&Context::unbounded(), address(1), BlockArgument::Pending).unwrap_err();
+        let NodeError::NoPendingBlock { address: missing, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(*missing, address(7));
+        assert!(error.to_string().contains("0x0000000000000000000000000000000000000007"), "{error}");
+        world.node.get_balance(&Context::unbounded(), address(1), BlockArgument::Latest).unwrap();
     }
 }

@@ -24,6 +24,7 @@ pub(super) struct World {
     pub(super) node: Node,
     pub(super) backend: Arc<MemoryBackend>,
     pub(super) executor: Arc<FakeExecutor>,
+    pub(super) clock: Arc<ManualClock>,
 }
 
 impl World {
@@ -35,6 +36,7 @@ impl World {
     pub(super) fn with(finality: Finality, limits: Limits) -> Self {
         let backend = backend();
         let executor = Arc::new(FakeExecutor::default());
+        let clock = Arc::new(ManualClock::at(0));
         let spec = ChainSpec {
             chain_id: 1,
             block_forks: vec![(Fork::London, 0)],
@@ -49,7 +51,7 @@ impl World {
             executor: executor.clone(),
             recovery: Arc::new(FakeCrypto),
             blobs: Arc::new(FakeCrypto),
-            clock: Arc::new(ManualClock::at(0)),
+            clock: clock.clone(),
             spec: Arc::new(spec),
             finality,
             limits,
@@ -57,7 +59,7 @@ impl World {
             filter_limits: FilterLimits::default(),
             client_version: "test/1".into(),
         });
-        Self { node: node.unwrap(), backend, executor }
+        Self { node: node.unwrap(), backend, executor, clock }
     }
 
     /// Appends a block with transactions that emit logs.
@@ -98,6 +100,8 @@ pub(super) struct FakeExecutor {
     pub(super) seen: Mutex<Option<SeenCall>>,
     /// Blocks that were begun.
     pub(super) begun: Mutex<usize>,
+    /// A system contract without which no block can be made.
+    pub(super) missing: Mutex<Option<Address>>,
 }
 
 impl FakeExecutor {
@@ -113,6 +117,9 @@ impl Executor for FakeExecutor {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
         *self.begun.lock() += 1;
+        if let Some(address) = *self.missing.lock() {
+            return Err(ExecutionError::SystemContract { address, reason: "there is no code".into() });
+        }
         Ok(Box::new(FakeExecution { base_fee: header.base_fee_per_gas.unwrap(), ..FakeExecution::default() }))
     }
 

@@ -78,6 +78,11 @@ impl Contents {
         }
     }
 
+    /// Whether all of this was checked against the head `head` and what the block after it demands now.
+    pub(super) fn is_at(&self, head: H256, next: &NextBlock) -> bool {
+        self.head == head && self.next == *next
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_hash.len()
     }

@@ -12,18 +12,20 @@ use node_types::{Address, H256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What the block after the head of `view` demands.
-pub(super) fn next_block(spec: &ChainSpec, view: &dyn View) -> Result<NextBlock, BackendError> {
+/// What the block after the head of `view` demands if it is made at `now`, in milliseconds since the Unix epoch.
+pub(super) fn next_block(spec: &ChainSpec, view: &dyn View, now: u64) -> Result<NextBlock, BackendError> {
     let head = view.head();
     let header = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-    Ok(NextBlock::after(spec, &header))
+    Ok(NextBlock::after(spec, &header, now / 1_000))
 }
 
 impl Pool {
-    /// Follows the head as far as the pool has not been told of it yet.
+    /// Follows the head as far as the pool has not been told of it yet, and the time: a fork may come into force while no
+    /// block comes.
     pub(super) fn catch_up(&self) -> Result<(), BackendError> {
         let view = self.parts.backend.view()?;
-        if self.contents.read().head == view.head().hash {
+        let next = next_block(&self.parts.spec, view.as_ref(), self.parts.clock.now_millis())?;
+        if self.contents.read().is_at(view.head().hash, &next) {
             return Ok(());
         }
         let mut mined_blobs = self.changing.lock();
@@ -101,7 +103,7 @@ impl Pool {
 
     /// Brings the contents to the head of `view`, takes in what comes back from removed blocks, and keeps the limits.
     ///
-    /// Idempotent, and cheap when the head has not moved. The state is read before anything changes, so that a
+    /// Idempotent, and cheap when the next block demands what it did. The state is read before anything changes, so that a
     /// backend that does not answer leaves the pool as it was.
     pub(super) fn settle(
         &self,
@@ -110,10 +112,11 @@ impl Pool {
         returning: Vec<PoolTransaction>,
     ) -> Result<(), BackendError> {
         let head = view.head();
-        if self.contents.read().head == head.hash && returning.is_empty() {
+        let now = self.parts.clock.now_millis();
+        let next = next_block(&self.parts.spec, view, now)?;
+        if self.contents.read().is_at(head.hash, &next) && returning.is_empty() {
             return Ok(());
         }
-        let next = next_block(&self.parts.spec, view)?;
         let mut accounts = HashMap::new();
         let mut mined = BTreeSet::new();
         {
@@ -132,7 +135,6 @@ impl Pool {
             }
         }
 
-        let now = self.parts.clock.now_millis();
         let mut writes = Vec::new();
         {
             let mut contents = self.contents.write();

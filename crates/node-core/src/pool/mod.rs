@@ -79,8 +79,9 @@ impl Pool {
     /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend.
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
-        let next = follow::next_block(&parts.spec, view.as_ref())?;
-        let contents = Contents::new(view.head().hash, next, &limits, parts.clock.now_millis());
+        let now = parts.clock.now_millis();
+        let next = follow::next_block(&parts.spec, view.as_ref(), now)?;
+        let contents = Contents::new(view.head().hash, next, &limits, now);
         let pool = Self { parts, limits, changing: Mutex::default(), contents: RwLock::new(contents) };
         pool.restore(view.as_ref())?;
         Ok(pool)

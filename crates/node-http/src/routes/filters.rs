@@ -22,20 +22,20 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 async fn new_filter(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let input = exchange.body().await;
-    exchange.answer(input, |_| Place::Here, Node::new_filter).await
+    exchange.answer(input, |_| Place::Pool, Node::new_filter).await
 }
 
 async fn new_block_filter(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let input = exchange.optional_body().await;
-    exchange.answer(input, |_| Place::Here, |node, context, _: EmptyInput| node.new_block_filter(context)).await
+    exchange.answer(input, |_| Place::Pool, |node, context, _: EmptyInput| node.new_block_filter(context)).await
 }
 
 async fn new_pending_transaction_filter(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let input = exchange.optional_body().await;
     let work = |node: &Node, context: &_, _: EmptyInput| node.new_pending_transaction_filter(context);
-    exchange.answer(input, |_| Place::Here, work).await
+    exchange.answer(input, |_| Place::Pool, work).await
 }
 
 async fn get_filter_changes(exchange: Exchange) -> HttpResponse {
@@ -53,5 +53,5 @@ async fn get_filter_logs(exchange: Exchange) -> HttpResponse {
 async fn uninstall_filter(exchange: Exchange) -> HttpResponse {
     let id = exchange.parameters(|parameters| Ok(parameters.path("FilterId").into_owned()));
     let work = |node: &Node, context: &_, id: String| node.uninstall_filter(context, &id);
-    exchange.no_store().answer(id, |_| Place::Here, work).await
+    exchange.no_store().answer(id, |_| Place::Pool, work).await
 }
