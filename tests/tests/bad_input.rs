@@ -54,7 +54,7 @@ fn bodies() {
         ("missing filter", "newFilter", "{}".to_owned(), 422, &["body"]),
         ("missing fields", "newFilter", "{\"FilterObject\":{}}".to_owned(), 422, &["body.FilterObject"; 4]),
         ("no blocks", "feeHistory", "{\"BlockCount\":\"0\"}".to_owned(), 422, &["body.BlockCount"]),
-        ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles"]),
+        ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles[1]"]),
         ("missing transaction", "call", "{}".to_owned(), 422, &["body"]),
         ("not hex", "sendRawTransaction", "{\"Data\":\"hello\"}".to_owned(), 422, &["body.Data"]),
     ];
