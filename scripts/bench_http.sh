@@ -6,7 +6,7 @@
 #
 # FOLDER holds dev20k.genesis.json and dev20k.rlp; GENESIS and CHAIN are files such as `generate` writes. Each round
 # measures every request once for SECONDS, so that a machine that slows down slows all of them down; the medians of the
-# rounds are compared. Needs wrk and curl.
+# rounds are compared, and a share below the least one ends with status 1. Needs wrk and curl.
 set -euo pipefail
 
 usage="usage: $0 FOLDER [ROUNDS] [SECONDS], or $0 GENESIS CHAIN [ROUNDS] [SECONDS]"
@@ -72,12 +72,16 @@ done
 median() { sort -n "$1" | awk '{ rate[NR] = $1 } END { print rate[int((NR + 1) / 2)] }'; }
 health=$(median "$work/health.rates")
 printf '%-12s %12s %10s %10s\n' request requests/s share least
-requests | while read -r name least _; do
+slow=0
+while read -r name least _; do
     rate=$(median "$work/$name.rates")
     awk -v name="$name" -v rate="$rate" -v health="$health" -v least="$least" 'BEGIN {
         share = 100 * rate / health
         judged = least != "-"
+        slow = judged && share < least + 0
         printf "%-12s %12.0f %9.0f%% %10s%s\n", name, rate, share, judged ? least "%" : least,
-            judged && share < least + 0 ? "  too slow" : ""
-    }'
-done
+            slow ? "  too slow" : ""
+        exit slow
+    }' || slow=1
+done < <(requests)
+exit $slow

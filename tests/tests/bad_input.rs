@@ -57,7 +57,7 @@ fn bodies() {
         ("unknown field", "newBlockFilter", "{\"Address\":\"\"}".to_owned(), 422, &["body.Address"]),
         ("an array", "newPendingTransactionFilter", "[]".to_owned(), 422, &["body"]),
         ("no blocks", "feeHistory", "{\"BlockCount\":\"0\"}".to_owned(), 422, &["body.BlockCount"]),
-        ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles"]),
+        ("falling", "feeHistory", "{\"RewardPercentiles\":[5,4]}".to_owned(), 422, &["body.RewardPercentiles[1]"]),
         ("missing transaction", "call", "{}".to_owned(), 422, &["body"]),
         ("not hex", "sendRawTransaction", "{\"Data\":\"hello\"}".to_owned(), 422, &["body.Data"]),
     ];

@@ -131,4 +131,16 @@ fn limits_of_requests() {
         assert_eq!(answer.status, status, "{operation} {short}: {}", answer.text);
         assert_eq!(answer.locations().first().copied().unwrap_or_default(), location, "{operation} {short}");
     }
+
+    let server = Server::start(["--max-percentiles", "101", "--max-storage-keys", "1025"]);
+    let cases = [
+        ("getProof", json!({"Address": address, "StorageKeys": vec!["1"; 1025]}), 200),
+        ("getProof", json!({"Address": address, "StorageKeys": vec!["1"; 1026]}), 422),
+        ("feeHistory", json!({"RewardPercentiles": vec![1; 101]}), 200),
+        ("feeHistory", json!({"RewardPercentiles": vec![1; 102]}), 422),
+    ];
+    for (operation, body, status) in cases {
+        let answer = server.post(&format!("/{operation}/"), body.to_string());
+        assert_eq!(answer.status, status, "{operation} with raised limits: {}", answer.text);
+    }
 }

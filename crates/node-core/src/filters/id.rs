@@ -38,3 +38,19 @@ impl FromStr for FilterId {
         u128::from_str_radix(digits, 16).map(|id| Self(id.to_be_bytes())).map_err(|_| InvalidFilterId)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_an_id_or_refused(text in prop_oneof![".{0,40}", "0x[0-9a-fA-F]{32}", "0[xX][0-9a-f+ é]{31,33}"]) {
+            let digits = text.strip_prefix("0x").unwrap_or_default();
+            let well_formed = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let expected = if well_formed { Ok(text.to_ascii_lowercase()) } else { Err(InvalidFilterId) };
+            prop_assert_eq!(text.parse::<FilterId>().map(|id| id.to_string()), expected);
+        }
+    }
+}

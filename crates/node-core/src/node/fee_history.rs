@@ -99,6 +99,7 @@ mod tests {
     use super::*;
     use crate::block::SealedHeader;
     use crate::node::testing::World;
+    use crate::node::{Finality, Limits};
     use crate::test_chain::{BASE_FEE, GAS, transaction};
     use node_types::consensus::Header;
     use node_types::wire::BlockTag;
@@ -167,6 +168,16 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_percentiles_is_an_option() {
+        for (limit, count, accepted) in [(200, 101, true), (200, 200, true), (200, 201, false), (1, 2, false)] {
+            let world = World::with(Finality::Head, Limits { percentiles: limit, ..Limits::default() });
+            let input = FeeHistoryInput { reward_percentiles: vec![50.0; count], ..FeeHistoryInput::default() };
+            let output = world.node.fee_history(&Context::unbounded(), input);
+            assert_eq!(output.is_ok(), accepted, "{count} percentiles of at most {limit}: {output:?}");
+        }
+    }
+
+    #[test]
     fn every_fault_is_told() {
         let world = World::new();
         let ok = FeeHistoryInput::default();
@@ -190,6 +201,8 @@ mod tests {
             let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
             assert_eq!(locations, expected, "{input:?}");
         }
+        let error = world.node.fee_history(&Context::unbounded(), percentiles(vec![50.0, 40.5])).unwrap_err();
+        assert_eq!(error.details()[0].value.as_ref().unwrap().0.get(), "40.5");
         assert!(matches!(
             world.node.fee_history(&Context::unbounded(), FeeHistoryInput { newest_block: BlockTag::Number(1), ..ok }),
             Err(NodeError::BlockNotFound { location: "body.NewestBlock", .. })

@@ -233,6 +233,7 @@ mod tests {
     use crate::state::StateChanges;
     use crate::test_chain::{address, child, log, transaction, word};
     use node_types::wire::Data;
+    use proptest::prelude::*;
 
     /// Three blocks with two, none and three logs.
     fn world(limit: usize) -> World {
@@ -408,6 +409,18 @@ mod tests {
         ];
         for text in wrong {
             assert_eq!(text.parse::<LogCursor>(), Err(InvalidCursor), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_cursor_or_refused(text in prop_oneof![".{0,200}", "[0-9a-fA-F]{160}", "[0-9a-f+ é]{150,165}"]) {
+            match text.parse::<LogCursor>() {
+                Ok(cursor) => prop_assert_eq!(cursor.to_string(), text.to_ascii_lowercase()),
+                Err(InvalidCursor) => {
+                    prop_assert!(text.len() != 2 * CURSOR_BYTES || !text.bytes().all(|digit| digit.is_ascii_hexdigit()));
+                }
+            }
         }
     }
 }

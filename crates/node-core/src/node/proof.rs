@@ -111,6 +111,7 @@ mod tests {
     use super::*;
     use crate::backend::{StateBackend, StorageProof};
     use crate::node::testing::World;
+    use crate::node::{Finality, Limits};
     use crate::test_chain::{account, address, word};
     use node_types::wire::StorageKey;
 
@@ -149,6 +150,18 @@ mod tests {
                 "account {account} after block {block}"
             );
             assert_eq!(output.storage_hash.0 == EMPTY_ROOT, values == [0; 3], "account {account} after block {block}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_keys_is_an_option() {
+        for (limit, count, accepted) in
+            [(2_000, 1_025, true), (2_000, 2_000, true), (2_000, 2_001, false), (1, 2, false)]
+        {
+            let world = World::with(Finality::Head, Limits { storage_keys: limit, ..Limits::default() });
+            let input = GetProofInput { storage_keys: vec![StorageKey::default(); count], ..GetProofInput::default() };
+            let output = world.node.get_proof(&Context::unbounded(), input);
+            assert_eq!(output.is_ok(), accepted, "{count} keys of at most {limit}");
         }
     }
 

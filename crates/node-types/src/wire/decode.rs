@@ -216,6 +216,13 @@ impl<'a> Input<'a> {
     }
 }
 
+/// An array of any length: how many there may be is for the operation to say.
+impl<T: Decode> Decode for Vec<T> {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        decode_array(input, usize::MAX, faults)
+    }
+}
+
 /// The elements of an array, each at most `limit` values of one type.
 pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &mut Faults) -> Option<Vec<T>> {
     let mut values = Vec::new();

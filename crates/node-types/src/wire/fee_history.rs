@@ -1,6 +1,6 @@
 //! Fees of past blocks.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
 use super::{BlockTag, Quantity, Quantity64, Quantity256};
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,8 @@ pub struct FeeHistoryInput {
     /// The last of them.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub newest_block: BlockTag,
-    /// At most 100 percentiles of the tips of each block, each from 0 to 100, not decreasing.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Percentile>, required = false, max_items = 100))]
+    /// Percentiles of the tips of each block, as many as the node allows, each from 0 to 100, not decreasing.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Percentile>, required = false))]
     pub reward_percentiles: Vec<f64>,
 }
 
@@ -41,40 +41,21 @@ impl Default for FeeHistoryInput {
     }
 }
 
-/// Percentiles in one request.
-const MAX_PERCENTILES: usize = 100;
-
 impl Decode for FeeHistoryInput {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         let mut object = ObjectDecoder::new(input, &["BlockCount", "NewestBlock", "RewardPercentiles"], faults)?;
-        let block_count: Option<Quantity<u64>> =
-            object.optional("BlockCount").map(|count| count.unwrap_or(Quantity(2)));
-        if block_count.is_some_and(|count| !(1..=1024).contains(&count.0)) {
-            object.fault("BlockCount", "expected a number from 1 to 1024");
-        }
+        let block_count = object.optional("BlockCount");
         let newest_block = object.optional_or_default("NewestBlock");
-        let percentiles: Option<Percentiles> = object.optional_or_default("RewardPercentiles");
-        Some(Self { block_count: block_count?, newest_block: newest_block?, reward_percentiles: percentiles?.0 })
+        let percentiles: Option<Vec<Percentile>> = object.optional_or_default("RewardPercentiles");
+        Some(Self {
+            block_count: block_count?.unwrap_or(Self::default().block_count),
+            newest_block: newest_block?,
+            reward_percentiles: percentiles?.into_iter().map(|percentile| percentile.0).collect(),
+        })
     }
 }
 
-/// Percentiles that do not decrease.
-#[derive(Default)]
-struct Percentiles(Vec<f64>);
-
-impl Decode for Percentiles {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let percentiles: Vec<f64> =
-            decode_array::<Percentile>(input, MAX_PERCENTILES, faults)?.into_iter().map(|item| item.0).collect();
-        if !percentiles.is_sorted() {
-            input.fault("expected percentiles that do not decrease", faults);
-            return None;
-        }
-        Some(Self(percentiles))
-    }
-}
-
-/// A number from 0 to 100.
+/// A finite number; `Node` tells whether it is a percentile.
 pub(super) struct Percentile(f64);
 
 impl Decode for Percentile {
@@ -86,16 +67,14 @@ impl Decode for Percentile {
         } else {
             // Rust reads more than decimal numbers: signs, exponents, `inf`.
             let text = input.string(faults)?;
-            let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.'));
             if decimal { text.parse().ok() } else { None }
         };
-        match number {
-            Some(number) if (0.0..=100.0).contains(&number) => Some(Self(number)),
-            _ => {
-                input.fault("expected a number from 0 to 100", faults);
-                None
-            }
+        let number = number.filter(|number: &f64| number.is_finite());
+        if number.is_none() {
+            input.fault("expected a decimal number", faults);
         }
+        number.map(Self)
     }
 }
 

@@ -157,7 +157,7 @@ impl Decode for AddressFilter {
         if input.is_absent() {
             Some(Self::default())
         } else if input.is_array() {
-            let addresses: Vec<Data<Address>> = decode_array(input, usize::MAX, faults)?;
+            let addresses = Vec::<Data<Address>>::decode(input, faults)?;
             Some(addresses.into_iter().map(|address| address.0).collect())
         } else if input.is_string() {
             input.text(faults)
@@ -184,7 +184,7 @@ impl Decode for TopicFilter {
         if input.is_absent() {
             Some(Self::default())
         } else if input.is_array() {
-            let topics: Vec<AnyOrTopic> = decode_array(input, usize::MAX, faults)?;
+            let topics = Vec::<AnyOrTopic>::decode(input, faults)?;
             let exact: Option<Vec<H256>> = topics.into_iter().map(|topic| topic.0).collect();
             Some(Self(exact.unwrap_or_default()))
         } else if input.is_string() {

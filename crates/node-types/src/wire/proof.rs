@@ -1,6 +1,6 @@
 //! Storage and Merkle proofs.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
 use super::text::{self, TextError};
 use super::{AddressData, BlockArgument, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
 use crate::{H256, U256};
@@ -17,8 +17,8 @@ pub struct GetProofInput {
     /// After which block.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_number: BlockArgument,
-    /// Storage slots to prove, at most 1,024.
-    #[cfg_attr(feature = "schema", schema(required = false, max_items = 1024))]
+    /// Storage slots to prove, as many as the node allows.
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub storage_keys: Vec<StorageKey>,
 }
 
@@ -83,9 +83,6 @@ pub struct GetStorageAtOutput {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorageKey(pub H256);
 
-/// Storage slots in one request.
-const MAX_STORAGE_KEYS: usize = 1024;
-
 impl FromStr for StorageKey {
     type Err = TextError;
 
@@ -124,18 +121,8 @@ impl Decode for GetProofInput {
         let mut object = ObjectDecoder::new(input, &["Address", "BlockNumber", "StorageKeys"], faults)?;
         let address = object.required("Address");
         let block_number = object.optional_or_default("BlockNumber");
-        let storage_keys: Option<StorageKeys> = object.optional_or_default("StorageKeys");
-        Some(Self { address: address?, block_number: block_number?, storage_keys: storage_keys?.0 })
-    }
-}
-
-/// The slots of one request.
-#[derive(Default)]
-struct StorageKeys(Vec<StorageKey>);
-
-impl Decode for StorageKeys {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        decode_array(input, MAX_STORAGE_KEYS, faults).map(Self)
+        let storage_keys = object.optional_or_default("StorageKeys");
+        Some(Self { address: address?, block_number: block_number?, storage_keys: storage_keys? })
     }
 }
 

@@ -102,6 +102,17 @@ fn numbers_in_all_their_forms() {
         let input: FeeHistoryInput = decode(&json!({ "RewardPercentiles": percentiles }));
         assert_eq!(input.reward_percentiles, [5.0, 25.5, 100.0], "{percentiles}");
     }
+    // What an option of the node bounds is not for the decoder to judge.
+    for percentiles in [vec![-1.0], vec![100.5], vec![2.0, 1.0], vec![1.0; 10_000]] {
+        let input: FeeHistoryInput = decode(&json!({ "RewardPercentiles": percentiles }));
+        assert_eq!(input.reward_percentiles, percentiles);
+    }
+    for count in [0, 1025, u64::MAX] {
+        assert_eq!(decode::<FeeHistoryInput>(&json!({ "BlockCount": count })).block_count.0, count);
+    }
+    let address = format!("0x{:040x}", 1);
+    let input: GetProofInput = decode(&json!({ "Address": address, "StorageKeys": vec!["1"; 10_000] }));
+    assert_eq!(input.storage_keys.len(), 10_000);
     let position: GetStorageAtInput = decode(&json!({ "Address": A, "Position": 10 }));
     assert_eq!(position.position, StorageKey(H256::from_low_u64_be(10)));
 }
