@@ -14,8 +14,9 @@ LAYERS = {
     "node-evm": {"node-types", "node-core"},
     "node-chain": {"node-types", "node-core"},
     "node-http": {"node-types", "node-core"},
-    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http"},
-    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http"},
+    "node-store": {"node-types", "node-core"},
+    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
 }
 
 # Dependencies from outside with the only crates that may use them.
@@ -26,6 +27,7 @@ RESERVED = {
     "c-kzg": {"node-evm"},
     "actix-web": {"node-http"},
     "tokio": {"node-http"},
+    "redb": {"node-store"},
     "clap": {"node-server", "node-tests"},
 }
 

@@ -25,7 +25,7 @@ impl Server {
     /// # Panics
     /// When the server ends before it listens.
     pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        let mut child = command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
+        let mut child = spawn(arguments);
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("stdout can be read");
@@ -145,6 +145,14 @@ pub fn end_while_starting<A: AsRef<OsStr>>(
     let mut rest = String::new();
     log.read_to_string(&mut rest).expect("stderr can be read");
     (child.wait().expect("the child can be waited for"), rest)
+}
+
+/// Starts `node-server run --port 0` with more arguments, and does not wait: for starts that are broken off.
+///
+/// # Panics
+/// When there is no process.
+pub fn spawn<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Child {
+    command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts")
 }
 
 /// Runs `node-server run --port 0` with more arguments to its end: for starts that fail.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::blocktest::{Summary, run};
+use node_tests::blocktest::{Keep, Summary, run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::{env, fs};
@@ -22,9 +22,11 @@ fn vectors() -> Option<PathBuf> {
 #[test]
 fn all_given_tests_pass() {
     let Some(folder) = vectors() else { return };
-    let summary = run(&[folder]).unwrap();
-    assert_eq!(summary.failures, []);
-    assert_eq!(summary.passed, 453);
+    for keep in [Keep::InMemory, Keep::InFolders] {
+        let summary = run(std::slice::from_ref(&folder), keep).unwrap();
+        assert_eq!(summary.failures, [], "{keep:?}");
+        assert_eq!(summary.passed, 453, "{keep:?}");
+    }
 }
 
 #[test]
@@ -62,13 +64,13 @@ fn spoilt_tests_fail() {
         }
         let file = folder.path().join("spoilt.json");
         fs::write(&file, json!({"good": good[&name], "spoilt": test}).to_string()).unwrap();
-        let Summary { passed, failures } = run(&[file]).unwrap();
+        let Summary { passed, failures } = run(&[file], Keep::InMemory).unwrap();
         assert_eq!((passed, failures.len()), (1, 1), "{path}: {failures:?}");
         assert!(failures[0].1.starts_with(expected), "{path}\n got: {}\nwant: {expected}", failures[0].1);
     }
     let file = folder.path().join("broken.json");
     fs::write(&file, "{").unwrap();
-    let summary = run(&[file]).unwrap();
+    let summary = run(&[file], Keep::InMemory).unwrap();
     assert_eq!((summary.passed, summary.failures.len()), (0, 1), "a file that is no JSON");
-    assert!(run(&[folder.path().join("missing.json")]).is_err());
+    assert!(run(&[folder.path().join("missing.json")], Keep::InMemory).is_err());
 }

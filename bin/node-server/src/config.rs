@@ -5,6 +5,7 @@ use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
 use node_http::{BasePath, HttpConfig, PublicUrl};
+use node_store::Options;
 use node_types::H256;
 use std::net::IpAddr;
 use std::num::NonZero;
@@ -24,9 +25,9 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Import chain files and answer requests about the chain. Produces no blocks.
     ///
-    /// The chain lives in memory: it begins with the genesis, takes the blocks of the chain files, and then stays as
-    /// it is. No blocks are produced and no network is joined; transactions that are sent wait in the pool, and show
-    /// in the pending block.
+    /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It lives in
+    /// memory, or on the disk with --data-dir. No blocks are produced and no network is joined; transactions that are
+    /// sent wait in the pool, and show in the pending block.
     Run(Box<Config>),
 }
 
@@ -35,6 +36,8 @@ pub(crate) enum Command {
 pub(crate) struct Config {
     #[command(flatten)]
     pub(crate) chain: ChainOptions,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
     #[command(flatten)]
     http: HttpOptions,
     #[command(flatten)]
@@ -60,6 +63,25 @@ pub(crate) struct ChainOptions {
     /// End with an error when a chain file breaks off or holds an invalid block; without it the blocks before are served
     #[arg(long, env = "NODE_STRICT")]
     pub(crate) strict: bool,
+}
+
+/// Where the chain is kept.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct StorageOptions {
+    /// Folder that keeps chain, pool and filters over restarts; without it they live in memory
+    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Most MiB that the caches of the folder take in memory
+    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
+    cache_mb: u32,
+}
+
+impl StorageOptions {
+    /// The most bytes that caches take.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        (self.cache_mb as usize).saturating_mul(1 << 20)
+    }
 }
 
 /// How to listen.
@@ -239,6 +261,7 @@ mod tests {
         assert_eq!(config.limits(), Limits::default());
         assert_eq!(config.filter_limits(), FilterLimits::default());
         assert_eq!(config.pool_limits(), PoolLimits::default());
+        assert_eq!(config.storage.cache_bytes(), Options::default().cache_bytes);
         assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
     }
 }

@@ -10,6 +10,8 @@ use node_core::context::Context;
 use node_core::node::{Finality, Node, NodeParts};
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
 use node_http::{ServeError, Shutdown, serve};
+use node_store::{Options, Store, SyncPolicy};
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +33,13 @@ pub(crate) enum RunError {
         path: PathBuf,
         #[source]
         source: GenesisError,
+    },
+    /// The folder of `--data-dir` cannot be used.
+    #[error("data folder {}", .path.display())]
+    Store {
+        path: PathBuf,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
     },
     /// A chain file was not imported to its end.
     #[error("chain file {} was imported up to block {head} only", .path.display())]
@@ -57,37 +66,66 @@ pub(crate) enum RunError {
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), RunError> {
     let shutdown = Shutdown::on_signals()?;
-    let node = match build(config, shutdown.context()) {
+    let genesis = read_genesis(&config.chain)?;
+    let store = config.storage.data_dir.as_deref().map(|path| open_store(path, &genesis, config)).transpose()?;
+    let backend: Arc<dyn StateBackend> = match &store {
+        Some(store) => store.clone(),
+        None => Arc::new(MemoryBackend::new(genesis.block())?),
+    };
+    let node = match build(config, genesis, backend, shutdown.context()) {
         Err(stopped @ RunError::Stopped { .. }) => {
             tracing::info!("{stopped}");
-            return Ok(());
+            return Ok(store.map_or(Ok(()), |store| store.flush())?);
         }
         node => Arc::new(node?),
     };
+    if let Some(store) = &store {
+        store.set_sync_policy(SyncPolicy::Always)?;
+    }
     serve(node, config.http(), shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
     })?;
-    Ok(())
+    // Requests that outlived their time may hold the node still, so that dropping it here need not close the store.
+    Ok(store.map_or(Ok(()), |store| store.flush())?)
 }
 
-fn build(config: &Config, context: &Context) -> Result<Node, RunError> {
-    let options = &config.chain;
-    let genesis = match &options.genesis {
-        None => dev_genesis(),
-        Some(path) => {
-            let json = std::fs::read(path).map_err(|source| RunError::Read { path: path.clone(), source })?;
-            Genesis::parse(&json).map_err(|source| RunError::Genesis { path: path.clone(), source })?
-        }
+fn read_genesis(options: &ChainOptions) -> Result<Genesis, RunError> {
+    let Some(path) = &options.genesis else { return Ok(dev_genesis()) };
+    let json = std::fs::read(path).map_err(|source| RunError::Read { path: path.clone(), source })?;
+    Genesis::parse(&json).map_err(|source| RunError::Genesis { path: path.clone(), source })
+}
+
+/// Opens the folder for an import: until the policy is changed, changes are not synced one by one.
+fn open_store(path: &Path, genesis: &Genesis, config: &Config) -> Result<Arc<Store>, RunError> {
+    let options =
+        Options { cache_bytes: config.storage.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() };
+    let failed = |error| {
+        let source = match error {
+            BackendError::Storage(source) => source,
+            other => Box::new(other),
+        };
+        RunError::Store { path: path.to_owned(), source }
     };
-    let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block())?);
+    let store = Store::open(path, genesis.block(), options).map_err(failed)?;
+    tracing::info!("data folder {}: head {}", path.display(), store.view()?.head());
+    Ok(Arc::new(store))
+}
+
+fn build(
+    config: &Config,
+    genesis: Genesis,
+    backend: Arc<dyn StateBackend>,
+    context: &Context,
+) -> Result<Node, RunError> {
+    let options = &config.chain;
     let spec = Arc::new(genesis.spec);
     let executor = Arc::new(EvmExecutor::new(spec.clone()));
     let recovery = Arc::new(Secp256k1Recovery);
     let chain = Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone());
     import(&chain, options, context)?;
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
-    let development = options.genesis.is_none() && options.import.is_empty();
+    let development = options.genesis.is_none() && backend.view()?.head().number == 0;
     Ok(Node::open(NodeParts {
         backend,
         executor,

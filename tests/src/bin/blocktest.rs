@@ -1,7 +1,7 @@
 //! Runs block tests of Ethereum: `blocktest PATH…`, each path a file or a folder.
 
 use clap::Parser;
-use node_tests::blocktest;
+use node_tests::blocktest::{self, Keep};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,10 +13,14 @@ struct Arguments {
     /// Files, and folders with files, in JSON.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Keep each chain in a temporary folder instead of memory.
+    #[arg(long)]
+    store: bool,
 }
 
 fn main() -> ExitCode {
-    let summary = match blocktest::run(&Arguments::parse().paths) {
+    let Arguments { paths, store } = Arguments::parse();
+    let summary = match blocktest::run(&paths, if store { Keep::InFolders } else { Keep::InMemory }) {
         Ok(summary) => summary,
         Err(error) => {
             eprintln!("{error}");

@@ -1,5 +1,6 @@
 //! One test: a chain, its blocks, its end.
 
+use super::Keep;
 use super::exceptions::check_refusal;
 use super::format::{Account, BlockTest};
 use super::hex::Number;
@@ -10,6 +11,7 @@ use node_core::backend::{MemoryBackend, StateBackend, View};
 use node_core::block::BlockId;
 use node_core::context::Context;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
+use node_store::{Options, Store, SyncPolicy};
 use node_types::Address;
 use node_types::consensus::Block;
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 /// Runs one test; the error says what was not as it has to be.
-pub(super) fn run(test: &BlockTest) -> Result<(), String> {
+pub(super) fn run(test: &BlockTest, keep: Keep) -> Result<(), String> {
     let spec = Arc::new(chain_spec(&test.network, &test.config)?);
     let encoded = Block::decode(&test.genesis_rlp.0).map_err(|error| format!("genesisRLP: {error}"))?;
     let genesis = Genesis { spec: (*spec).clone(), header: encoded.header, alloc: accounts(&test.pre)? };
@@ -29,9 +31,15 @@ pub(super) fn run(test: &BlockTest) -> Result<(), String> {
         ));
     }
 
-    let backend = Arc::new(MemoryBackend::new(block).map_err(|error| chained(&error))?);
+    // Removed after the backend, which is declared later.
+    let folder = tempfile::tempdir().map_err(|error| chained(&error))?;
+    let options = Options { sync: SyncPolicy::OnDemand, ..Options::default() };
+    let backend: Arc<dyn StateBackend> = match keep {
+        Keep::InMemory => Arc::new(MemoryBackend::new(block).map_err(|error| chained(&error))?),
+        Keep::InFolders => Arc::new(Store::open(folder.path(), block, options).map_err(|error| chained(&error))?),
+    };
     let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
-    let chain = Chain::new(Arc::clone(&backend) as _, executor, Arc::new(Secp256k1Recovery), spec);
+    let chain = Chain::new(Arc::clone(&backend), executor, Arc::new(Secp256k1Recovery), spec);
     for (index, block) in test.blocks.iter().enumerate() {
         let result = chain.import_bytes(&Context::unbounded(), &block.rlp.0);
         let verdict = match (&result, &block.expect_exception) {

@@ -329,7 +329,10 @@ fn is_signature(refusal: &Refusal<'_>) -> bool {
         refusal.transaction,
         Some(
             TransactionError::Signature(
-                SignatureError::OutOfRange | SignatureError::HighS | SignatureError::Parity(_) | SignatureError::NoPoint
+                SignatureError::OutOfRange
+                    | SignatureError::HighS
+                    | SignatureError::Parity(_)
+                    | SignatureError::NoPoint
             ) | TransactionError::ReplayProtectionTooEarly { .. }
         )
     ) || matches!(refusal.decode, Some(DecodeError::InvalidV { .. }))

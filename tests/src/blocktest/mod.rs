@@ -13,6 +13,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io, panic, thread};
 
+/// Where the chains of the tests are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// In memory.
+    InMemory,
+    /// In a temporary folder for each test.
+    InFolders,
+}
+
 /// What a run came to.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -31,7 +40,7 @@ pub struct PathError {
 }
 
 /// Runs all tests in `paths`, files and folders, on all cores.
-pub fn run(paths: &[PathBuf]) -> Result<Summary, PathError> {
+pub fn run(paths: &[PathBuf], keep: Keep) -> Result<Summary, PathError> {
     let mut files = Vec::new();
     for path in paths {
         collect(path, &mut files)?;
@@ -43,7 +52,7 @@ pub fn run(paths: &[PathBuf]) -> Result<Summary, PathError> {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let results = run_file(file);
+                    let results = run_file(file, keep);
                     let mut summary = summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                     for (name, result) in results {
                         match result {
@@ -82,7 +91,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), PathError> {
 }
 
 /// Runs each test of a file. A file that cannot be read counts as one failing test.
-fn run_file(path: &Path) -> Vec<(String, Result<(), String>)> {
+fn run_file(path: &Path, keep: Keep) -> Vec<(String, Result<(), String>)> {
     let unreadable = |reason: String| vec![(path.display().to_string(), Err(reason))];
     let json = match fs::read(path) {
         Ok(json) => json,
@@ -95,7 +104,7 @@ fn run_file(path: &Path) -> Vec<(String, Result<(), String>)> {
     let run = |test: serde_json::Value| {
         let test: BlockTest = serde_json::from_value(test).map_err(|error| error.to_string())?;
         // A panic is a defect of the node, and the other tests are to run all the same.
-        panic::catch_unwind(|| case::run(&test)).unwrap_or_else(|_| Err("panicked".to_owned()))
+        panic::catch_unwind(|| case::run(&test, keep)).unwrap_or_else(|_| Err("panicked".to_owned()))
     };
     tests.into_iter().map(|(name, test)| (name, run(test))).collect()
 }

@@ -5,7 +5,7 @@ use crate::block::ExecutedBlock;
 use std::sync::Arc;
 
 /// The fee row of `block`.
-pub(super) fn fee_row(block: &ExecutedBlock) -> FeeRow {
+pub fn fee_row(block: &ExecutedBlock) -> FeeRow {
     let base_fee = block.header.header.base_fee_per_gas.unwrap_or(0);
     let mut used_before = 0;
     let mut tips: Vec<_> = block

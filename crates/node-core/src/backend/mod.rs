@@ -12,6 +12,7 @@ mod memory;
 #[cfg(any(test, feature = "backend-tests"))]
 pub mod suite;
 
+pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 

@@ -1,0 +1,171 @@
+//! Answering from a chain.
+
+use super::Chain;
+use crate::error::StoreError;
+use crate::keys::{Key, LogId, Table, TrieId};
+use crate::state::{self, TrieReader};
+use crate::trie::{self, Path};
+use crate::{postings, values};
+use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
+use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use node_core::context::Context;
+use node_core::state::{AccountState, StateChanges};
+use node_types::consensus::Receipt;
+use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+impl View for Chain {
+    fn head(&self) -> BlockRef {
+        self.head
+    }
+
+    fn earliest_state(&self) -> BlockNumber {
+        self.earliest
+    }
+
+    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+        match self.locate(id)? {
+            Some((number, hash)) => match self.caches.headers.get(hash) {
+                Some(header) => Ok(Some(header)),
+                None => Ok(Some(self.canonical_header(number)?)),
+            },
+            None => Ok(self.side(id).map(|block| Arc::clone(&block.header))),
+        }
+    }
+
+    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+        let Some((number, hash)) = self.locate(id)? else {
+            return Ok(self.side(id).map(|block| Arc::clone(&block.body)));
+        };
+        let read = || -> Result<_, StoreError> {
+            let row = self.block_row(Table::Bodies, number)?;
+            Ok((Arc::new(values::decode_body(&row)?), row.len()))
+        };
+        Ok(Some(self.caches.bodies.get_or(hash, read)?))
+    }
+
+    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+        let Some((number, hash)) = self.locate(id)? else {
+            return Ok(self.side(id).map(|block| Arc::clone(&block.receipts)));
+        };
+        let read = || -> Result<_, StoreError> {
+            let row = self.block_row(Table::Receipts, number)?;
+            Ok((Arc::new(values::decode_receipts(&row)?), row.len()))
+        };
+        Ok(Some(self.caches.receipts.get_or(hash, read)?))
+    }
+
+    fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
+        Ok(self.canonical(number)?)
+    }
+
+    fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
+        Ok(self.side_blocks.get(hash).cloned())
+    }
+
+    fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
+        let row = self.rows.get(&Key::of_hash(Table::Transactions, hash))?;
+        Ok(row.map(|row| values::decode_position(&row)).transpose().map_err(StoreError::from)?)
+    }
+
+    fn account(&self, address: Address, at: BlockNumber) -> Result<Option<AccountState>, BackendError> {
+        self.check_state(at)?;
+        Ok(state::account(&self.rows, keccak256(address), at)?.map(|account| account.state))
+    }
+
+    fn storage(&self, address: Address, slot: H256, at: BlockNumber) -> Result<U256, BackendError> {
+        self.check_state(at)?;
+        match state::account(&self.rows, keccak256(address), at)?.and_then(|account| account.storage) {
+            Some((trie, _)) => Ok(state::slot(&self.rows, trie, keccak256(slot), at)?),
+            None => Ok(U256::zero()),
+        }
+    }
+
+    fn has_storage(&self, address: Address, at: BlockNumber) -> Result<bool, BackendError> {
+        self.check_state(at)?;
+        Ok(state::account(&self.rows, keccak256(address), at)?.is_some_and(|account| account.storage.is_some()))
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        if hash == KECCAK_EMPTY {
+            return Ok(Some(Bytes::new()));
+        }
+        if let Some(code) = self.caches.code.get(hash) {
+            return Ok(Some(code));
+        }
+        let code = self.rows.get(&Key::of_hash(Table::Code, hash))?.map(|code| Bytes::from(&*code));
+        if let Some(code) = &code {
+            self.caches.code.insert(hash, code.clone(), code.len());
+        }
+        Ok(code)
+    }
+
+    fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError> {
+        self.check_state(at)?;
+        let hash = keccak256(address);
+        let account = state::account(&self.rows, hash, at)?;
+        let reader = |trie| TrieReader { rows: &self.rows, trie, at: Some(at), cache: None };
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0))?;
+        let storage = account.and_then(|account| account.storage);
+        let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
+            let Some((trie, _)) = storage else {
+                return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
+            };
+            let hash = keccak256(slot);
+            Ok(StorageProof {
+                slot: *slot,
+                value: state::slot(&self.rows, trie, hash, at)?,
+                proof: trie::prove(&mut reader(trie), &Path::of_key(hash.0))?,
+            })
+        };
+        Ok(AccountProof {
+            account: account.map(|account| account.leaf()),
+            proof,
+            storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
+        self.check_state(at)?;
+        // Changes of the block after the head, whatever `at` is: its storage tries are none that exist.
+        Ok(state::apply(&self.rows, None, Some(at), self.head.number + 1, changes)?.root)
+    }
+
+    fn log_candidates(
+        &self,
+        context: &Context,
+        filter: &LogFilter,
+        from: LogPosition,
+        to: BlockNumber,
+        limit: usize,
+    ) -> Result<Vec<LogPosition>, BackendError> {
+        self.check(to)?;
+        context.check()?;
+        let Some(from) = LogId::at_or_after(from) else { return Ok(Vec::new()) };
+        let found = postings::candidates(&self.rows, context, filter, from, to, limit)?;
+        Ok(found.into_iter().map(LogId::position).collect())
+    }
+
+    fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError> {
+        self.check(*range.end())?;
+        let row = |number| -> Result<FeeRow, StoreError> {
+            let header = self.canonical_header(number)?;
+            let tips = self.caches.tips.get_or(header.hash, || -> Result<_, StoreError> {
+                let row = self.block_row(Table::Fees, number)?;
+                Ok((Arc::new(values::decode_tips(&row)?), row.len()))
+            })?;
+            Ok(FeeRow { header, tips })
+        };
+        Ok(range.map(row).collect::<Result<_, _>>()?)
+    }
+}
+
+impl Chain {
+    fn side(&self, id: BlockId) -> Option<&ExecutedBlock> {
+        match id {
+            BlockId::Number(_) => None,
+            BlockId::Hash(hash) => self.side_blocks.get(hash),
+        }
+    }
+}

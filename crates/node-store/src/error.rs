@@ -1,0 +1,82 @@
+//! What goes wrong with a folder.
+
+use crate::codec::Malformed;
+use crate::files::FolderError;
+use crate::wal::WalError;
+use node_core::backend::BackendError;
+use node_core::block::BlockRef;
+use node_types::H256;
+use node_types::consensus::DecodeError;
+
+/// Why a store did not open, or did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database failed.
+    #[error("the database failed")]
+    Database(#[source] Box<redb::Error>),
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The file of the database cannot be opened.
+    #[error("cannot open the database's file")]
+    File(#[source] std::io::Error),
+    /// The log failed.
+    #[error("the write-ahead log failed")]
+    Log(#[from] WalError),
+    /// A row of the database, or an entry of the log, cannot be read.
+    #[error("what was stored is damaged")]
+    Malformed(#[from] Malformed),
+    /// A consensus object within a row cannot be read.
+    #[error("a stored consensus object is damaged")]
+    Consensus(#[from] DecodeError),
+    /// A row that another row demands is not there.
+    #[error("a row of {table} that must be there is missing")]
+    Missing {
+        /// The table.
+        table: &'static str,
+    },
+    /// The folder is another chain's.
+    #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
+    OtherGenesis {
+        /// Genesis of the chain in the folder.
+        found: H256,
+        /// Genesis asked for.
+        expected: H256,
+    },
+    /// The database has a layout that this version does not know.
+    #[error("the database has layout {found}; this version reads layout {supported} only")]
+    UnsupportedLayout {
+        /// In the database.
+        found: u64,
+        /// What this version reads.
+        supported: u64,
+    },
+    /// The database was not made by this program.
+    #[error("the database is not one of this program")]
+    Foreign,
+    /// The block cannot be kept: keys have room for 2^40 blocks of 2^24 logs.
+    #[error("block {0} is beyond what can be stored")]
+    BeyondLimits(BlockRef),
+    /// An earlier write failed, so that it is unknown what is on the disk. Opening the folder again recovers.
+    #[error("an earlier write failed; the folder must be opened again")]
+    Poisoned,
+}
+
+impl From<StoreError> for BackendError {
+    fn from(error: StoreError) -> Self {
+        Self::Storage(Box::new(error))
+    }
+}
+
+/// redb has an error type for each kind of call; all of them convert to [`redb::Error`].
+macro_rules! from_database {
+    ($($error:ty),+) => {
+        $(impl From<$error> for StoreError {
+            fn from(error: $error) -> Self {
+                Self::Database(Box::new(error.into()))
+            }
+        })+
+    };
+}
+
+from_database!(redb::CommitError, redb::DatabaseError, redb::StorageError, redb::TableError, redb::TransactionError);

@@ -1,0 +1,161 @@
+//! The port on a folder of the operating system.
+
+use super::{File, Folder};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file whose lock keeps a second process out. It stays when the folder is closed: only its lock means anything.
+const LOCK_FILE: &str = "lock";
+
+/// A folder of the operating system, held by one process at a time.
+#[derive(Debug)]
+pub struct DiskFolder {
+    path: PathBuf,
+    // Held for its lock, which ends with the last handle.
+    _lock: fs::File,
+}
+
+impl DiskFolder {
+    /// Opens the folder and locks it until this value is dropped; creates it, and what is missing above it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
+        let path = path.into();
+        let failed = |source| FolderError::Io { path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(failed)?;
+        // The name of a new folder is kept by the folder above it.
+        let path = path.canonicalize().map_err(failed)?;
+        let failed = |source| FolderError::Io { path: path.clone(), source };
+        if let Some(parent) = path.parent() {
+            sync_folder(parent).map_err(failed)?;
+        }
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).open(path.join(LOCK_FILE)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(FolderError::Locked { path }),
+            Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
+        }
+    }
+
+    /// Where the folder is, with every link followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Folder for DiskFolder {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let file = OpenOptions::new().read(true).write(true).open(self.path.join(name))?;
+        Ok(Arc::new(DiskFile(file)))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.path.join(name))?;
+        Ok(Arc::new(DiskFile(file)))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            // A name that is no text is none of ours.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        sync_folder(&self.path)
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    fs::File::open(path)?.sync_all()
+}
+
+#[derive(Debug)]
+struct DiskFile(fs::File);
+
+impl File for DiskFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+
+    fn set_len(&self, size: u64) -> io::Result<()> {
+        self.0.set_len(size)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+/// Why a folder cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another process, or another part of this one, has it open.
+    #[error("the folder {path} is in use by another process")]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot open the folder {path}")]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Its reason.
+        #[source]
+        source: io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_opening_is_refused_until_the_first_ends() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("above").join("data");
+        let first = DiskFolder::open(&path).unwrap();
+        let refused = DiskFolder::open(&path).unwrap_err();
+        assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
+        drop(first);
+        DiskFolder::open(&path).unwrap();
+    }
+
+    #[test]
+    fn files_come_and_go() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = DiskFolder::open(temporary.path()).unwrap();
+        assert_eq!(folder.open("a").unwrap_err().kind(), io::ErrorKind::NotFound);
+        let file = folder.create("a").unwrap();
+        file.write_at(3, b"xyz").unwrap();
+        file.sync_data().unwrap();
+        folder.sync().unwrap();
+        let mut read = [9; 6];
+        folder.open("a").unwrap().read_at(0, &mut read).unwrap();
+        assert_eq!(&read, b"\0\0\0xyz");
+        assert_eq!(file.read_at(1, &mut read).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        file.set_len(4).unwrap();
+        assert_eq!(file.size().unwrap(), 4);
+        assert_eq!(folder.create("a").unwrap().size().unwrap(), 0);
+        folder.remove("a").unwrap();
+        assert_eq!(folder.list().unwrap(), [LOCK_FILE]);
+        assert_eq!(folder.remove("a").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,129 @@
+//! The bytes of a file before and after a power cut.
+
+/// The unit in which a torn write reaches the disk.
+const SECTOR: usize = 512;
+
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    seen: Vec<u8>,
+    /// What a power cut leaves for certain.
+    durable: Vec<u8>,
+    /// What turns the durable content into the one that is seen, in order, unless a sync failed.
+    unsynced: Vec<Change>,
+}
+
+#[derive(Debug)]
+pub(super) enum Change {
+    Write { offset: usize, data: Vec<u8> },
+    SetLen(usize),
+}
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Write { offset, data } => write(bytes, *offset, data),
+            Self::SetLen(size) => bytes.resize(*size, 0),
+        }
+    }
+}
+
+impl Content {
+    /// Bytes that are durable already.
+    pub(super) fn durable(bytes: Vec<u8>) -> Self {
+        Self { seen: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+    }
+
+    /// What reads show.
+    pub(super) fn seen(&self) -> &[u8] {
+        &self.seen
+    }
+
+    /// What a sync does that fails: nothing becomes durable now or by a later sync, and reads show it all the same.
+    pub(super) fn fail_sync(&mut self) {
+        self.unsynced.clear();
+    }
+
+    pub(super) fn change(&mut self, change: Change) {
+        change.apply(&mut self.seen);
+        self.unsynced.push(change);
+    }
+
+    pub(super) fn sync(&mut self) {
+        for change in self.unsynced.drain(..) {
+            change.apply(&mut self.durable);
+        }
+    }
+
+    pub(super) fn crash(&mut self, fate: Fate, random: &mut Random) {
+        for change in self.unsynced.drain(..) {
+            match &change {
+                Change::Write { offset, data } if fate.tears(random) => tear(&mut self.durable, *offset, data, random),
+                change if fate.keeps(random) => change.apply(&mut self.durable),
+                _ => {}
+            }
+        }
+        self.seen.clone_from(&self.durable);
+    }
+}
+
+fn write(bytes: &mut Vec<u8>, offset: usize, data: &[u8]) {
+    if bytes.len() < offset + data.len() {
+        bytes.resize(offset + data.len(), 0);
+    }
+    bytes[offset..offset + data.len()].copy_from_slice(data);
+}
+
+fn tear(bytes: &mut Vec<u8>, offset: usize, data: &[u8], random: &mut Random) {
+    if random.below(2) == 0 {
+        let cut = random.below(data.len() + 1);
+        return write(bytes, offset, &data[..cut]);
+    }
+    let mut at = 0;
+    while at < data.len() {
+        let end = data.len().min(at + SECTOR - (offset + at) % SECTOR);
+        if random.below(2) == 0 {
+            write(bytes, offset + at, &data[at..end]);
+        }
+        at = end;
+    }
+}
+
+/// What mostly becomes of unsynced changes in one power cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    Lost,
+    Kept,
+    Mixed,
+}
+
+impl Fate {
+    pub(super) fn choose(random: &mut Random) -> Self {
+        [Self::Lost, Self::Kept, Self::Mixed, Self::Mixed][random.below(4)]
+    }
+
+    pub(super) fn keeps(self, random: &mut Random) -> bool {
+        match self {
+            Self::Lost => random.below(16) == 0,
+            Self::Kept => random.below(16) != 0,
+            Self::Mixed => random.below(2) == 0,
+        }
+    }
+
+    fn tears(self, random: &mut Random) -> bool {
+        matches!(self, Self::Mixed) && random.below(3) == 0
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Debug)]
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// A number below `bound`, which is not zero.
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}

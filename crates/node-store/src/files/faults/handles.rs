@@ -1,0 +1,145 @@
+//! The port on the disk in memory.
+
+use super::content::{Change, Content};
+use super::{Disk, NameChange};
+use crate::files::{File, Folder};
+use parking_lot::{Mutex, MutexGuard};
+use std::io;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct FaultyFolder {
+    disk: Arc<Mutex<Disk>>,
+    run: u64,
+}
+
+impl FaultyFolder {
+    pub(super) fn new(disk: Arc<Mutex<Disk>>, run: u64) -> Self {
+        Self { disk, run }
+    }
+
+    fn handle(&self, index: usize) -> Arc<dyn File> {
+        Arc::new(FaultyFile { disk: Arc::clone(&self.disk), run: self.run, index })
+    }
+}
+
+impl Folder for FaultyFolder {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let disk = operate(&self.disk, self.run)?;
+        let index = disk.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(self.handle(*index))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        let mut disk = operate(&self.disk, self.run)?;
+        if let Some(&index) = disk.names.get(name) {
+            disk.contents[index].change(Change::SetLen(0));
+            return Ok(self.handle(index));
+        }
+        let index = disk.contents.len();
+        disk.contents.push(Content::default());
+        disk.names.insert(name.to_owned(), index);
+        disk.unsynced_names.push(NameChange::Create(name.to_owned(), index));
+        Ok(self.handle(index))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(operate(&self.disk, self.run)?.names.keys().cloned().collect())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut disk = operate(&self.disk, self.run)?;
+        disk.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        disk.unsynced_names.push(NameChange::Remove(name.to_owned()));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = operate(&self.disk, self.run)?;
+        disk.unsynced_names.clear();
+        disk.durable_names = disk.names.clone();
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    disk: Arc<Mutex<Disk>>,
+    run: u64,
+    index: usize,
+}
+
+impl File for FaultyFile {
+    fn size(&self) -> io::Result<u64> {
+        let disk = operate(&self.disk, self.run)?;
+        Ok(disk.contents[self.index].seen().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let disk = operate(&self.disk, self.run)?;
+        let seen = disk.contents[self.index].seen();
+        let start = position(offset)?;
+        let end = start.checked_add(buffer.len()).ok_or(io::ErrorKind::InvalidInput)?;
+        buffer.copy_from_slice(seen.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut disk = lock(&self.disk, self.run)?;
+        let offset = position(offset)?;
+        let fits = disk.room(disk.contents[self.index].seen().len()).saturating_sub(offset).min(data.len());
+        let (written, result) = if disk.fails() {
+            (fits / 2, Err(io_error()))
+        } else if fits < data.len() {
+            (fits, Err(io::ErrorKind::StorageFull.into()))
+        } else {
+            (fits, Ok(()))
+        };
+        if written > 0 {
+            disk.contents[self.index].change(Change::Write { offset, data: data[..written].to_vec() });
+        }
+        result
+    }
+
+    fn set_len(&self, size: u64) -> io::Result<()> {
+        let mut disk = operate(&self.disk, self.run)?;
+        let size = position(size)?;
+        if size > disk.room(disk.contents[self.index].seen().len()) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        disk.contents[self.index].change(Change::SetLen(size));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let time = self.disk.lock().sync_time;
+        std::thread::sleep(time);
+        let mut disk = lock(&self.disk, self.run)?;
+        disk.syncs += 1;
+        if disk.fails() {
+            disk.contents[self.index].fail_sync();
+            return Err(io_error());
+        }
+        disk.contents[self.index].sync();
+        Ok(())
+    }
+}
+
+/// Begins an operation, unless it is the one to fail.
+fn operate(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
+    let mut disk = lock(disk, run)?;
+    if disk.fails() { Err(io_error()) } else { Ok(disk) }
+}
+
+fn io_error() -> io::Error {
+    io::Error::other("simulated failure of the disk")
+}
+
+fn lock(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
+    let disk = disk.lock();
+    if disk.run == run { Ok(disk) } else { Err(io::Error::other("the process of this handle has ended")) }
+}
+
+fn position(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
+}

@@ -1,0 +1,282 @@
+//! A disk in memory that loses power, tears writes, fills up, fails and rots, the same way for the same seed.
+
+mod content;
+mod handles;
+
+use super::Folder;
+use content::{Content, Fate, Random};
+use handles::FaultyFolder;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A folder whose unsynced writes are kept apart from what is durable. Clones are the same disk.
+///
+/// Handles of files and folders belong to one run of a process: after [`crash`](Self::crash) and [`kill`](Self::kill)
+/// they fail, and [`folder`](Self::folder) gives a new one.
+#[derive(Clone, Debug, Default)]
+pub struct FaultyDisk {
+    disk: Arc<Mutex<Disk>>,
+}
+
+impl FaultyDisk {
+    /// An empty disk without faults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The folder, for the present run of the process.
+    pub fn folder(&self) -> Arc<dyn Folder> {
+        let run = self.disk.lock().run;
+        Arc::new(FaultyFolder::new(Arc::clone(&self.disk), run))
+    }
+
+    /// Cuts the power. Of what was not synced, each write, change of length, creation and removal is kept, lost or
+    /// (a write) torn: at any byte, or to any of its sectors, whatever became of those before and behind it.
+    pub fn crash(&self, seed: u64) {
+        let mut disk = self.disk.lock();
+        let mut random = Random(seed);
+        let fate = Fate::choose(&mut random);
+        let names = std::mem::take(&mut disk.unsynced_names);
+        let mut durable_names = std::mem::take(&mut disk.durable_names);
+        for change in &names {
+            if fate.keeps(&mut random) {
+                change.apply(&mut durable_names);
+            }
+        }
+        disk.names = durable_names.clone();
+        disk.durable_names = durable_names;
+        for content in &mut disk.contents {
+            content.crash(fate, &mut random);
+        }
+        disk.end_run();
+    }
+
+    /// Ends the process, and not the operating system: all that was written is there, and what was not synced is still
+    /// not durable.
+    pub fn kill(&self) {
+        self.disk.lock().end_run();
+    }
+
+    /// Lets the `n`th operation from now fail, counted from 0. A write that fails has written a part. A sync that fails
+    /// has dropped what it should have made durable, and reads show it all the same.
+    pub fn fail_operation(&self, n: u64) {
+        self.disk.lock().fail_in = Some(n);
+    }
+
+    /// Takes back a failure that has not come yet.
+    pub fn fail_nothing(&self) {
+        self.disk.lock().fail_in = None;
+    }
+
+    /// Limits the bytes of all files together; `None` lifts the limit.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.disk.lock().capacity = bytes;
+    }
+
+    /// The bytes of all files together.
+    pub fn used(&self) -> u64 {
+        self.disk.lock().used()
+    }
+
+    /// Lets every sync of a file take this long.
+    pub fn set_sync_time(&self, time: Duration) {
+        self.disk.lock().sync_time = time;
+    }
+
+    /// How many syncs of files were asked for so far.
+    pub fn syncs(&self) -> u64 {
+        self.disk.lock().syncs
+    }
+
+    /// The names of all files, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.disk.lock().names.keys().cloned().collect()
+    }
+
+    /// The content of a file as reads show it.
+    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
+        let disk = self.disk.lock();
+        disk.names.get(name).map(|index| disk.contents[*index].seen().to_vec())
+    }
+
+    /// Gives a file this content, durably, behind the back of whoever uses it; creates it if there is none.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        let mut disk = self.disk.lock();
+        let content = Content::durable(bytes);
+        let index = disk.names.get(name).copied().unwrap_or(disk.contents.len());
+        match disk.contents.get_mut(index) {
+            Some(old) => *old = content,
+            None => disk.contents.push(content),
+        }
+        disk.names.insert(name.to_owned(), index);
+        disk.durable_names.insert(name.to_owned(), index);
+    }
+
+    /// Removes a file, durably, behind the back of whoever uses it.
+    pub fn delete(&self, name: &str) {
+        let mut disk = self.disk.lock();
+        disk.names.remove(name);
+        disk.durable_names.remove(name);
+    }
+
+    /// Flips one bit of a file, counted from the lowest bit of its first byte. No bit behind its end is flipped.
+    pub fn flip_bit(&self, name: &str, bit: usize) {
+        if let Some(mut bytes) = self.content(name) {
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
+            }
+            self.put(name, bytes);
+        }
+    }
+
+    /// Cuts a file to its first `size` bytes.
+    pub fn truncate(&self, name: &str, size: usize) {
+        if let Some(mut bytes) = self.content(name) {
+            bytes.truncate(size);
+            self.put(name, bytes);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    /// Counts the runs of the process; handles of older ones are dead.
+    run: u64,
+    /// Where in `contents` the file of each name is.
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    unsynced_names: Vec<NameChange>,
+    contents: Vec<Content>,
+    fail_in: Option<u64>,
+    capacity: Option<u64>,
+    sync_time: Duration,
+    syncs: u64,
+}
+
+#[derive(Debug)]
+enum NameChange {
+    Create(String, usize),
+    Remove(String),
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        match self {
+            Self::Create(name, index) => names.insert(name.clone(), *index),
+            Self::Remove(name) => names.remove(name),
+        };
+    }
+}
+
+impl Disk {
+    fn used(&self) -> u64 {
+        self.names.values().map(|index| self.contents[*index].seen().len() as u64).sum()
+    }
+
+    fn end_run(&mut self) {
+        self.run += 1;
+        self.fail_in = None;
+        // Without handles, a file that has no name and can get none is gone.
+        let created = self.unsynced_names.iter().filter_map(|change| match change {
+            NameChange::Create(_, index) => Some(index),
+            NameChange::Remove(_) => None,
+        });
+        let named: BTreeSet<&usize> = self.names.values().chain(self.durable_names.values()).chain(created).collect();
+        for (index, content) in self.contents.iter_mut().enumerate() {
+            if !named.contains(&index) {
+                *content = Content::default();
+            }
+        }
+    }
+
+    /// Counts an operation, and answers whether it is the one to fail.
+    fn fails(&mut self) -> bool {
+        let fails = self.fail_in == Some(0);
+        self.fail_in = self.fail_in.and_then(|left| left.checked_sub(1));
+        fails
+    }
+
+    /// How far a file may grow that has `size` bytes now.
+    fn room(&self, size: usize) -> usize {
+        self.capacity.map_or(usize::MAX, |capacity| {
+            size.saturating_add(usize::try_from(capacity.saturating_sub(self.used())).unwrap_or(usize::MAX))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn synced_content_outlives_every_crash_and_unsynced_content_some() {
+        let mut seen = [false; 3];
+        for seed in 0..64 {
+            let disk = FaultyDisk::new();
+            let folder = disk.folder();
+            let file = folder.create("a").unwrap();
+            folder.sync().unwrap();
+            file.write_at(0, &[1; 1000]).unwrap();
+            file.sync_data().unwrap();
+            file.write_at(1000, &[2; 1000]).unwrap();
+            disk.crash(seed);
+            assert!(file.size().is_err(), "a handle outlived the crash");
+            let content = disk.content("a").unwrap();
+            assert_eq!(content[..1000], [1; 1000], "seed {seed}");
+            let kept = content[1000..].iter().filter(|byte| **byte == 2).count();
+            seen[match kept {
+                0 => 0,
+                1000 => 1,
+                _ => 2,
+            }] = true;
+        }
+        assert_eq!(seen, [true; 3], "lost, kept, torn");
+    }
+
+    #[test]
+    fn names_need_a_sync_of_the_folder() {
+        let mut kept = [false; 2];
+        for seed in 0..64 {
+            let disk = FaultyDisk::new();
+            let folder = disk.folder();
+            folder.create("a").unwrap();
+            folder.sync().unwrap();
+            folder.create("b").unwrap().sync_data().unwrap();
+            disk.crash(seed);
+            assert!(disk.content("a").is_some(), "seed {seed}");
+            kept[usize::from(disk.content("b").is_some())] = true;
+        }
+        assert_eq!(kept, [true; 2], "lost, kept");
+    }
+
+    #[test]
+    fn a_full_disk_takes_what_fits() {
+        let disk = FaultyDisk::new();
+        let file = disk.folder().create("a").unwrap();
+        disk.set_capacity(Some(5));
+        assert_eq!(file.write_at(0, &[1; 8]).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!((file.size().unwrap(), disk.used()), (5, 5));
+        file.write_at(0, &[2; 5]).unwrap();
+        assert_eq!(file.set_len(6).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        disk.set_capacity(None);
+        file.set_len(6).unwrap();
+    }
+
+    #[test]
+    fn a_failed_sync_loses_what_it_should_have_kept_and_shows_it_still() {
+        let disk = FaultyDisk::new();
+        let folder = disk.folder();
+        let file = folder.create("a").unwrap();
+        folder.sync().unwrap();
+        file.write_at(0, b"lost").unwrap();
+        disk.fail_operation(0);
+        file.sync_data().unwrap_err();
+        file.sync_data().unwrap();
+        assert_eq!(disk.content("a").unwrap(), b"lost");
+        disk.crash(0);
+        assert_eq!(disk.content("a").unwrap(), b"");
+    }
+}

@@ -1,0 +1,110 @@
+//! Entries of the write-ahead log: one for each change of a store.
+
+use crate::block_bytes::{BlockBytes, decode_block};
+use crate::codec::{Malformed, Reader, put_bytes, put_varint};
+use crate::error::StoreError;
+use node_core::backend::{Record, RecordKind, RecordWrite};
+use node_core::block::ExecutedBlock;
+use node_types::BlockNumber;
+
+const APPEND: u8 = 1;
+const SWITCH: u8 = 2;
+const SIDE_BLOCK: u8 = 3;
+const RECORDS: u8 = 4;
+
+/// A change that is to be made again after a crash.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Append(ExecutedBlock),
+    Switch(BlockNumber, Vec<ExecutedBlock>),
+    SideBlock(ExecutedBlock),
+    Records(Vec<RecordWrite>),
+}
+
+pub(crate) fn append(block: &ExecutedBlock, bytes: &BlockBytes) -> Vec<u8> {
+    let mut out = vec![APPEND];
+    bytes.append(block, &mut out);
+    out
+}
+
+pub(crate) fn switch(ancestor: BlockNumber, branch: &[(ExecutedBlock, BlockBytes)]) -> Vec<u8> {
+    let mut out = vec![SWITCH];
+    put_varint(&mut out, ancestor);
+    put_varint(&mut out, branch.len() as u64);
+    branch.iter().for_each(|(block, bytes)| bytes.append(block, &mut out));
+    out
+}
+
+pub(crate) fn side_block(block: &ExecutedBlock) -> Vec<u8> {
+    let mut out = vec![SIDE_BLOCK];
+    BlockBytes::encode(block).append(block, &mut out);
+    out
+}
+
+pub(crate) fn records(writes: &[RecordWrite]) -> Vec<u8> {
+    let mut out = vec![RECORDS];
+    put_varint(&mut out, writes.len() as u64);
+    for write in writes {
+        match write {
+            RecordWrite::Put(kind, Record { key, value }) => {
+                out.extend_from_slice(&[1, kind_byte(*kind)]);
+                put_bytes(&mut out, key);
+                put_bytes(&mut out, value);
+            }
+            RecordWrite::Delete(kind, key) => {
+                out.extend_from_slice(&[0, kind_byte(*kind)]);
+                put_bytes(&mut out, key);
+            }
+        }
+    }
+    out
+}
+
+impl Entry {
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, StoreError> {
+        let mut reader = Reader::new(payload, "an entry of the log");
+        let entry = match reader.byte()? {
+            APPEND => Self::Append(decode_block(&mut reader)?),
+            SWITCH => {
+                let ancestor = reader.varint()?;
+                let branch = (0..reader.count(1)?).map(|_| decode_block(&mut reader)).collect::<Result<_, _>>()?;
+                Self::Switch(ancestor, branch)
+            }
+            SIDE_BLOCK => Self::SideBlock(decode_block(&mut reader)?),
+            RECORDS => {
+                let writes = (0..reader.count(3)?).map(|_| decode_write(&mut reader)).collect::<Result<_, _>>()?;
+                Self::Records(writes)
+            }
+            _ => return Err(reader.malformed().into()),
+        };
+        reader.finish()?;
+        Ok(entry)
+    }
+}
+
+fn decode_write(reader: &mut Reader<'_>) -> Result<RecordWrite, Malformed> {
+    let put = reader.byte()? != 0;
+    let kind = kind_of(reader.byte()?).ok_or(reader.malformed())?;
+    let key = reader.bytes()?.to_vec();
+    Ok(if put {
+        RecordWrite::Put(kind, Record { key, value: reader.bytes()?.to_vec() })
+    } else {
+        RecordWrite::Delete(kind, key)
+    })
+}
+
+/// How the kind of a record is written, in the log and in the database.
+pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
+    match kind {
+        RecordKind::PoolTransaction => 0,
+        RecordKind::Filter => 1,
+    }
+}
+
+pub(crate) fn kind_of(byte: u8) -> Option<RecordKind> {
+    match byte {
+        0 => Some(RecordKind::PoolTransaction),
+        1 => Some(RecordKind::Filter),
+        _ => None,
+    }
+}

@@ -1,0 +1,220 @@
+//! The index of logs: for each term the logs that have it, as chunks of ascending ids.
+//!
+//! A chunk is a row under its first id; its value holds the distance from each id to the next. A block writes one
+//! chunk a term; on the way to the database, chunks of one term are joined.
+
+use crate::codec::{Malformed, Reader, put_varint};
+use crate::error::StoreError;
+use crate::keys::{Key, LogId, MAX_LOGS, Term};
+use crate::rows::{Rows, Value};
+use node_core::backend::{BackendError, LogFilter};
+use node_core::context::Context;
+use node_types::consensus::Receipt;
+use node_types::{BlockNumber, H256};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+
+/// Most ids of a chunk in the database.
+const CHUNK: usize = 256;
+
+/// More pairs of an address with a first topic than this are not looked up one by one.
+const MAX_PAIRS: usize = 64;
+
+/// The terms of a block's logs, each with the logs that have it; none if there are more logs than ids.
+pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashMap<Key, Vec<LogId>>> {
+    let mut terms: HashMap<Key, Vec<LogId>> = HashMap::new();
+    let first = LogId::first_of(block);
+    for (index, log) in (0..).zip(receipts.iter().flat_map(|receipt| &receipt.logs)) {
+        if index >= MAX_LOGS {
+            return None;
+        }
+        let mut add = |term| terms.entry(Key::of_term(term)).or_default().push(LogId(first.0 + index));
+        add(Term::Any);
+        add(Term::Address(log.address));
+        if let Some(topic) = log.topics.first() {
+            add(Term::AddressTopic(log.address, *topic));
+        }
+        (0..4).zip(&log.topics).for_each(|(position, topic)| add(Term::Topic(position, *topic)));
+    }
+    Some(terms)
+}
+
+/// The chunk of ascending `ids`.
+pub(crate) fn encode(ids: &[LogId]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(ids.len() * 4);
+    ids.windows(2).for_each(|pair| put_varint(&mut out, pair[1].0 - pair[0].0));
+    out
+}
+
+/// The ids of the chunk that begins with `first`.
+pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> {
+    let mut reader = Reader::new(value, "a row of postings");
+    let mut ids = vec![LogId(first)];
+    let mut last = first;
+    while !reader.is_empty() {
+        last = last.checked_add(reader.varint()?).ok_or(reader.malformed())?;
+        ids.push(LogId(last));
+    }
+    Ok(ids)
+}
+
+/// Joins the chunks of one term, ascending, into larger ones.
+pub(crate) fn join(chunks: &[(u64, &Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
+    let mut ids = Vec::new();
+    for (first, value) in chunks {
+        ids.extend(decode(*first, value)?);
+    }
+    Ok(ids.chunks(CHUNK).map(|ids| (ids[0], encode(ids))).collect())
+}
+
+/// The logs that may match `filter` from `from` up to and including block `to`, ascending, at most `limit`.
+///
+/// Each part of the filter is a list of logs in order. The lists are read in turn, each from where the one before has
+/// arrived, so that what is read follows the shortest of them.
+pub(crate) fn candidates(
+    rows: &Rows,
+    context: &Context,
+    filter: &LogFilter,
+    from: LogId,
+    to: BlockNumber,
+    limit: usize,
+) -> Result<Vec<LogId>, BackendError> {
+    // A log has at most four topics.
+    if filter.topics.len() > 4 {
+        return Ok(Vec::new());
+    }
+    let mut parts = Vec::new();
+    for terms in parts_of(filter) {
+        context.check()?;
+        parts.push(Union::open(rows, &terms, from)?);
+    }
+    let mut found = Vec::new();
+    let mut wanted = from;
+    'next: while found.len() < limit {
+        context.check()?;
+        let first = wanted;
+        for part in &mut parts {
+            match part.seek(rows, wanted)? {
+                Some(id) if id.position().block <= to => wanted = id,
+                _ => break 'next,
+            }
+        }
+        // All parts have the log at which the first arrived, or one of them is ahead of the others.
+        if wanted == first || parts.len() == 1 || parts.iter().all(|part| part.current() == Some(wanted)) {
+            found.push(wanted);
+            wanted = LogId(wanted.0 + 1);
+        }
+    }
+    Ok(found)
+}
+
+/// The parts of a filter, all of which a log must match, each as the terms of which it must have one.
+fn parts_of(filter: &LogFilter) -> Vec<Vec<Term>> {
+    let mut parts = Vec::new();
+    let addresses: BTreeSet<_> = filter.addresses.iter().copied().collect();
+    let words = |words: &[H256]| words.iter().copied().collect::<BTreeSet<_>>();
+    let first = filter.topics.first().map(|topics| words(topics)).unwrap_or_default();
+    let joined = !addresses.is_empty() && !first.is_empty() && addresses.len() * first.len() <= MAX_PAIRS;
+    if joined {
+        let pairs = addresses.iter().flat_map(|address| first.iter().map(|topic| Term::AddressTopic(*address, *topic)));
+        parts.push(pairs.collect());
+    } else if !addresses.is_empty() {
+        parts.push(addresses.into_iter().map(Term::Address).collect());
+    }
+    for (position, topics) in (0..4u8).zip(&filter.topics).skip(usize::from(joined)) {
+        if !topics.is_empty() {
+            parts.push(words(topics).into_iter().map(|topic| Term::Topic(position, topic)).collect());
+        }
+    }
+    if parts.is_empty() {
+        parts.push(vec![Term::Any]);
+    }
+    parts
+}
+
+/// The logs that have one of several terms.
+struct Union {
+    cursors: Vec<Cursor>,
+    /// Cursors that are not at their end, the one at the first log on top.
+    heap: BinaryHeap<Reverse<(LogId, usize)>>,
+}
+
+impl Union {
+    fn open(rows: &Rows, terms: &[Term], from: LogId) -> Result<Self, StoreError> {
+        let mut union = Self { cursors: Vec::with_capacity(terms.len()), heap: BinaryHeap::new() };
+        for term in terms {
+            let mut cursor = Cursor { key: Key::of_term(*term), chunk: Vec::new(), index: 0 };
+            if let Some(id) = cursor.seek(rows, from)? {
+                union.heap.push(Reverse((id, union.cursors.len())));
+            }
+            union.cursors.push(cursor);
+        }
+        Ok(union)
+    }
+
+    fn current(&self) -> Option<LogId> {
+        self.heap.peek().map(|Reverse((id, _))| *id)
+    }
+
+    /// Goes on to the first log that is not before `wanted`.
+    fn seek(&mut self, rows: &Rows, wanted: LogId) -> Result<Option<LogId>, StoreError> {
+        while let Some(Reverse((id, index))) = self.heap.peek().copied() {
+            if id >= wanted {
+                return Ok(Some(id));
+            }
+            self.heap.pop();
+            if let Some(id) = self.cursors[index].seek(rows, wanted)? {
+                self.heap.push(Reverse((id, index)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A place in the logs that have one term.
+struct Cursor {
+    key: Key,
+    /// The chunk that was read last; `index` is the place in it.
+    chunk: Vec<LogId>,
+    index: usize,
+}
+
+impl Cursor {
+    fn seek(&mut self, rows: &Rows, wanted: LogId) -> Result<Option<LogId>, StoreError> {
+        self.index += self.chunk[self.index..].partition_point(|id| *id < wanted);
+        if self.index == self.chunk.len() {
+            self.chunk = chunk_reaching(rows, &self.key, wanted)?;
+            self.index = self.chunk.partition_point(|id| *id < wanted);
+        }
+        Ok(self.chunk.get(self.index).copied())
+    }
+}
+
+/// The first chunk that does not end before `wanted`; empty if there is none.
+fn chunk_reaching(rows: &Rows, key: &Key, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
+    let reaches = |ids: Vec<LogId>| ids.last().is_some_and(|last| *last >= wanted).then_some(ids);
+    let end = LogId::first_of(rows.limit + 1);
+    if wanted < end {
+        let below_end = |(first, value): (u64, Value)| -> Result<Vec<LogId>, StoreError> {
+            Ok(decode(first, &value)?.into_iter().take_while(|id| *id < end).collect())
+        };
+        let before = rows.database.last_up_to(key, wanted.0)?.map(below_end).transpose()?;
+        if let Some(ids) = before.and_then(reaches) {
+            return Ok(ids);
+        }
+        let behind = rows.database.first_behind(key, wanted.0)?.map(below_end).transpose()?;
+        if let Some(ids) = behind.filter(|ids| !ids.is_empty()) {
+            return Ok(ids);
+        }
+    }
+    for generation in [&rows.old, &rows.young] {
+        let before = generation.newest(key, wanted.0).map(|(first, value)| decode(first, value)).transpose()?;
+        if let Some(ids) = before.and_then(reaches) {
+            return Ok(ids);
+        }
+        if let Some((first, value)) = generation.oldest_from(key, wanted.0) {
+            return Ok(decode(first, value)?);
+        }
+    }
+    Ok(Vec::new())
+}

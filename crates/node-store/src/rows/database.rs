@@ -1,0 +1,87 @@
+//! Rows of older blocks, in the database.
+
+use super::memory::Value;
+use crate::error::StoreError;
+use crate::keys::{Key, Suffix, Table, version_of};
+use crate::values;
+use node_types::BlockNumber;
+use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
+use std::ops::{Bound, ControlFlow};
+
+/// How every table is defined.
+pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+pub(crate) fn definition(table: Table) -> Definition {
+    TableDefinition::new(table.name())
+}
+
+/// A snapshot of the tables.
+pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
+
+impl Tables {
+    pub(crate) fn open(transaction: &ReadTransaction) -> Result<Self, StoreError> {
+        let open = |table: &Table| transaction.open_table(definition(*table));
+        Ok(Self(Table::ALL.iter().map(open).collect::<Result<_, _>>()?))
+    }
+
+    pub(crate) fn table(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
+        &self.0[table as usize]
+    }
+
+    /// The row of a key without versions.
+    pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        Ok(self.table(key.table()).get(key.prefix())?.map(|value| Value::from(value.value())))
+    }
+
+    /// The same, unless it belongs to a block above `limit`.
+    pub(crate) fn get_up_to(&self, key: &Key, limit: BlockNumber) -> Result<Option<Value>, StoreError> {
+        let Some(value) = self.get(key)? else { return Ok(None) };
+        let block = match key.table() {
+            Table::Code => 0,
+            Table::Numbers => values::decode_number(&value)?,
+            Table::Transactions => values::decode_position(&value)?.block,
+            _ => key.block_number(),
+        };
+        Ok((block <= limit).then_some(value))
+    }
+
+    /// Visits the rows of `key` with this version or a lower one, the newest first.
+    pub(crate) fn newest_first(
+        &self,
+        key: &Key,
+        version: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(key.table().suffix(), Suffix::Block);
+        let from = key.versioned(version);
+        let mut cursor = self.table(key.table()).lower_bound(Bound::Included(&*from))?;
+        while let Some((found, value)) = cursor.next()? {
+            let Some(version) = version_in(key, found.value()) else { break };
+            if visit(version, value.value())?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last row of `key` with this log or an earlier one.
+    pub(crate) fn last_up_to(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
+        let from = key.versioned(log);
+        let found = self.table(key.table()).upper_bound(Bound::Included(&*from))?.prev()?;
+        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+    }
+
+    /// The first row of `key` behind this log.
+    pub(crate) fn first_behind(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
+        let from = key.versioned(log);
+        let found = self.table(key.table()).lower_bound(Bound::Excluded(&*from))?.next()?;
+        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+    }
+}
+
+/// The version in `found`, if it is a key with the prefix of `key`.
+fn version_in(key: &Key, found: &[u8]) -> Option<u64> {
+    let suffix = key.table().suffix();
+    let behind = found.strip_prefix(key.prefix())?;
+    version_of(suffix, behind)
+}

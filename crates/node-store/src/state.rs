@@ -1,0 +1,200 @@
+//! States: reading them from rows, and making the rows of the next.
+
+use crate::error::StoreError;
+use crate::keys::{Key, Table, TrieId};
+use crate::rows::{Rows, Value};
+use crate::trie::{self, Change, Decoder, NewRow, Path, Source, Stored, Update};
+use crate::values::{AccountRow, decode_word, encode_word};
+use node_core::state::{AccountChange, StateChanges};
+use node_types::consensus::EMPTY_ROOT;
+use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
+use quick_cache::unsync::Cache;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// An account as of block `at`.
+pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Result<Option<AccountRow>, StoreError> {
+    match rows.newest(&Key::of_hash(Table::Accounts, address_hash), at)? {
+        Some((_, value)) => Ok(AccountRow::decode(&value)?),
+        None => Ok(None),
+    }
+}
+
+/// A slot as of block `at`, by its hash.
+pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) -> Result<U256, StoreError> {
+    match rows.newest(&Key::of_slot(trie, slot_hash), at)? {
+        Some((_, value)) => Ok(decode_word(&value)?),
+        None => Ok(U256::zero()),
+    }
+}
+
+/// The newest version of nodes that were read or written lately. Only the writer of the newest state uses it.
+pub(crate) type NodeCache = Cache<(TrieId, Path), Arc<Stored>>;
+
+/// What [`NodeCache`] counts for an entry: a branch, its key and the administration of both.
+pub(crate) const NODE_BYTES: usize = 768;
+
+/// A trie as of a block.
+pub(crate) struct TrieReader<'a> {
+    pub(crate) rows: &'a Rows,
+    pub(crate) trie: TrieId,
+    /// None: the trie has nothing yet.
+    pub(crate) at: Option<BlockNumber>,
+    pub(crate) cache: Option<&'a mut NodeCache>,
+}
+
+impl Source for TrieReader<'_> {
+    fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError> {
+        let Some(at) = self.at else { return Ok(Arc::new(Stored::NOTHING)) };
+        if let Some(stored) = self.cache.as_mut().and_then(|cache| cache.get(&(self.trie, *position))) {
+            return Ok(Arc::clone(stored));
+        }
+        let key = Key::of_node(self.trie, position.len() as u8, position.packed());
+        let mut decoder = Decoder::new(*position);
+        let mut started = false;
+        let mut stored = None;
+        self.rows.newest_first(&key, at, |_, row| {
+            started = true;
+            stored = decoder.read(row)?;
+            Ok(if stored.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let stored = match stored {
+            Some(stored) => Arc::new(stored),
+            None if started => return Err(StoreError::Missing { table: Table::Trie.name() }),
+            None => Arc::new(Stored::NOTHING),
+        };
+        if let Some(cache) = &mut self.cache {
+            cache.insert((self.trie, *position), Arc::clone(&stored));
+        }
+        Ok(stored)
+    }
+
+    fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError> {
+        let hash = H256::from_slice(leaf.packed());
+        let at = self.at.unwrap_or_default();
+        if self.trie == TrieId::ACCOUNTS {
+            let account = account(self.rows, hash, at)?.ok_or(StoreError::Missing { table: Table::Accounts.name() })?;
+            return Ok(account.leaf().encode().into());
+        }
+        match self.rows.newest(&Key::of_slot(self.trie, hash), at)? {
+            Some((_, word)) if !word.is_empty() => Ok(trie::encode_word_leaf(&word)),
+            _ => Err(StoreError::Missing { table: Table::Storage.name() }),
+        }
+    }
+}
+
+/// What changes make of a state.
+#[derive(Default)]
+pub(crate) struct NewState {
+    /// The state root.
+    pub(crate) root: H256,
+    /// Rows of accounts and storage, then of tries.
+    pub(crate) rows: Vec<(Key, Value)>,
+    /// The storage trie of each changed account in which slots were written.
+    pub(crate) tries: Vec<Option<TrieId>>,
+    /// Positions at which nodes were written, with the nodes.
+    pub(crate) nodes: Vec<(TrieId, Path, Arc<Stored>)>,
+}
+
+/// The state of block `number`, which lays `changes` over the state as of `parent`; genesis has none.
+pub(crate) fn apply(
+    rows: &Rows,
+    mut cache: Option<&mut NodeCache>,
+    parent: Option<BlockNumber>,
+    number: BlockNumber,
+    changes: &StateChanges,
+) -> Result<NewState, StoreError> {
+    let mut new = NewState::default();
+    let mut leaves: Vec<Change> = Vec::with_capacity(changes.accounts.len());
+    for (address, change) in &changes.accounts {
+        let hash = keccak256(address);
+        let before = match parent {
+            Some(parent) => account(rows, hash, parent)?,
+            None => None,
+        };
+        let storage = match change.account {
+            Some(_) => {
+                let before = before.and_then(|account| account.storage).filter(|_| !change.clears_storage());
+                let fresh = TrieId::storage(number, new.tries.len() as u32);
+                new.change_storage(rows, cache.as_deref_mut(), parent, before, fresh, change)?
+            }
+            None => {
+                new.tries.push(None);
+                None
+            }
+        };
+        let after = change.account.map(|state| AccountRow { state, storage });
+        if after == before {
+            continue;
+        }
+        let value = after.map(|account| account.encode()).unwrap_or_default();
+        new.rows.push((Key::of_hash(Table::Accounts, hash), value.into()));
+        leaves.push((Path::of_key(hash.0), after.map(|account| account.leaf().encode().into())));
+    }
+    leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
+    let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent, cache };
+    let Update { root, rows } = trie::update(&mut reader, &leaves)?;
+    new.root = root;
+    new.add_nodes(TrieId::ACCOUNTS, rows);
+    Ok(new)
+}
+
+impl NewState {
+    /// Writes the slots of one account whose storage was `before`; answers what it is now.
+    fn change_storage(
+        &mut self,
+        rows: &Rows,
+        cache: Option<&mut NodeCache>,
+        parent: Option<BlockNumber>,
+        before: Option<(TrieId, H256)>,
+        fresh: TrieId,
+        change: &AccountChange,
+    ) -> Result<Option<(TrieId, H256)>, StoreError> {
+        // In a trie that is new there is nothing to free.
+        let slots: BTreeMap<_, _> = change
+            .storage
+            .iter()
+            .filter(|(_, value)| before.is_some() || !value.is_zero())
+            .map(|(slot, value)| (keccak256(slot), encode_word(*value)))
+            .collect();
+        if slots.is_empty() {
+            self.tries.push(None);
+            return Ok(before);
+        }
+        let (trie, at) = match before {
+            Some((trie, _)) => (trie, parent),
+            None => (fresh, None),
+        };
+        self.tries.push(Some(trie));
+        let leaf = |(hash, word): (&H256, &Vec<u8>)| {
+            (Path::of_key(hash.0), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
+        };
+        let leaves: Vec<Change> = slots.iter().map(leaf).collect();
+        let Update { root, rows } = trie::update(&mut TrieReader { rows, trie, at, cache }, &leaves)?;
+        self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word.into())));
+        self.add_nodes(trie, rows);
+        Ok((root != EMPTY_ROOT).then_some((trie, root)))
+    }
+
+    fn add_nodes(&mut self, trie: TrieId, rows: Vec<NewRow>) {
+        for NewRow { position, value, stored } in rows {
+            self.rows.push((Key::of_node(trie, position.len() as u8, position.packed()), value.into()));
+            self.nodes.push((trie, position, Arc::new(stored)));
+        }
+    }
+}
+
+/// The rows of the state that a block wrote, by what its row of changes says.
+pub(crate) fn keys_of(row: &crate::values::ChangesRow) -> Vec<Key> {
+    let mut keys = Vec::with_capacity(row.accounts.len() + row.nodes.len());
+    let mut account = |address: &Address, change: &AccountChange, trie: Option<TrieId>| {
+        keys.push(Key::of_hash(Table::Accounts, keccak256(address)));
+        if let Some(trie) = trie {
+            keys.extend(change.storage.keys().map(|slot| Key::of_slot(trie, keccak256(slot))));
+        }
+    };
+    row.accounts.iter().zip(&row.tries).for_each(|((address, change), trie)| account(address, change, *trie));
+    keys.extend(row.nodes.iter().map(|(trie, path)| Key::of_node(*trie, path.len() as u8, path.packed())));
+    keys
+}

@@ -1,0 +1,71 @@
+//! What the database says of itself, and the tables whose rows belong to no block.
+
+use crate::codec::{Malformed, Reader, put_varint};
+use crate::error::StoreError;
+use crate::rows::Definition;
+use crate::wal::Sequence;
+use node_core::block::BlockRef;
+use node_types::{BlockNumber, H256};
+use redb::{ReadableTable, TableDefinition};
+
+/// The layout of keys and values that this version reads and writes.
+pub(super) const LAYOUT: u64 = 1;
+
+pub(super) const META: TableDefinition<'static, &'static str, &'static [u8]> = TableDefinition::new("meta");
+
+/// Block number and hash to a side block.
+pub(super) const SIDE_BLOCKS: Definition = TableDefinition::new("side_blocks");
+
+/// Kind and key to a record.
+pub(super) const RECORDS: Definition = TableDefinition::new("records");
+
+/// The rows of the table `meta` but for the layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Meta {
+    /// Hash of the genesis block.
+    pub(super) genesis: H256,
+    /// The newest block in the database.
+    pub(super) head: BlockRef,
+    /// The lowest block whose state is kept.
+    pub(super) earliest: BlockNumber,
+    /// All entries of the log up to this one are in the database.
+    pub(super) logged: Sequence,
+}
+
+impl Meta {
+    /// Reads the table; none if it is empty.
+    pub(super) fn read(table: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Option<Self>, StoreError> {
+        let Some(layout) = table.get("layout")? else { return Ok(None) };
+        let found = Reader::new(layout.value(), "the layout").varint()?;
+        if found != LAYOUT {
+            return Err(StoreError::UnsupportedLayout { found, supported: LAYOUT });
+        }
+        let chain = table.get("chain")?.ok_or(Malformed("the table meta"))?;
+        let mut reader = Reader::new(chain.value(), "the table meta");
+        let meta = Self {
+            genesis: reader.h256()?,
+            head: BlockRef { number: reader.varint()?, hash: reader.h256()? },
+            earliest: reader.varint()?,
+            logged: Sequence(reader.varint()?),
+        };
+        reader.finish()?;
+        Ok(Some(meta))
+    }
+
+    /// The rows of the table.
+    pub(super) fn rows(&self) -> [(&'static str, Vec<u8>); 2] {
+        let mut layout = Vec::new();
+        put_varint(&mut layout, LAYOUT);
+        let mut chain = self.genesis.as_bytes().to_vec();
+        put_varint(&mut chain, self.head.number);
+        chain.extend_from_slice(self.head.hash.as_bytes());
+        put_varint(&mut chain, self.earliest);
+        put_varint(&mut chain, self.logged.0);
+        [("layout", layout), ("chain", chain)]
+    }
+}
+
+/// The key of a side block.
+pub(super) fn side_block_key(block: BlockRef) -> Vec<u8> {
+    [&block.number.to_be_bytes()[..], block.hash.as_bytes()].concat()
+}

@@ -1,0 +1,312 @@
+//! The backend: a folder with a database and a write-ahead log.
+
+mod flush;
+mod meta;
+mod open;
+mod prune;
+mod stats;
+
+pub use stats::{Stats, TableStats};
+
+use crate::block_bytes::BlockBytes;
+use crate::chain::Chain;
+use crate::error::StoreError;
+use crate::files::Folder;
+use crate::journal;
+use crate::state::NodeCache;
+use crate::wal::{Sequence, Wal, WalOptions};
+use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
+use node_core::block::{BlockRef, ExecutedBlock};
+use node_types::BlockNumber;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How a store is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes of all caches together, those of the database included.
+    pub cache_bytes: usize,
+    /// When changes are durable; [`Store::set_sync_policy`] changes it.
+    pub sync: SyncPolicy,
+    /// Rows that go to the database in one commit. Up to twice as many are in memory.
+    pub commit_rows: usize,
+    /// At least so many of the newest blocks stay in memory.
+    pub blocks_in_memory: BlockNumber,
+    /// Sizes of the log.
+    pub log: WalOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 256 << 20,
+            sync: SyncPolicy::Always,
+            commit_rows: 100_000,
+            blocks_in_memory: 128,
+            // Segments are dropped whole: small ones leave less behind.
+            log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
+        }
+    }
+}
+
+/// When changes are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Before they are acknowledged.
+    Always,
+    /// When [`Store::sync`] has returned: for imports, which can begin again. A crash before loses the newest changes,
+    /// never one without all that followed it.
+    OnDemand,
+}
+
+/// Keeps a chain in one folder, with every state it ever had.
+///
+/// A change is made to a copy of the newest [`Chain`], which shares all but what changes; it is written to the log and
+/// synced; then the copy takes the place of the original. Views are references to the chain that was newest when they
+/// were opened. Listeners are called under the lock of writers: they may read and write records, but must not change
+/// the chain.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (genesis, blocks): (node_core::block::ExecutedBlock, Vec<node_core::block::ExecutedBlock>) = unreachable!();
+/// use node_core::backend::StateBackend;
+/// use node_store::{Options, Store, SyncPolicy};
+///
+/// let store = Store::open("data", genesis, Options { sync: SyncPolicy::OnDemand, ..Options::default() })?;
+/// for block in blocks {
+///     store.append(block)?;
+/// }
+/// store.set_sync_policy(SyncPolicy::Always)?;
+/// println!("head {}", store.view()?.head());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Store {
+    folder: Arc<dyn Folder>,
+    options: Options,
+    /// Whether changes are synced before they are acknowledged.
+    sync_always: AtomicBool,
+    database: redb::Database,
+    log: Wal,
+    current: RwLock<Arc<Chain>>,
+    /// Taken before all other locks.
+    writer: Mutex<Writer>,
+    records: RwLock<Records>,
+    listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
+}
+
+/// What only one thread at a time has.
+struct Writer {
+    /// Nodes of the head's state.
+    nodes: NodeCache,
+    /// Why nothing is written any more; taken by the first who asks.
+    failure: Option<Option<StoreError>>,
+    /// The head of the database, which may have blocks that are not canonical any more.
+    database_head: BlockNumber,
+    /// The last entry of the log that the database has.
+    logged: Sequence,
+}
+
+/// Small durable records, all of them in memory.
+#[derive(Default)]
+struct Records {
+    values: BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>,
+    /// Records that the database does not have as they are.
+    dirty: BTreeSet<(RecordKind, Vec<u8>)>,
+}
+
+impl Records {
+    fn write(&mut self, writes: Vec<RecordWrite>) {
+        for write in writes {
+            let key = match write {
+                RecordWrite::Put(kind, Record { key, value }) => {
+                    self.values.insert((kind, key.clone()), value);
+                    (kind, key)
+                }
+                RecordWrite::Delete(kind, key) => {
+                    self.values.remove(&(kind, key.clone()));
+                    (kind, key)
+                }
+            };
+            self.dirty.insert(key);
+        }
+    }
+}
+
+impl Store {
+    /// Makes every acknowledged change durable.
+    pub fn sync(&self) -> Result<(), BackendError> {
+        Ok(self.log.sync().map_err(StoreError::from)?)
+    }
+
+    /// Changes when changes are durable, for an import into a store that goes on to serve. Those made so far are durable
+    /// when this returns.
+    pub fn set_sync_policy(&self, policy: SyncPolicy) -> Result<(), BackendError> {
+        self.sync_always.store(policy == SyncPolicy::Always, Ordering::SeqCst);
+        self.sync()
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Arc<dyn Folder> {
+        &self.folder
+    }
+
+    fn chain(&self) -> Arc<Chain> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// Makes `change` to a copy of the chain, logs `entry`, publishes the copy and tells the listeners.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Chain, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
+    ) -> Result<HeadChange, BackendError> {
+        let mut writer = self.writer.lock();
+        writer.check()?;
+        let mut chain = Chain::clone(&self.current.read());
+        let (change, entry) = match change(&mut chain, &mut writer.nodes) {
+            Ok(done) => done,
+            Err(error) => {
+                // They may be nodes of a state that never came to be.
+                writer.nodes.clear();
+                return Err(error);
+            }
+        };
+        let sequence = match self.write_log(&entry) {
+            Ok(sequence) => sequence,
+            Err(error) => {
+                writer.failure = Some(None);
+                return Err(error.into());
+            }
+        };
+        chain.stamp(sequence);
+        self.publish(chain, &change);
+        if let Err(error) = self.flush_when_full(&mut writer) {
+            // The change is in the log: the next one has to fail, not this.
+            writer.failure = Some(Some(error));
+        }
+        Ok(change)
+    }
+
+    fn publish(&self, chain: Chain, change: &HeadChange) {
+        // The old chain may be freed here, which is done after the lock is.
+        let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
+        if !change.removed.is_empty() || !change.added.is_empty() {
+            let listeners = self.listeners.read().clone();
+            listeners.iter().for_each(|listener| listener.head_changed(change));
+        }
+    }
+
+    fn write_log(&self, entry: &[u8]) -> Result<Sequence, StoreError> {
+        let sequence = self.log.append(entry)?;
+        if self.sync_always.load(Ordering::SeqCst) {
+            self.log.sync_through(sequence)?;
+        }
+        Ok(sequence)
+    }
+}
+
+impl Writer {
+    fn check(&mut self) -> Result<(), StoreError> {
+        match &mut self.failure {
+            Some(failure) => Err(failure.take().unwrap_or(StoreError::Poisoned)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn append(
+    chain: &mut Chain,
+    block: &ExecutedBlock,
+    nodes: &mut NodeCache,
+) -> Result<(HeadChange, Vec<u8>), BackendError> {
+    let bytes = BlockBytes::encode(block);
+    chain.extend(block, &bytes, nodes)?;
+    chain.side_blocks.forget_below(chain.head.number);
+    Ok((HeadChange { removed: Vec::new(), added: vec![chain.head] }, journal::append(block, &bytes)))
+}
+
+fn switch(
+    chain: &mut Chain,
+    ancestor: BlockNumber,
+    branch: Vec<ExecutedBlock>,
+    nodes: &mut NodeCache,
+) -> Result<(HeadChange, Vec<u8>), BackendError> {
+    if ancestor > chain.head.number {
+        return Err(BackendError::UnknownBlock(ancestor));
+    }
+    if ancestor < chain.earliest {
+        return Err(BackendError::StatePruned { block: ancestor, earliest: chain.earliest });
+    }
+    let mut change = HeadChange { removed: Vec::new(), added: Vec::new() };
+    if chain.head.number > ancestor {
+        nodes.clear();
+    }
+    while chain.head.number > ancestor {
+        change.removed.push(chain.pop()?);
+    }
+    let mut encoded = Vec::with_capacity(branch.len());
+    for block in branch {
+        let bytes = BlockBytes::encode(&block);
+        chain.extend(&block, &bytes, nodes)?;
+        change.added.push(chain.head);
+        encoded.push((block, bytes));
+    }
+    chain.side_blocks.forget_below(chain.head.number);
+    Ok((change, journal::switch(ancestor, &encoded)))
+}
+
+fn keep_side_block(chain: &mut Chain, block: ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
+    let entry = journal::side_block(&block);
+    let BlockRef { hash, .. } = block.header.block_ref();
+    if chain.locate(hash.into())?.is_none() {
+        chain.side_blocks.insert(block);
+        chain.side_blocks.forget_below(chain.head.number);
+    }
+    Ok((HeadChange { removed: Vec::new(), added: Vec::new() }, entry))
+}
+
+impl StateBackend for Store {
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        Ok(self.chain())
+    }
+
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.change(|chain, nodes| append(chain, &block, nodes)).map(drop)
+    }
+
+    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        self.change(|chain, nodes| switch(chain, ancestor, branch, nodes))
+    }
+
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.change(|chain, _| keep_side_block(chain, block)).map(drop)
+    }
+
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.listeners.write().push(listener);
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        let entry = journal::records(writes);
+        let sequence = {
+            // The order of the log is that of memory. Others may append while this waits for its sync, so that one
+            // sync serves many.
+            let mut records = self.records.write();
+            let sequence = self.log.append(&entry).map_err(StoreError::from)?;
+            records.write(writes.to_vec());
+            sequence
+        };
+        if self.sync_always.load(Ordering::SeqCst) {
+            self.log.sync_through(sequence).map_err(StoreError::from)?;
+        }
+        Ok(())
+    }
+
+    fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
+        let records = self.records.read();
+        let of_kind = records.values.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
+        Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
+    }
+}

@@ -1,0 +1,163 @@
+//! Opening a folder: making a chain in it, or finding one and bringing it up to date from the log.
+
+use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
+use super::{Options, Records, Store, SyncPolicy, Writer, append, keep_side_block, switch};
+use crate::block_bytes::{BlockBytes, decode_block};
+use crate::caches::Caches;
+use crate::chain::Chain;
+use crate::codec::{Malformed, Reader};
+use crate::error::StoreError;
+use crate::files::{DatabaseFile, DiskFolder, Folder};
+use crate::journal::{Entry, kind_of};
+use crate::keys::Table;
+use crate::rows::{Tables, definition};
+use crate::side_blocks::SideBlocks;
+use crate::state::{NODE_BYTES, NodeCache};
+use crate::wal::{self, Sequence, Wal};
+use node_core::backend::{BackendError, HeadChange};
+use node_core::block::ExecutedBlock;
+use parking_lot::{Mutex, RwLock};
+use redb::{Database, ReadableDatabase, ReadableTable, TableError};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The file of the database.
+const DATABASE: &str = "chain.redb";
+
+impl Store {
+    /// Opens the chain in `path`, which begins with `genesis`; makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A folder that another process has open, that holds another chain or a layout of another version, or whose files
+    /// are damaged, is refused and stays as it is.
+    pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
+        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
+        Self::open_in(Arc::new(folder), genesis, options)
+    }
+
+    /// The same in any folder.
+    pub fn open_in(folder: Arc<dyn Folder>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
+        let block = genesis.header.block_ref();
+        if block.number != 0 {
+            return Err(BackendError::NotGenesis(block));
+        }
+        let file = DatabaseFile::open(&*folder, DATABASE).map_err(StoreError::File)?;
+        let database = Database::builder()
+            .set_cache_size(options.cache_bytes / 2)
+            .create_with_backend(file)
+            .map_err(StoreError::from)?;
+        let meta = read_meta(&database)?;
+        if let Some(meta) = &meta
+            && meta.genesis != block.hash
+        {
+            return Err(StoreError::OtherGenesis { found: meta.genesis, expected: block.hash }.into());
+        }
+        if meta.is_none() {
+            create_tables(&database)?;
+        }
+        let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
+        let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
+        let node_bytes = options.cache_bytes as u64 / 8;
+        let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
+        let head = meta.map_or(block, |meta| meta.head);
+        let (tables, side_blocks, records) = read_tables(&database)?;
+        let caches = Arc::new(Caches::new(options.cache_bytes as u64 * 3 / 8));
+        let earliest = meta.map_or(0, |meta| meta.earliest);
+        let chain = Chain::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
+        let store = Self {
+            folder,
+            options,
+            sync_always: AtomicBool::new(options.sync == SyncPolicy::Always),
+            database,
+            log,
+            current: RwLock::new(Arc::new(chain)),
+            writer: Mutex::new(Writer { nodes, failure: None, database_head: head.number, logged }),
+            records: RwLock::new(records),
+            listeners: RwLock::default(),
+        };
+        if meta.is_none() {
+            store.begin(&genesis)?;
+        }
+        store.replay(logged)?;
+        Ok(store)
+    }
+
+    /// Writes the first block to an empty database.
+    fn begin(&self, genesis: &ExecutedBlock) -> Result<(), BackendError> {
+        let mut writer = self.writer.lock();
+        let mut chain = Chain::clone(&self.current.read());
+        chain.begin(genesis, &BlockBytes::encode(genesis))?;
+        chain.rows.old = std::mem::replace(&mut chain.rows.young, crate::rows::Generation::new());
+        let tables = self.commit(&mut writer, &chain, self.log.last())?;
+        chain.old_is_in_database(tables);
+        *self.current.write() = Arc::new(chain);
+        Ok(())
+    }
+
+    /// Makes the changes again that are in the log and not in the database.
+    fn replay(&self, logged: Sequence) -> Result<(), BackendError> {
+        let mut writer = self.writer.lock();
+        for entry in self.log.entries_after(logged) {
+            let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
+            let mut chain = Chain::clone(&self.current.read());
+            let nodes = &mut writer.nodes;
+            match Entry::decode(&payload)? {
+                Entry::Records(writes) => {
+                    self.records.write().write(writes);
+                    continue;
+                }
+                // The last entry that the database has in part or as a whole is read again.
+                Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => {
+                    continue;
+                }
+                Entry::Append(block) => drop(append(&mut chain, &block, nodes)?),
+                Entry::Switch(ancestor, branch) => drop(switch(&mut chain, ancestor, branch, nodes)?),
+                Entry::SideBlock(block) => drop(keep_side_block(&mut chain, block)?),
+            }
+            chain.stamp(sequence);
+            self.publish(chain, &HeadChange { removed: Vec::new(), added: Vec::new() });
+            self.flush_when_full(&mut writer)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
+    let transaction = database.begin_read()?;
+    match transaction.open_table(META) {
+        Ok(table) => Meta::read(&table),
+        Err(TableError::TableDoesNotExist(_)) if transaction.list_tables()?.next().is_none() => Ok(None),
+        Err(TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. }) => Err(StoreError::Foreign),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes all tables, without rows.
+fn create_tables(database: &Database) -> Result<(), StoreError> {
+    let transaction = database.begin_write()?;
+    for table in Table::ALL {
+        transaction.open_table(definition(table))?;
+    }
+    transaction.open_table(META)?;
+    transaction.open_table(SIDE_BLOCKS)?;
+    transaction.open_table(RECORDS)?;
+    Ok(transaction.commit()?)
+}
+
+fn read_tables(database: &Database) -> Result<(Tables, SideBlocks, Records), StoreError> {
+    let transaction = database.begin_read()?;
+    let mut side_blocks = SideBlocks::new();
+    for row in transaction.open_table(SIDE_BLOCKS)?.iter()? {
+        side_blocks.insert(decode_block(&mut Reader::new(row?.1.value(), "a side block"))?);
+    }
+    let mut records = Records::default();
+    for row in transaction.open_table(RECORDS)?.iter()? {
+        let (key, value) = row?;
+        let (kind, key) = key.value().split_first().ok_or(Malformed("the key of a record"))?;
+        let kind = kind_of(*kind).ok_or(Malformed("the key of a record"))?;
+        records.values.insert((kind, key.to_vec()), value.value().to_vec());
+    }
+    Ok((Tables::open(&transaction)?, side_blocks, records))
+}

@@ -1,0 +1,14 @@
+//! Tests of the whole backend.
+
+mod crashes;
+mod opening;
+mod pruning;
+mod random;
+mod suite;
+
+use crate::{Options, SyncPolicy};
+
+/// Options under which rows go to the database after so many blocks.
+fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
+    Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, ..Options::default() }
+}

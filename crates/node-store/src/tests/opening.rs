@@ -1,0 +1,118 @@
+//! Folders that are refused.
+
+use super::small;
+use crate::files::FolderError;
+use crate::files::faults::FaultyDisk;
+use crate::{Options, Store, StoreError, SyncPolicy};
+use node_core::backend::suite::{Random, TestChain, check_view};
+use node_core::backend::{BackendError, StateBackend};
+use redb::{Database, TableDefinition};
+
+fn store_error(result: Result<Store, BackendError>) -> StoreError {
+    match result.err() {
+        Some(BackendError::Storage(error)) => *error.downcast().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_folder_belongs_to_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let genesis = Random(1).chain(0).head().clone();
+    let open = || Store::open(folder.path(), genesis.clone(), Options::default());
+    let first = open().unwrap();
+    let refused = store_error(open());
+    assert!(matches!(refused, StoreError::Folder(FolderError::Locked { .. })), "{refused:?}");
+    drop(first);
+    open().unwrap();
+}
+
+#[test]
+fn another_genesis_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ours, theirs] = [1, 2].map(|seed| Random(seed).chain(0).head().clone());
+    drop(Store::open(folder.path(), ours.clone(), Options::default()).unwrap());
+    match store_error(Store::open(folder.path(), theirs.clone(), Options::default())) {
+        StoreError::OtherGenesis { found, expected } => {
+            assert_eq!((found, expected), (ours.header.hash, theirs.header.hash));
+        }
+        other => panic!("{other:?}"),
+    }
+    let later = Random(1).chain(1).head().clone();
+    let refused = Store::open(folder.path(), later, Options::default()).err();
+    assert!(matches!(refused, Some(BackendError::NotGenesis(_))), "{refused:?}");
+    Store::open(folder.path(), ours, Options::default()).unwrap();
+}
+
+#[test]
+fn another_layout_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let genesis = Random(1).chain(0).head().clone();
+    drop(Store::open(folder.path(), genesis.clone(), Options::default()).unwrap());
+    let database = Database::open(folder.path().join("chain.redb")).unwrap();
+    let write = database.begin_write().unwrap();
+    let meta: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+    write.open_table(meta).unwrap().insert("layout", &[9][..]).unwrap();
+    write.commit().unwrap();
+    drop(database);
+    let refused = store_error(Store::open(folder.path(), genesis, Options::default()));
+    assert!(matches!(refused, StoreError::UnsupportedLayout { found: 9, supported: 1 }), "{refused:?}");
+}
+
+#[test]
+fn a_foreign_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::create(folder.path().join("chain.redb")).unwrap();
+    let write = database.begin_write().unwrap();
+    let table: TableDefinition<'_, u64, u64> = TableDefinition::new("others");
+    write.open_table(table).unwrap().insert(1, 1).unwrap();
+    write.commit().unwrap();
+    drop(database);
+    let refused = store_error(Store::open(folder.path(), Random(1).chain(0).head().clone(), Options::default()));
+    assert!(matches!(refused, StoreError::Foreign), "{refused:?}");
+}
+
+#[test]
+fn a_genesis_with_a_wrong_root_can_be_tried_again() {
+    let disk = FaultyDisk::new();
+    let chain = Random(3).chain(2);
+    let mut wrong = chain.blocks()[0].clone();
+    let mut sealed = (*wrong.header).clone();
+    sealed.header.state_root = Default::default();
+    wrong.header = sealed.into();
+    let refused = Store::open_in(disk.folder(), wrong, Options::default()).err();
+    assert!(matches!(refused, Some(BackendError::StateRootMismatch { block: 0, .. })), "{refused:?}");
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), Options::default()).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    check_view(&*store.view().unwrap(), &chain);
+}
+
+#[test]
+fn a_clean_stop_leaves_nothing_to_read_from_the_log() {
+    let disk = FaultyDisk::new();
+    let chain: TestChain = Random(4).chain(50);
+    let options = small(1000, SyncPolicy::Always);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    drop(store);
+    let folder = disk.folder();
+    for name in folder.list().unwrap().into_iter().filter(|name| name.starts_with("wal-")) {
+        folder.remove(&name).unwrap();
+    }
+    let store = Store::open_in(folder, chain.blocks()[0].clone(), options).unwrap();
+    check_view(&*store.view().unwrap(), &chain);
+}
+
+#[test]
+fn what_was_appended_on_demand_is_durable_when_the_policy_changes() {
+    let disk = FaultyDisk::new();
+    let chain: TestChain = Random(5).chain(30);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(1000, SyncPolicy::OnDemand)).unwrap();
+    chain.above(0)[..20].iter().for_each(|block| store.append(block.clone()).unwrap());
+    store.set_sync_policy(SyncPolicy::Always).unwrap();
+    chain.above(20).into_iter().for_each(|block| store.append(block).unwrap());
+    disk.crash(1);
+    drop(store);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(1000, SyncPolicy::Always)).unwrap();
+    check_view(&*store.view().unwrap(), &chain);
+}

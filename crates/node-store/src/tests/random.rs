@@ -1,0 +1,148 @@
+//! Random chains with random reorganizations, on a store and on the reference.
+
+use super::small;
+use crate::files::Folder;
+use crate::files::faults::FaultyDisk;
+use crate::{Store, SyncPolicy};
+use node_core::backend::suite::{Random, TestChain, check_view};
+use node_core::backend::{LogFilter, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View};
+use node_core::block::LogPosition;
+use node_core::context::Context;
+use node_core::logs;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Panics unless both views answer alike, with proofs as of some blocks.
+fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
+    let head = reference.head();
+    assert_eq!(store.head(), head);
+    for at in [0, head.number, random.below(head.number + 1), random.below(head.number + 1)] {
+        for address in Random::addresses() {
+            let [got, expected] = [store, reference].map(|view| view.proof(address, &Random::slots(), at).unwrap());
+            assert_eq!(got, expected, "{address:#x} as of {at}");
+        }
+    }
+    let [got, expected] = [store, reference].map(|view| view.fee_rows(0..=head.number).unwrap());
+    assert_eq!(got, expected);
+    for _ in 0..20 {
+        let filter = LogFilter {
+            addresses: (0..random.below(3)).map(|_| random.address()).collect(),
+            topics: (0..random.below(6)).map(|_| (0..random.below(3)).map(|_| random.topic()).collect()).collect(),
+        };
+        let from = LogPosition { block: random.below(head.number + 2), log_index: random.below(3) };
+        let (to, limit) = (random.below(head.number + 1), random.below(40) as usize);
+        let scan = |view| logs::scan(view, &Context::unbounded(), &filter, from, to, limit).unwrap();
+        assert_eq!(scan(store), scan(reference), "{filter:?} from {from:?} to {to}, at most {limit}");
+    }
+}
+
+/// Plays `steps` random changes; compares after each.
+fn play(seed: u64, steps: usize, blocks_in_memory: u64) {
+    let random = &mut Random(seed);
+    let mut chain = random.chain(0);
+    let genesis = chain.head().clone();
+    let disk = FaultyDisk::new();
+    let options = small(blocks_in_memory, SyncPolicy::OnDemand);
+    let open = || {
+        let folder: Arc<dyn Folder> = disk.folder();
+        Store::open_in(folder, genesis.clone(), options).unwrap()
+    };
+    let mut store = open();
+    let reference = MemoryBackend::new(genesis.clone()).unwrap();
+    let mut dropped: Vec<TestChain> = Vec::new();
+    for _ in 0..steps {
+        match random.below(10) {
+            0..=3 => {
+                let head = chain.head().header.header.number;
+                let count = 1 + random.below(12);
+                random.extend(&mut chain, count);
+                for block in chain.above(head) {
+                    store.append(block.clone()).unwrap();
+                    reference.append(block).unwrap();
+                }
+            }
+            4 | 5 => {
+                let head = chain.head().header.header.number;
+                let ancestor = head - random.below(head.min(64) + 1);
+                let mut branch = chain.up_to(ancestor);
+                let count = random.below(20);
+                random.extend(&mut branch, count);
+                let [got, expected] = [&store as &dyn StateBackend, &reference]
+                    .map(|backend| backend.switch(ancestor, branch.above(ancestor)).unwrap());
+                assert_eq!(got, expected);
+                dropped.push(std::mem::replace(&mut chain, branch));
+            }
+            6 => {
+                // Back to a branch that was left.
+                let Some(branch) = dropped.pop() else { continue };
+                let same = |number: &u64| {
+                    let [a, b] = [&chain, &branch].map(|chain| chain.blocks().get(*number as usize));
+                    matches!((a, b), (Some(a), Some(b)) if a.header.hash == b.header.hash)
+                };
+                let ancestor = (0..).take_while(same).last().unwrap();
+                for backend in [&store as &dyn StateBackend, &reference] {
+                    backend.switch(ancestor, branch.above(ancestor)).unwrap();
+                }
+                dropped.push(std::mem::replace(&mut chain, branch));
+            }
+            7 => {
+                let head = chain.head().header.header.number;
+                let mut side = chain.up_to(head - random.below(head.min(5) + 1));
+                random.extend(&mut side, 1);
+                for backend in [&store as &dyn StateBackend, &reference] {
+                    backend.keep_side_block(side.head().clone()).unwrap();
+                }
+                let hash = side.head().header.hash;
+                let [got, expected] = [&store as &dyn StateBackend, &reference]
+                    .map(|backend| backend.view().unwrap().side_block(hash).unwrap().map(|block| block.changes));
+                assert_eq!(got, expected);
+            }
+            8 => {
+                let record = Record { key: vec![random.below(5) as u8], value: vec![random.below(256) as u8] };
+                let write = match random.once_in(3) {
+                    true => RecordWrite::Delete(RecordKind::Filter, record.key),
+                    false => RecordWrite::Put(RecordKind::Filter, record),
+                };
+                for backend in [&store as &dyn StateBackend, &reference] {
+                    backend.write_records(std::slice::from_ref(&write)).unwrap();
+                }
+            }
+            _ => {
+                match random.below(3) {
+                    0 => store.flush().unwrap(),
+                    1 => drop(store),
+                    _ => {
+                        store.sync().unwrap();
+                        // Nothing that a destructor does reaches the disk.
+                        disk.kill();
+                        drop(store);
+                    }
+                }
+                disk.kill();
+                store = open();
+            }
+        }
+        let [got, expected] =
+            [&store as &dyn StateBackend, &reference].map(|backend| backend.records(RecordKind::Filter).unwrap());
+        assert_eq!(got, expected);
+        compare(random, &*store.view().unwrap(), &*reference.view().unwrap());
+    }
+    check_view(&*store.view().unwrap(), &chain);
+    for chain in dropped {
+        for block in chain.blocks() {
+            let hash = block.header.hash;
+            let [got, expected] = [&store as &dyn StateBackend, &reference]
+                .map(|backend| backend.view().unwrap().side_block(hash).unwrap().map(|block| block.changes));
+            assert_eq!(got, expected, "side block {}", block.header.block_ref());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_store_answers_as_the_reference_does(seed: u64, blocks_in_memory in 1u64..60) {
+        play(seed, 25, blocks_in_memory);
+    }
+}

@@ -1,0 +1,33 @@
+//! The suite that every backend has to pass, with rows in memory, in the database, and between.
+
+use super::small;
+use crate::{Store, SyncPolicy};
+use node_core::backend::{StateBackend, suite};
+use node_core::block::ExecutedBlock;
+use std::cell::Cell;
+
+fn run(blocks_in_memory: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let count = Cell::new(0);
+    let open = |genesis: ExecutedBlock| -> Box<dyn StateBackend> {
+        count.set(count.get() + 1);
+        let path = folder.path().join(count.get().to_string());
+        Box::new(Store::open(path, genesis, small(blocks_in_memory, SyncPolicy::OnDemand)).unwrap())
+    };
+    suite::run(&open);
+}
+
+#[test]
+fn passes_the_suite_in_memory() {
+    run(u64::MAX);
+}
+
+#[test]
+fn passes_the_suite_in_the_database() {
+    run(1);
+}
+
+#[test]
+fn passes_the_suite_between() {
+    run(7);
+}

@@ -1,0 +1,18 @@
+//! Merkle Patricia tries whose every version is kept, in rows (Yellow Paper, appendix D).
+//!
+//! Keys have 32 bytes. Nothing here knows where rows are kept: a [`Source`] reads nodes as of some block, and an
+//! [`Update`] lists the rows to be written for another.
+
+mod node;
+mod path;
+mod prove;
+mod row;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub(crate) use node::encode_word_leaf;
+pub(crate) use path::Path;
+pub(crate) use prove::prove;
+pub(crate) use row::{Decoder, Stored, is_delta, is_empty};
+pub(crate) use update::{Change, NewRow, Source, Update, update};

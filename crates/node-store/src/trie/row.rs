@@ -1,0 +1,143 @@
+//! Rows of the table `trie`: nodes as they are stored.
+//!
+//! A branch is stored whole, or as the children that changed since the row before. An age counts the rows since the
+//! last whole one, so that no read takes more than [`MAX_AGE`] + 1 rows.
+
+use super::node::{Branch, Node, Reference};
+use super::path::Path;
+use crate::codec::Malformed;
+
+/// Most deltas behind a whole branch.
+pub(crate) const MAX_AGE: u8 = 15;
+
+const EMPTY: u8 = 0;
+const LEAF: u8 = 1;
+const BRANCH: u8 = 2;
+/// Behind an extension.
+const EXTENDED: u8 = 3;
+/// Plus the age, which is at least 1.
+const DELTA: u8 = 0x40;
+
+/// A node with the age of the row it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) node: Node,
+    pub(crate) age: u8,
+}
+
+impl Stored {
+    /// Where nothing is, or ever was.
+    pub(crate) const NOTHING: Self = Self { node: Node::Empty, age: 0 };
+}
+
+/// The row that makes `new` of `old` at a position of `start` nibbles, with its age; none if they do not differ.
+pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
+    if old.node == *new {
+        return None;
+    }
+    let branch = match new {
+        Node::Empty => return Some((vec![EMPTY], 0)),
+        Node::Leaf(path) => {
+            let mut out = vec![LEAF];
+            out.extend_from_slice(path.packed_from(start));
+            return Some((out, 0));
+        }
+        Node::Branch(branch) => branch,
+    };
+    if let Node::Branch(before) = &old.node
+        && before.path == branch.path
+        && old.age < MAX_AGE
+    {
+        let changed = |nibble: &usize| before.children[*nibble] != branch.children[*nibble];
+        let mask = (0..16).filter(changed).fold(0u16, |mask, nibble| mask | 1 << nibble);
+        if !(0..16).filter(|nibble| !branch.children[*nibble].is_none()).all(|nibble| changed(&nibble)) {
+            let mut out = vec![DELTA + old.age + 1];
+            put_children(&mut out, branch, mask);
+            return Some((out, old.age + 1));
+        }
+    }
+    let mut out = Vec::with_capacity(16 * 33 + 8);
+    if branch.path.len() == start {
+        out.push(BRANCH);
+    } else {
+        out.extend_from_slice(&[EXTENDED, branch.path.len() as u8]);
+        out.extend_from_slice(branch.path.packed_from(start));
+    }
+    let mask = (0..16).filter(|n| !branch.children[*n].is_none()).fold(0u16, |mask, nibble| mask | 1 << nibble);
+    put_children(&mut out, branch, mask);
+    Some((out, 0))
+}
+
+fn put_children(out: &mut Vec<u8>, branch: &Branch, mask: u16) {
+    out.extend_from_slice(&mask.to_be_bytes());
+    let chosen = (0..16).filter(|nibble| mask & 1 << nibble != 0);
+    chosen.for_each(|nibble: usize| out.extend_from_slice(branch.children[nibble].item()));
+}
+
+/// Whether older rows are needed to know the branch.
+pub(crate) fn is_delta(row: &[u8]) -> bool {
+    row.first().is_some_and(|tag| *tag > DELTA)
+}
+
+/// Whether the row says that nothing is there.
+pub(crate) fn is_empty(row: &[u8]) -> bool {
+    row == [EMPTY]
+}
+
+/// Reads the rows of one position, the newest first.
+pub(crate) struct Decoder {
+    position: Path,
+    age: Option<u8>,
+    branch: Branch,
+    /// The children that newer rows have told.
+    known: u16,
+}
+
+const MALFORMED: Malformed = Malformed("a row of trie");
+
+impl Decoder {
+    pub(crate) fn new(position: Path) -> Self {
+        Self { position, age: None, branch: Branch::new(Path::ROOT), known: 0 }
+    }
+
+    /// Reads the next row; answers the node when it is known.
+    pub(crate) fn read(&mut self, row: &[u8]) -> Result<Option<Stored>, Malformed> {
+        let (tag, mut rest) = row.split_first().ok_or(MALFORMED)?;
+        let age = *self.age.get_or_insert(tag.saturating_sub(DELTA));
+        let newest = self.known == 0;
+        let path = match *tag {
+            EMPTY if newest && rest.is_empty() => return Ok(Some(Stored::NOTHING)),
+            LEAF if newest => {
+                let path = self.position.continued(64, rest).ok_or(MALFORMED)?;
+                return Ok(Some(Stored { node: Node::Leaf(path), age }));
+            }
+            BRANCH => Some(self.position),
+            EXTENDED => {
+                let (length, behind) = rest.split_first().ok_or(MALFORMED)?;
+                let length = usize::from(*length);
+                let bytes = length.div_ceil(2).checked_sub(self.position.len() / 2).ok_or(MALFORMED)?;
+                let (tail, behind) = behind.split_at_checked(bytes).ok_or(MALFORMED)?;
+                rest = behind;
+                Some(self.position.continued(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)?)
+            }
+            tag if tag > DELTA && tag <= DELTA + MAX_AGE => None,
+            _ => return Err(MALFORMED),
+        };
+        let (mask, mut rest) = rest.split_first_chunk().ok_or(MALFORMED)?;
+        let mask = u16::from_be_bytes(*mask);
+        for nibble in (0..16).filter(|nibble| mask & 1 << nibble != 0) {
+            let child = Reference::split_from(&mut rest).ok_or(MALFORMED)?;
+            if self.known & 1 << nibble == 0 {
+                self.branch.children[nibble] = child;
+            }
+        }
+        self.known |= mask;
+        if !rest.is_empty() || self.position.len() == 64 {
+            return Err(MALFORMED);
+        }
+        let Some(path) = path else { return Ok(None) };
+        self.branch.path = path;
+        let branch = std::mem::replace(&mut self.branch, Branch::new(Path::ROOT));
+        Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
+    }
+}

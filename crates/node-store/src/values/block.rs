@@ -1,0 +1,163 @@
+//! Headers, bodies and receipts.
+
+use crate::codec::{Malformed, Reader, put_bytes, put_u256, put_varint};
+use crate::error::StoreError;
+use node_core::block::{Body, RecoveredTransaction, SealedHeader};
+use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
+use node_types::{Bytes, H256};
+
+/// Hash, total difficulty, size and RLP of a header.
+pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
+    let mut out = Vec::with_capacity(768);
+    out.extend_from_slice(header.hash.as_bytes());
+    put_u256(&mut out, header.total_difficulty);
+    put_varint(&mut out, header.size);
+    out.extend_from_slice(&header.header.encode());
+    out
+}
+
+pub(crate) fn decode_header(value: &[u8]) -> Result<SealedHeader, StoreError> {
+    let mut reader = Reader::new(value, "a header");
+    let (hash, total_difficulty, size) = (reader.h256()?, reader.u256()?, reader.varint()?);
+    Ok(SealedHeader { hash, header: Header::decode(reader.remainder())?, total_difficulty, size })
+}
+
+/// The hash in an encoded header.
+pub(crate) fn header_hash(value: &[u8]) -> Result<H256, Malformed> {
+    Reader::new(value, "a header").h256()
+}
+
+/// Transactions with hash, sender and canonical encoding; RLP of ommers; withdrawals.
+pub(crate) fn encode_body(body: &Body) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + 256 * body.transactions.len());
+    put_varint(&mut out, body.transactions.len() as u64);
+    for transaction in &body.transactions {
+        out.extend_from_slice(transaction.hash.as_bytes());
+        out.extend_from_slice(transaction.sender.as_bytes());
+        put_bytes(&mut out, &transaction.transaction.encode());
+    }
+    put_varint(&mut out, body.ommers.len() as u64);
+    body.ommers.iter().for_each(|ommer| put_bytes(&mut out, &ommer.encode()));
+    // One more than there are, for none at all is not the same as an empty list.
+    let withdrawals = body.withdrawals.as_deref();
+    put_varint(&mut out, withdrawals.map_or(0, |withdrawals| 1 + withdrawals.len() as u64));
+    for withdrawal in withdrawals.unwrap_or_default() {
+        put_varint(&mut out, withdrawal.index);
+        put_varint(&mut out, withdrawal.validator_index);
+        out.extend_from_slice(withdrawal.address.as_bytes());
+        put_varint(&mut out, withdrawal.amount);
+    }
+    out
+}
+
+pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
+    let mut reader = Reader::new(value, "a body");
+    let mut body = Body::default();
+    for _ in 0..reader.count(53)? {
+        let (hash, sender) = (reader.h256()?, reader.address()?);
+        let transaction = Transaction::decode(reader.bytes()?)?;
+        body.transactions.push(RecoveredTransaction { transaction, hash, sender });
+    }
+    for _ in 0..reader.count(1)? {
+        body.ommers.push(Header::decode(reader.bytes()?)?);
+    }
+    body.withdrawals = match reader.varint()? {
+        0 => None,
+        count => Some((1..count).map(|_| decode_withdrawal(&mut reader)).collect::<Result<_, _>>()?),
+    };
+    reader.finish()?;
+    Ok(body)
+}
+
+fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {
+    Ok(Withdrawal {
+        index: reader.varint()?,
+        validator_index: reader.varint()?,
+        address: reader.address()?,
+        amount: reader.varint()?,
+    })
+}
+
+/// Type, outcome, gas, bloom and logs of each receipt.
+pub(crate) fn encode_receipts(receipts: &[Receipt]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16 + 64 * receipts.len());
+    put_varint(&mut out, receipts.len() as u64);
+    for receipt in receipts {
+        out.push(receipt.transaction_type as u8);
+        match receipt.outcome {
+            ReceiptOutcome::Success(success) => out.push(u8::from(success)),
+            ReceiptOutcome::StateRoot(root) => {
+                out.push(2);
+                out.extend_from_slice(root.as_bytes());
+            }
+        }
+        put_varint(&mut out, receipt.cumulative_gas_used);
+        put_bloom(&mut out, &receipt.logs_bloom);
+        put_varint(&mut out, receipt.logs.len() as u64);
+        for log in &receipt.logs {
+            out.extend_from_slice(log.address.as_bytes());
+            put_varint(&mut out, log.topics.len() as u64);
+            log.topics.iter().for_each(|topic| out.extend_from_slice(topic.as_bytes()));
+            put_bytes(&mut out, &log.data);
+        }
+    }
+    out
+}
+
+pub(crate) fn decode_receipts(value: &[u8]) -> Result<Vec<Receipt>, StoreError> {
+    let mut reader = Reader::new(value, "receipts");
+    let mut receipts = Vec::new();
+    for _ in 0..reader.count(5)? {
+        receipts.push(Receipt {
+            transaction_type: TransactionType::try_from(reader.byte()?)?,
+            outcome: match reader.byte()? {
+                0 => ReceiptOutcome::Success(false),
+                1 => ReceiptOutcome::Success(true),
+                2 => ReceiptOutcome::StateRoot(reader.h256()?),
+                _ => return Err(reader.malformed().into()),
+            },
+            cumulative_gas_used: reader.varint()?,
+            logs_bloom: read_bloom(&mut reader)?,
+            logs: (0..reader.count(22)?).map(|_| decode_log(&mut reader)).collect::<Result<_, _>>()?,
+        });
+    }
+    reader.finish()?;
+    Ok(receipts)
+}
+
+fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
+    Ok(Log {
+        address: reader.address()?,
+        topics: (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?,
+        data: Bytes::from(reader.bytes()?),
+    })
+}
+
+/// Half of the bytes: where more are set, the filter is stored whole.
+const SPARSE: usize = 127;
+
+/// A bloom filter as its bytes that are not zero, each behind its index. Few are, in the receipt of one transaction.
+fn put_bloom(out: &mut Vec<u8>, bloom: &Bloom) {
+    let set = || bloom.0.iter().enumerate().filter(|(_, byte)| **byte != 0);
+    let count = set().count();
+    if count > SPARSE {
+        out.push(u8::MAX);
+        out.extend_from_slice(&bloom.0);
+    } else {
+        out.push(count as u8);
+        set().for_each(|(index, byte)| out.extend_from_slice(&[index as u8, *byte]));
+    }
+}
+
+fn read_bloom(reader: &mut Reader<'_>) -> Result<Bloom, Malformed> {
+    let count = reader.byte()?;
+    if count == u8::MAX {
+        return reader.array().map(Bloom);
+    }
+    let mut bloom = Bloom::ZERO;
+    for _ in 0..count {
+        let [index, byte] = reader.array()?;
+        bloom.0[usize::from(index)] = byte;
+    }
+    Ok(bloom)
+}

@@ -1,0 +1,75 @@
+//! The values of rows: as compact as reading them fast allows.
+
+mod account;
+mod block;
+mod changes;
+
+pub(crate) use account::AccountRow;
+pub(crate) use block::{
+    decode_body, decode_header, decode_receipts, encode_body, encode_header, encode_receipts, header_hash,
+};
+pub(crate) use changes::{ChangesRow, decode_accounts, decode_changes_row, encode_accounts, encode_changes_row};
+
+use crate::codec::{Malformed, Reader, put_u256, put_varint};
+use node_core::block::TransactionPosition;
+use node_types::{BlockNumber, U256};
+
+/// The number of a block.
+pub(crate) fn encode_number(number: BlockNumber) -> Vec<u8> {
+    let mut out = Vec::with_capacity(5);
+    put_varint(&mut out, number);
+    out
+}
+
+pub(crate) fn decode_number(value: &[u8]) -> Result<BlockNumber, Malformed> {
+    let mut reader = Reader::new(value, "a row of numbers");
+    let number = reader.varint()?;
+    reader.finish()?;
+    Ok(number)
+}
+
+/// Where a transaction is.
+pub(crate) fn encode_position(block: BlockNumber, index: usize) -> Vec<u8> {
+    let mut out = encode_number(block);
+    put_varint(&mut out, index as u64);
+    out
+}
+
+pub(crate) fn decode_position(value: &[u8]) -> Result<TransactionPosition, Malformed> {
+    let mut reader = Reader::new(value, "a row of transactions");
+    let (block, index) = (reader.varint()?, reader.varint()?);
+    let index = usize::try_from(index).map_err(|_| reader.malformed())?;
+    reader.finish()?;
+    Ok(TransactionPosition { block, index })
+}
+
+/// A slot's value: big-endian without leading zeros, so that nothing means zero.
+pub(crate) fn encode_word(word: U256) -> Vec<u8> {
+    word.to_big_endian()[32 - word.bits().div_ceil(8)..].to_vec()
+}
+
+pub(crate) fn decode_word(value: &[u8]) -> Result<U256, Malformed> {
+    if value.len() > 32 {
+        return Err(Malformed("a row of storage"));
+    }
+    Ok(U256::from_big_endian(value))
+}
+
+/// Effective tips in wei per gas with the gas used, in order.
+pub(crate) fn encode_tips(tips: &[(U256, u64)]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(tips.len() * 12);
+    for (tip, gas_used) in tips {
+        put_u256(&mut out, *tip);
+        put_varint(&mut out, *gas_used);
+    }
+    out
+}
+
+pub(crate) fn decode_tips(value: &[u8]) -> Result<Vec<(U256, u64)>, Malformed> {
+    let mut reader = Reader::new(value, "a row of fees");
+    let mut tips = Vec::new();
+    while !reader.is_empty() {
+        tips.push((reader.u256()?, reader.varint()?));
+    }
+    Ok(tips)
+}

@@ -1,0 +1,86 @@
+//! Reading entries back.
+
+use super::segment::{SegmentReader, Step};
+use super::{Sequence, WalError};
+use crate::files::Folder;
+use std::sync::Arc;
+
+/// An entry as it was appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number.
+    pub sequence: Sequence,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+}
+
+/// Durable entries in order, read from the disk one at a time. Ends after the first error.
+#[derive(Debug)]
+pub struct Entries {
+    folder: Arc<dyn Folder>,
+    /// The segments that are not open yet, oldest first.
+    segments: std::vec::IntoIter<Sequence>,
+    reader: Option<SegmentReader>,
+    /// The entry to answer next.
+    next: Sequence,
+    /// The last entry to answer.
+    through: Sequence,
+}
+
+impl Entries {
+    /// The entries after `after` up to `through`, all of which are durable in `segments`.
+    pub(super) fn new(
+        folder: Arc<dyn Folder>,
+        mut segments: Vec<Sequence>,
+        after: Sequence,
+        through: Sequence,
+    ) -> Self {
+        let next = after.next();
+        // The segment that holds the next entry is the last one that begins at it or before.
+        let passed = segments.partition_point(|first| *first <= next).saturating_sub(1);
+        segments.drain(..passed);
+        Self { folder, segments: segments.into_iter(), reader: None, next, through }
+    }
+
+    fn read(&mut self) -> Result<Entry, WalError> {
+        let mut payload = Vec::new();
+        loop {
+            let Some(reader) = &mut self.reader else {
+                let missing = WalError::Missing { from: self.next, through: self.through };
+                let first = self.segments.next().filter(|first| *first <= self.next).ok_or(missing.clone())?;
+                self.reader = Some(SegmentReader::open(&*self.folder, first)?.ok_or(missing)?);
+                continue;
+            };
+            let wanted = reader.expected() == self.next;
+            let step = reader.step(|piece| {
+                if wanted {
+                    payload.extend_from_slice(piece);
+                }
+            })?;
+            match step {
+                Step::Entry(sequence) if wanted => {
+                    self.next = sequence.next();
+                    return Ok(Entry { sequence, payload });
+                }
+                Step::Entry(_) => {}
+                Step::End => self.reader = None,
+                Step::Damaged => return Err(reader.corrupt()),
+            }
+        }
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry, WalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.through {
+            return None;
+        }
+        let entry = self.read();
+        if entry.is_err() {
+            self.next = self.through.next();
+        }
+        Some(entry)
+    }
+}

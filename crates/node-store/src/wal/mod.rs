@@ -1,0 +1,252 @@
+//! The write-ahead log: entries of raw bytes, in order, durable before they are acknowledged.
+//!
+//! Entries are numbered from 1 without gaps and stand in segments, one file each. What is durable elsewhere is dropped
+//! a segment at a time. After a crash every entry that was acknowledged is there, unchanged; entries that were not may
+//! be there or not, but never one without all before it.
+
+mod entries;
+mod error;
+mod format;
+mod mark;
+mod recovery;
+mod segment;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use entries::{Entries, Entry};
+pub use error::WalError;
+
+use crate::files::Folder;
+use format::{FrameHeader, checksum};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use writer::Writer;
+
+/// The most bytes a payload may have.
+pub const MAX_PAYLOAD: usize = 256 << 20;
+
+/// The number of an entry. The first entry has 1; 0 stands before all entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence(pub u64);
+
+impl Sequence {
+    /// The one after this.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The one before this; of 0, itself.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Sizes of the log.
+#[derive(Clone, Copy, Debug)]
+pub struct WalOptions {
+    /// A segment of this many bytes or more is followed by a new one.
+    pub segment_bytes: u64,
+    /// Bytes of entries that wait for a sync in memory; an append beyond them syncs first.
+    pub buffer_bytes: usize,
+}
+
+impl Default for WalOptions {
+    fn default() -> Self {
+        Self { segment_bytes: 64 << 20, buffer_bytes: 4 << 20 }
+    }
+}
+
+/// A write-ahead log, which threads may share.
+///
+/// An append takes its place in memory; a sync makes all appended entries durable with one write and one sync of the
+/// file. While one caller syncs, others append and wait, and the next of them syncs for all.
+#[derive(Debug)]
+pub struct Wal {
+    folder: Arc<dyn Folder>,
+    buffer_bytes: usize,
+    /// The seed of the checksums of what this value writes, in segments that it began itself.
+    salt: u64,
+    /// Never taken while `pending` is held: whoever holds it may be waiting for the disk.
+    writer: Mutex<Writer>,
+    pending: Mutex<Pending>,
+    sync_ended: Condvar,
+}
+
+/// A buffer that grew beyond this for one large entry is given back.
+const KEPT_BUFFER: usize = 16 << 20;
+
+/// What is appended and not durable yet.
+#[derive(Debug)]
+struct Pending {
+    /// Whole frames, in order.
+    frames: Vec<u8>,
+    /// An empty buffer for the next frames.
+    spare: Vec<u8>,
+    /// Whether a caller is writing what was waiting before.
+    syncing: bool,
+    /// The last appended entry.
+    last: Sequence,
+    /// The last durable entry.
+    synced: Sequence,
+    /// The failure after which nothing is taken any more.
+    poison: Option<WalError>,
+}
+
+impl Wal {
+    /// Opens the log of a folder, or begins one, and recovers what a crash left: an incomplete tail is cut off, and
+    /// every entry that is left is made durable.
+    ///
+    /// `flushed` is the last entry that is durable elsewhere: it and all before it need not be in the log any more, and
+    /// whatever happened to them there is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. No segment
+    /// has been changed then.
+    pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
+        let recovered = recovery::recover(&*folder, flushed)?;
+        // The hasher's keys are the random numbers that the standard library has.
+        let salt = RandomState::new().build_hasher().finish();
+        let last = recovered.last;
+        let writer = Writer::begin(Arc::clone(&folder), recovered, salt, options.segment_bytes)?;
+        let pending =
+            Pending { frames: Vec::new(), spare: Vec::new(), syncing: false, last, synced: last, poison: None };
+        Ok(Self {
+            folder,
+            buffer_bytes: options.buffer_bytes,
+            salt,
+            writer: Mutex::new(writer),
+            pending: Mutex::new(pending),
+            sync_ended: Condvar::new(),
+        })
+    }
+
+    /// Appends an entry and answers its number. It is durable after a sync through it.
+    pub fn append(&self, payload: &[u8]) -> Result<Sequence, WalError> {
+        let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= MAX_PAYLOAD);
+        let Some(length) = length else {
+            return Err(WalError::TooLarge { size: payload.len(), limit: MAX_PAYLOAD });
+        };
+        let payload_sum = checksum(self.salt, payload);
+        let mut pending = self.pending_with_room(FrameHeader::SIZE + payload.len())?;
+        let sequence = pending.last.next();
+        let header = FrameHeader { length, sequence, synced: pending.synced, payload_sum };
+        pending.frames.extend_from_slice(&header.encode(self.salt));
+        pending.frames.extend_from_slice(payload);
+        pending.last = sequence;
+        Ok(sequence)
+    }
+
+    /// Makes every entry durable that was appended before this call.
+    pub fn sync(&self) -> Result<(), WalError> {
+        let last = self.last();
+        self.sync_through(last)
+    }
+
+    /// Returns when all entries up to `sequence`, which was appended, are durable.
+    ///
+    /// # Errors
+    ///
+    /// After an error the entries may or may not be there when the log is opened again, and until then every append
+    /// and every sync of an entry that is not durable fails with [`WalError::Poisoned`].
+    pub fn sync_through(&self, sequence: Sequence) -> Result<(), WalError> {
+        let mut pending = self.pending.lock();
+        loop {
+            if pending.synced >= sequence {
+                return Ok(());
+            }
+            pending.check()?;
+            if !pending.syncing {
+                break;
+            }
+            self.sync_ended.wait(&mut pending);
+        }
+        pending.syncing = true;
+        let spare = std::mem::take(&mut pending.spare);
+        let frames = std::mem::replace(&mut pending.frames, spare);
+        let (first, through) = (pending.synced.next(), pending.last);
+        drop(pending);
+
+        let result = self.writer.lock().commit(&frames, first, through);
+
+        let mut pending = self.pending.lock();
+        pending.syncing = false;
+        match &result {
+            Ok(()) => pending.synced = through,
+            Err(error) => pending.poison = Some(error.clone()),
+        }
+        pending.keep(frames);
+        self.sync_ended.notify_all();
+        result
+    }
+
+    /// The last appended entry, durable or not.
+    pub fn last(&self) -> Sequence {
+        self.pending.lock().last
+    }
+
+    /// The last durable entry.
+    pub fn synced(&self) -> Sequence {
+        self.pending.lock().synced
+    }
+
+    /// The durable entries after `sequence`, in order, read from the disk one at a time.
+    pub fn entries_after(&self, sequence: Sequence) -> Entries {
+        let segments = self.writer.lock().segments().to_vec();
+        Entries::new(Arc::clone(&self.folder), segments, sequence, self.synced())
+    }
+
+    /// Drops the segments that hold no entry after `sequence`. The newest segment stays.
+    pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
+        let dropped = self.writer.lock().forget_segments(sequence);
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        // Names that come back after a crash are passed over when the log is opened: their entries are flushed.
+        recovery::remove_segments(&*self.folder, &dropped)?;
+        self.folder.sync().map_err(WalError::io("sync", "the folder"))
+    }
+
+    /// Waits, by syncing, until a frame of this size fits into the buffer; one that can never fit has it alone.
+    fn pending_with_room(&self, size: usize) -> Result<MutexGuard<'_, Pending>, WalError> {
+        loop {
+            let pending = self.pending.lock();
+            pending.check()?;
+            if pending.frames.is_empty() || pending.frames.len().saturating_add(size) <= self.buffer_bytes {
+                return Ok(pending);
+            }
+            let last = pending.last;
+            drop(pending);
+            self.sync_through(last)?;
+        }
+    }
+}
+
+impl Pending {
+    fn check(&self) -> Result<(), WalError> {
+        match &self.poison {
+            Some(WalError::Io { source, .. }) => Err(WalError::Poisoned { source: Arc::clone(source) }),
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, mut frames: Vec<u8>) {
+        if frames.capacity() <= KEPT_BUFFER {
+            frames.clear();
+            self.spare = frames;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Opening a log after whatever happened to it.
+//!
+//! A crash may leave behind the last durable entry any mixture of what was written, and that must be cut off. Damage to
+//! a durable entry must never be taken for such a tail. They are told apart by what knows an entry to be durable:
+//!
+//! - the mark beside the log, written after each sync;
+//! - every frame behind the damage, which names the last entry that was durable when it was appended;
+//! - the name of every segment: it is created only when all entries before it are durable.
+//!
+//! An entry that none of them knows was the last to be synced, and was synced within the seconds before a power cut.
+
+use super::format::{parse_segment_name, segment_name};
+use super::mark::Mark;
+use super::segment::{SegmentReader, Step};
+use super::{Sequence, WalError};
+use crate::files::Folder;
+use std::io;
+
+/// A log whose entries are all intact and durable.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) mark: Mark,
+    /// The first sequences of the segments that hold entries after the flushed ones.
+    pub(super) segments: Vec<Sequence>,
+    /// The last entry, or the last flushed one if that is later.
+    pub(super) last: Sequence,
+}
+
+/// Reads the whole log, repairs its end, and removes segments that are not needed. Changes nothing if entries after
+/// `flushed` are damaged or missing.
+pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovered, WalError> {
+    let (mark, marked) = Mark::open(folder)?;
+    let names = folder.list().map_err(WalError::io("list", "the folder"))?;
+    let mut segments: Vec<Sequence> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
+    segments.sort_unstable();
+    // A segment ends where the next one begins.
+    let passed = segments.iter().skip(1).take_while(|next| next.previous() <= flushed).count();
+    let mut removed: Vec<Sequence> = segments.drain(..passed).collect();
+
+    let scan = scan(folder, &segments, flushed, marked)?;
+    if let Some(reader) = scan.newest {
+        make_durable(folder, reader, scan.durable)?;
+    }
+    // The newest segment is begun anew under its name if it has no entries.
+    segments.retain(|first| *first <= scan.last);
+    if scan.last <= flushed {
+        removed.append(&mut segments);
+    }
+    remove_segments(folder, &removed)?;
+    Ok(Recovered { mark, segments, last: scan.last.max(flushed) })
+}
+
+/// What the segments hold.
+struct Scan {
+    /// The last intact entry.
+    last: Sequence,
+    /// The last entry that is known to be durable.
+    durable: Sequence,
+    /// The newest segment, read to its end or to the damage there.
+    newest: Option<SegmentReader>,
+}
+
+fn scan(folder: &dyn Folder, segments: &[Sequence], flushed: Sequence, marked: Sequence) -> Result<Scan, WalError> {
+    let proven_by_names = segments.last().copied().unwrap_or_default().previous();
+    let durable = marked.max(proven_by_names);
+    let mut last = segments.first().map_or(flushed, |first| first.previous());
+    let mut newest = None;
+    if last > flushed {
+        return Err(WalError::Missing { from: flushed.next(), through: last });
+    }
+    for &first in segments {
+        if first != last.next() {
+            return Err(WalError::Missing { from: last.next(), through: first.previous() });
+        }
+        newest = SegmentReader::open(folder, first)?;
+        let Some(reader) = &mut newest else { continue };
+        loop {
+            match reader.step(|_| ())? {
+                Step::Entry(sequence) => last = sequence,
+                Step::End => break,
+                Step::Damaged => {
+                    let needed = last.max(flushed);
+                    if durable > needed || reader.durable_behind_damage(needed)? {
+                        return Err(reader.corrupt());
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    if durable > last.max(flushed) {
+        return Err(WalError::Missing { from: last.max(flushed).next(), through: durable });
+    }
+    Ok(Scan { last, durable, newest })
+}
+
+/// Cuts the damage off the newest segment and makes the entries before it durable.
+///
+/// Entries that are not known to be durable are written once more: if their sync failed, the operating system may hold
+/// them in memory as if it had succeeded, and would not write them for a mere sync.
+fn make_durable(folder: &dyn Folder, reader: SegmentReader, durable: Sequence) -> Result<(), WalError> {
+    let name = reader.name().to_owned();
+    let end = reader.offset();
+    let size = reader.file().size().map_err(WalError::io("read", &name))?;
+    if size == end && reader.expected().previous() <= durable {
+        return Ok(());
+    }
+    let Some(mut walk) = SegmentReader::open(folder, reader.first())? else { return Ok(()) };
+    while walk.expected() <= durable && matches!(walk.step(|_| ())?, Step::Entry(_)) {}
+    let repair = || -> io::Result<()> {
+        let mut piece = vec![0; 64 << 10];
+        let mut at = walk.offset();
+        while at < end {
+            let length = usize::try_from(end - at).map_or(piece.len(), |left| left.min(piece.len()));
+            walk.file().read_at(at, &mut piece[..length])?;
+            walk.file().write_at(at, &piece[..length])?;
+            at += length as u64;
+        }
+        walk.file().set_len(end)?;
+        walk.file().sync_data()
+    };
+    repair().map_err(WalError::io("repair", name))
+}
+
+/// Removes segments, oldest first. One that is already gone is no error.
+pub(super) fn remove_segments(folder: &dyn Folder, segments: &[Sequence]) -> Result<(), WalError> {
+    for first in segments {
+        let name = segment_name(*first);
+        match folder.remove(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(WalError::io("remove", name)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The end of the log: the segment that entries are written to.
+
+use super::format::{LAYOUT, SegmentHeader, segment_name};
+use super::mark::Mark;
+use super::recovery::Recovered;
+use super::{Sequence, WalError};
+use crate::files::{File, Folder};
+use std::io;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    folder: Arc<dyn Folder>,
+    mark: Mark,
+    /// The first sequences of all segments; the last is the one that is written.
+    segments: Vec<Sequence>,
+    file: Arc<dyn File>,
+    name: String,
+    /// The length of the segment. All of it is durable: every write is followed by a sync, or by nothing ever.
+    end: u64,
+    salt: u64,
+    segment_bytes: u64,
+}
+
+impl Writer {
+    /// Begins a new segment behind what was recovered. So nothing is ever written behind a tail that was cut off.
+    pub(super) fn begin(
+        folder: Arc<dyn Folder>,
+        recovered: Recovered,
+        salt: u64,
+        segment_bytes: u64,
+    ) -> Result<Self, WalError> {
+        let first = recovered.last.next();
+        let name = segment_name(first);
+        let file = create_segment(&*folder, &name, first, salt)?;
+        let mut segments = recovered.segments;
+        segments.push(first);
+        let end = SegmentHeader::SIZE as u64;
+        Ok(Self { folder, mark: recovered.mark, segments, file, name, end, salt, segment_bytes })
+    }
+
+    pub(super) fn segments(&self) -> &[Sequence] {
+        &self.segments
+    }
+
+    /// Makes frames durable: the entries `first` to `through`. After an error this must not be called again.
+    pub(super) fn commit(&mut self, frames: &[u8], first: Sequence, through: Sequence) -> Result<(), WalError> {
+        if frames.is_empty() {
+            return Ok(());
+        }
+        if self.end >= self.segment_bytes {
+            self.name = segment_name(first);
+            self.file = create_segment(&*self.folder, &self.name, first, self.salt)?;
+            self.segments.push(first);
+            self.end = SegmentHeader::SIZE as u64;
+        }
+        self.file.write_at(self.end, frames).map_err(WalError::io("write", &self.name))?;
+        self.file.sync_data().map_err(WalError::io("sync", &self.name))?;
+        self.end += frames.len() as u64;
+        self.mark.write(through)
+    }
+
+    /// Takes the segments without an entry after `sequence` out of the list, and answers them, oldest first.
+    pub(super) fn forget_segments(&mut self, sequence: Sequence) -> Vec<Sequence> {
+        // A segment ends where the next one begins.
+        let dropped = self.segments.iter().skip(1).take_while(|next| next.previous() <= sequence).count();
+        self.segments.drain(..dropped).collect()
+    }
+}
+
+/// Makes a segment without entries, durable by content and name before any frame is written to it.
+///
+/// That it exists proves that all entries before it are durable.
+fn create_segment(folder: &dyn Folder, name: &str, first: Sequence, salt: u64) -> Result<Arc<dyn File>, WalError> {
+    let create = || -> io::Result<Arc<dyn File>> {
+        let file = folder.create(name)?;
+        file.write_at(0, &SegmentHeader { layout: LAYOUT, first, salt }.encode())?;
+        file.sync_data()?;
+        folder.sync()?;
+        Ok(file)
+    };
+    create().map_err(WalError::io("create", name))
+}

@@ -1,0 +1,182 @@
+//! A chain in a folder outlives the server: what was answered before is answered after, however the server ended.
+
+#![allow(clippy::unwrap_used)]
+
+use node_chain::genesis::DEV_GENESIS;
+use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
+use node_tests::server::{Server, run_to_end, spawn};
+use node_tests::wallet::{ALICE, hex, sign, transfer};
+use node_types::consensus::TransactionBody;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const BLOCKS: u64 = 60;
+
+/// A folder with a chain file, and room for the folder of a server.
+struct Fixture {
+    folder: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = Shape { transactions_per_block: 4, ..Shape::default() };
+        let mut file = File::create(folder.path().join("chain.rlp")).unwrap();
+        Generator::new(shape).write(BLOCKS, &mut file).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn data_dir(&self) -> [String; 2] {
+        ["--data-dir".to_owned(), self.path("data")]
+    }
+
+    fn import(&self) -> impl Iterator<Item = String> {
+        self.data_dir().into_iter().chain(["--strict".to_owned(), "--import".to_owned(), self.path("chain.rlp")])
+    }
+}
+
+/// What the server says of the head, of an old state with its proof, of all logs and of the pool.
+fn answers(server: &Server) -> Vec<(&'static str, Value)> {
+    let contract = hex(CONTRACT.as_bytes());
+    let keys: Vec<_> = (0..4).map(|slot| hex(slot_key(slot).as_bytes())).collect();
+    let requests = [
+        ("getProof", json!({"Address": contract, "StorageKeys": keys, "BlockNumber": "20"})),
+        ("getProof", json!({"Address": ALICE, "BlockNumber": BLOCKS.to_string()})),
+        ("getLogs", json!({"Address": contract, "Topics": [[hex(EVENT.as_bytes())]], "FromBlock": "0"})),
+        ("getStorageAt", json!({"Address": contract, "Position": keys[0], "BlockNumber": "5"})),
+        ("feeHistory", json!({"BlockCount": "30", "RewardPercentiles": [10, 90]})),
+    ];
+    let posted = requests.into_iter().map(|(name, body)| (name, server.post(&format!("/{name}/"), body.to_string())));
+    let paths = [
+        "/getBlockByNumber/latest/true/",
+        "/getBlockByNumber/finalized/",
+        "/getBlockReceipts/7/",
+        "/getTransactionCount/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266/pending/",
+    ];
+    let got = paths.into_iter().map(|path| (path, server.get(path)));
+    let comparable = |(name, mut answer): (_, node_tests::server::Answer)| {
+        assert_eq!(answer.status, 200, "{name}: {}", answer.body);
+        // It holds the port.
+        answer.body.as_object_mut().unwrap().remove("$schema");
+        (name, answer.body)
+    };
+    posted.chain(got).map(comparable).collect()
+}
+
+/// Sends a transaction that waits in the pool; answers its hash.
+fn send(server: &Server) -> String {
+    let count = server.get(&format!("/getTransactionCount/{ALICE}/pending/"));
+    let nonce = count.field("TransactionCount").as_str().unwrap().parse().unwrap();
+    let transaction = sign(TransactionBody::Legacy(transfer(nonce)));
+    let sent = server.post("/sendRawTransaction/", json!({"Data": hex(&transaction.encode())}).to_string());
+    assert_eq!(sent.status, 200, "{}", sent.body);
+    hex(transaction.hash().as_bytes())
+}
+
+fn assert_same(before: &[(&str, Value)], after: &[(&str, Value)], when: &str) {
+    for ((name, before), (_, after)) in before.iter().zip(after) {
+        assert_eq!(before, after, "{name}, {when}");
+    }
+}
+
+#[test]
+fn a_restart_changes_no_answer() {
+    let fixture = Fixture::new();
+    let in_memory = Server::start(["--strict".to_owned(), "--import".to_owned(), fixture.path("chain.rlp")]);
+    let mut server = Server::start(fixture.import());
+    assert_same(&answers(&in_memory), &answers(&server), "against memory");
+    // Each end leaves a transaction more in the pool. The first start after each has only the folder.
+    let mut sent = Vec::new();
+    for end in ["TERM", "KILL", "KILL", "INT"] {
+        sent.push(send(&server));
+        let before = answers(&server);
+        let status = server.end(end);
+        assert_eq!(status.success(), end != "KILL", "{end}: {status}");
+        server = Server::start(fixture.data_dir());
+        assert_same(&before, &answers(&server), end);
+        for hash in &sent {
+            let known = server.get(&format!("/getTransactionStatus/{hash}/"));
+            assert_eq!(known.field("Status"), "pending", "{end}: {hash}");
+        }
+    }
+    // Blocks that are there already are passed over.
+    let before = answers(&server);
+    drop(server);
+    assert_same(&before, &answers(&Server::start(fixture.import())), "imported again");
+}
+
+#[test]
+fn an_import_that_was_killed_goes_on() {
+    let fixture = Fixture::new();
+    let mut heads = Vec::new();
+    for milliseconds in [20, 60, 120, 240] {
+        let mut import = spawn(fixture.import());
+        thread::sleep(Duration::from_millis(milliseconds));
+        import.kill().unwrap();
+        import.wait().unwrap();
+        let server = Server::start(fixture.data_dir());
+        let head: u64 = server.get("/blockNumber/").field("BlockNumber").as_str().unwrap().parse().unwrap();
+        // Proofs are verified before they are answered.
+        let proof = server.post("/getProof/", json!({"Address": ALICE}).to_string());
+        assert_eq!(proof.status, 200, "at {head}: {}", proof.body);
+        heads.push(head);
+    }
+    assert!(heads.is_sorted(), "{heads:?}");
+    let server = Server::start(fixture.import());
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!(BLOCKS.to_string()), "after {heads:?}");
+}
+
+#[test]
+fn folders_that_cannot_be_used_are_refused_in_one_line() {
+    let fixture = Fixture::new();
+    let data = fixture.path("data");
+    let server = Server::start(fixture.import());
+    refused(&fixture, &[], "is in use by another process");
+    server.end("TERM");
+
+    let genesis = fixture.path("other.json");
+    let mut other: Value = serde_json::from_str(DEV_GENESIS).unwrap();
+    other["extraData"] = json!("0x01");
+    fs::write(&genesis, other.to_string()).unwrap();
+    refused(&fixture, &["--genesis", &genesis], "the folder holds a chain with genesis 0x");
+
+    // A log with a damaged entry that was acknowledged.
+    let server = Server::start(fixture.data_dir());
+    for _ in 0..3 {
+        send(&server);
+    }
+    server.end("KILL");
+    let log = files(&data).find(|name| name.starts_with("wal-")).unwrap();
+    let log = Path::new(&data).join(log);
+    let good = fs::read(&log).unwrap();
+    let mut flipped = good.clone();
+    flipped[good.len() / 3] ^= 1;
+    fs::write(&log, flipped).unwrap();
+    refused(&fixture, &[], "is damaged at byte");
+    fs::write(&log, good).unwrap();
+    assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "mended");
+
+    fs::write(Path::new(&data).join("chain.redb"), b"no database").unwrap();
+    refused(&fixture, &[], "database");
+}
+
+fn refused(fixture: &Fixture, more: &[&str], reason: &str) {
+    let output = run_to_end(fixture.data_dir().iter().map(String::as_str).chain(more.iter().copied()));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reason}: {text}");
+    let errors: Vec<_> = text.lines().filter(|line| line.starts_with("error: data folder ")).collect();
+    assert!(matches!(errors[..], [line] if line.contains(reason)), "{reason}: {text}");
+    assert_eq!(output.stdout, b"", "{reason}");
+}
+
+fn files(folder: &str) -> impl Iterator<Item = String> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap())
+}
