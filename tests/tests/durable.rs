@@ -154,7 +154,7 @@ fn folders_that_cannot_be_used_are_refused_in_one_line() {
         send(&server);
     }
     server.end("KILL");
-    let log = files(&data).find(|name| name.starts_with("wal-")).unwrap();
+    let log = files(&data).find(|name| name.ends_with(".log")).unwrap();
     let log = Path::new(&data).join(log);
     let good = fs::read(&log).unwrap();
     let mut flipped = good.clone();
