@@ -4,10 +4,7 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::{BlockNumber, H256};
 use rpds::{HashTrieMapSync, RedBlackTreeSetSync};
 
-/// How far below the head side blocks are kept.
-const DEPTH: BlockNumber = 1024;
-
-/// Side blocks near the head. All of them are in memory; cloning is cheap.
+/// The side blocks. All of them are in memory; cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct SideBlocks {
     blocks: HashTrieMapSync<H256, ExecutedBlock>,
@@ -33,14 +30,6 @@ impl SideBlocks {
     pub(crate) fn remove(&mut self, block: BlockRef) {
         if self.blocks.remove_mut(&block.hash) {
             self.order.remove_mut(&(block.number, block.hash));
-        }
-    }
-
-    /// Forgets blocks far below the head `head`.
-    pub(crate) fn forget_below(&mut self, head: BlockNumber) {
-        let lowest = head.saturating_sub(DEPTH);
-        while let Some((number, hash)) = self.order.first().copied().filter(|(number, _)| *number < lowest) {
-            self.remove(BlockRef { number, hash });
         }
     }
 

@@ -223,7 +223,6 @@ fn append(
 ) -> Result<(HeadChange, Vec<u8>), BackendError> {
     let bytes = BlockBytes::encode(block);
     chain.extend(block, &bytes, nodes)?;
-    chain.side_blocks.forget_below(chain.head.number);
     Ok((HeadChange { removed: Vec::new(), added: vec![chain.head] }, journal::append(block, &bytes)))
 }
 
@@ -253,7 +252,6 @@ fn switch(
         change.added.push(chain.head);
         encoded.push((block, bytes));
     }
-    chain.side_blocks.forget_below(chain.head.number);
     Ok((change, journal::switch(ancestor, &encoded)))
 }
 
@@ -262,7 +260,6 @@ fn keep_side_block(chain: &mut Chain, block: ExecutedBlock) -> Result<(HeadChang
     let BlockRef { hash, .. } = block.header.block_ref();
     if chain.locate(hash.into())?.is_none() {
         chain.side_blocks.insert(block);
-        chain.side_blocks.forget_below(chain.head.number);
     }
     Ok((HeadChange { removed: Vec::new(), added: Vec::new() }, entry))
 }
