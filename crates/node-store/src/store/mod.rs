@@ -63,7 +63,7 @@ pub enum SyncPolicy {
 
 /// Keeps a chain in one folder, with every state it ever had.
 ///
-/// A change is made to a copy of the newest [`Chain`], which shares all but what changes; it is written to the log and
+/// A change is made to a copy of the newest `Chain`, which shares all but what changes; it is written to the log and
 /// synced; then the copy takes the place of the original. Views are references to the chain that was newest when they
 /// were opened. Listeners are called under the lock of writers: they may read and write records, but must not change
 /// the chain.
