@@ -1,21 +1,23 @@
 //! Ends code that runs for too long.
 //!
 //! revm has no deadline of its own. Every loop and every recursion passes a jump, a call or a creation, so that it is
-//! enough to watch the clock there; all other instructions run as fast as without.
+//! enough to watch the clock there, and where one instruction can work for milliseconds: at calls, which may be of a dear
+//! precompile, and at what hashes or copies memory. All other instructions run as fast as without. Code without any of
+//! these is bounded by its length: a body of 5 MiB holds instructions for some ten milliseconds.
 
 use crate::machine::EvmContext;
 use node_core::context::Context;
 use revm::bytecode::opcode;
 use revm::context_interface::context::ContextError;
 use revm::handler::instructions::EthInstructions;
-use revm::interpreter::instructions::{contract, control};
+use revm::interpreter::instructions::{contract, control, host, memory, system};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, InstructionResult};
 
-/// How many watched instructions run between two looks at the clock; a few microseconds.
+/// How many jumps run between two looks at the clock; a few microseconds.
 const STRIDE: u32 = 1024;
 
-/// Counts watched instructions and looks at the clock from time to time.
+/// Counts jumps and looks at the clock from time to time.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     context: &'a Context,
@@ -42,6 +44,12 @@ pub(crate) fn watch<'a>(instructions: &mut EthInstructions<EthInterpreter, EvmCo
     table[usize::from(opcode::STATICCALL)] = Instruction::new(call::<{ opcode::STATICCALL }>);
     table[usize::from(opcode::CREATE)] = Instruction::new(create::<false>);
     table[usize::from(opcode::CREATE2)] = Instruction::new(create::<true>);
+    table[usize::from(opcode::KECCAK256)] = Instruction::new(keccak256);
+    table[usize::from(opcode::CALLDATACOPY)] = Instruction::new(calldatacopy);
+    table[usize::from(opcode::CODECOPY)] = Instruction::new(codecopy);
+    table[usize::from(opcode::EXTCODECOPY)] = Instruction::new(extcodecopy);
+    table[usize::from(opcode::RETURNDATACOPY)] = Instruction::new(returndatacopy);
+    table[usize::from(opcode::MCOPY)] = Instruction::new(mcopy);
 }
 
 fn jump(context: Ictx<'_, '_>) -> InstructionExecResult {
@@ -55,21 +63,53 @@ fn jumpi(context: Ictx<'_, '_>) -> InstructionExecResult {
 }
 
 fn call<const KIND: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
-    tick(context.host)?;
+    look(context.host)?;
     contract::call::<KIND, _, _>(context)
 }
 
 fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_>) -> InstructionExecResult {
-    tick(context.host)?;
+    look(context.host)?;
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
-/// Counts, and ends the run with the interruption as its error when the context says so.
+fn keccak256(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    system::keccak256(context)
+}
+
+fn calldatacopy(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    system::calldatacopy(context)
+}
+
+fn codecopy(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    system::codecopy(context)
+}
+
+fn extcodecopy(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    host::extcodecopy(context)
+}
+
+fn returndatacopy(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    system::returndatacopy(context)
+}
+
+fn mcopy(context: Ictx<'_, '_>) -> InstructionExecResult {
+    look(context.host)?;
+    memory::mcopy(context)
+}
+
+/// Looks at the clock at every [`STRIDE`]th call.
 fn tick(host: &mut EvmContext<'_>) -> InstructionExecResult {
     host.chain.count = host.chain.count.wrapping_add(1);
-    if !host.chain.count.is_multiple_of(STRIDE) {
-        return Ok(());
-    }
+    if host.chain.count.is_multiple_of(STRIDE) { look(host) } else { Ok(()) }
+}
+
+/// Ends the run with the interruption as its error when the context says so.
+fn look(host: &mut EvmContext<'_>) -> InstructionExecResult {
     host.chain.context.check().map_err(|interrupted| {
         host.error = Err(ContextError::Db(interrupted.into()));
         InstructionResult::FatalExternalError

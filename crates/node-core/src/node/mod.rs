@@ -1,6 +1,6 @@
 //! Every operation of the interface, over a backend and an executor.
 //!
-//! Each operation opens exactly one view and answers from it, so that a block that lands meanwhile changes nothing in
+//! Each read opens exactly one view and answers from it, so that a block that lands meanwhile changes nothing in
 //! the answer. Nothing here knows of HTTP.
 
 mod assemble;
