@@ -22,7 +22,6 @@ LAYERS = {
 # Dependencies from outside with the only crates that may use them.
 RESERVED = {
     "revm": {"node-evm"},
-    "ruint": {"node-evm"},
     "secp256k1": {"node-evm", "node-tests"},
     "c-kzg": {"node-evm"},
     "actix-web": {"node-http"},

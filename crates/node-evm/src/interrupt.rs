@@ -72,35 +72,24 @@ fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_>) -> InstructionExecResul
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
-fn keccak256(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    system::keccak256(context)
+/// Instructions that look at the clock, and then do what revm's of the same name do.
+macro_rules! looking {
+    ($($module:ident::$instruction:ident),+) => {$(
+        fn $instruction(context: Ictx<'_, '_>) -> InstructionExecResult {
+            look(context.host)?;
+            $module::$instruction(context)
+        }
+    )+};
 }
 
-fn calldatacopy(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    system::calldatacopy(context)
-}
-
-fn codecopy(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    system::codecopy(context)
-}
-
-fn extcodecopy(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    host::extcodecopy(context)
-}
-
-fn returndatacopy(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    system::returndatacopy(context)
-}
-
-fn mcopy(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
-    memory::mcopy(context)
-}
+looking!(
+    system::keccak256,
+    system::calldatacopy,
+    system::codecopy,
+    host::extcodecopy,
+    system::returndatacopy,
+    memory::mcopy
+);
 
 /// Looks at the clock at every [`STRIDE`]th call.
 fn tick(host: &mut EvmContext<'_>) -> InstructionExecResult {
