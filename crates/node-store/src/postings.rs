@@ -59,7 +59,7 @@ pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> 
 }
 
 /// Joins the chunks of one term, ascending, into larger ones.
-pub(crate) fn join(chunks: &[(u64, &Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
+pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
     let mut ids = Vec::new();
     for (first, value) in chunks {
         ids.extend(decode(*first, value)?);
@@ -208,12 +208,12 @@ fn chunk_reaching(rows: &Rows, key: &Key, wanted: LogId) -> Result<Vec<LogId>, S
         }
     }
     for generation in [&rows.old, &rows.young] {
-        let before = generation.newest(key, wanted.0).map(|(first, value)| decode(first, value)).transpose()?;
+        let before = generation.newest(key, wanted.0).map(|(first, value)| decode(first, &value)).transpose()?;
         if let Some(ids) = before.and_then(reaches) {
             return Ok(ids);
         }
         if let Some((first, value)) = generation.oldest_from(key, wanted.0) {
-            return Ok(decode(first, value)?);
+            return Ok(decode(first, &value)?);
         }
     }
     Ok(Vec::new())

@@ -8,19 +8,18 @@ pub(crate) use write::{first_log_above, keys_of_block};
 use crate::caches::Caches;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
-use crate::rows::{Generation, Rows, Tables, Value};
+use crate::rows::{Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
-use crate::wal::Sequence;
 use node_core::backend::BackendError;
 use node_core::block::{BlockId, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
-use rpds::VectorSync;
 use std::sync::Arc;
 
 /// A chain as of one moment, which is also a view of it. Cloning is cheap, for everything within is shared.
 ///
-/// A method that fails leaves the chain half changed: changes are made to a clone.
+/// A method that fails leaves the chain half changed: changes are made to a clone. What a clone appends goes to the
+/// young generation that both share, where the original does not see it.
 #[derive(Clone)]
 pub(crate) struct Chain {
     pub(crate) head: BlockRef,
@@ -29,8 +28,6 @@ pub(crate) struct Chain {
     pub(crate) rows: Rows,
     /// The last block of the old generation. Those of the database end at `rows.limit`; the young one has the rest.
     pub(crate) old_end: BlockNumber,
-    /// The entry of the log for each block in memory, from the lowest on.
-    pub(crate) sequences: VectorSync<Sequence>,
     pub(crate) side_blocks: SideBlocks,
     pub(crate) caches: Arc<Caches>,
 }
@@ -44,13 +41,12 @@ impl Chain {
         side_blocks: SideBlocks,
         caches: Arc<Caches>,
     ) -> Self {
-        let (young, old) = (Generation::new(), Generation::new());
+        let (young, old) = Default::default();
         Self {
             head,
             earliest,
-            rows: Rows { young, old, database, limit: head.number },
+            rows: Rows { head: head.number, young, old, database, limit: head.number },
             old_end: head.number,
-            sequences: VectorSync::new_sync(),
             side_blocks,
             caches,
         }

@@ -33,8 +33,8 @@ pub struct TableStats {
 impl Store {
     /// Counts rows and bytes of each table, in time linear in the size of the database.
     pub fn stats(&self) -> Result<Stats, BackendError> {
-        let chain = self.chain();
-        let transaction = self.database.begin_read().map_err(StoreError::from)?;
+        let chain = self.shared.chain();
+        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
         let mut tables = Vec::new();
         for table in transaction.list_tables().map_err(StoreError::from)? {
             tables.push(stats_of(&transaction, table)?);
