@@ -25,6 +25,9 @@ use std::sync::atomic::AtomicBool;
 /// The file of the database.
 const DATABASE: &str = "chain.redb";
 
+/// The file of its checksums.
+const CHECKSUMS: &str = "chain.sums";
+
 impl Store {
     /// Opens the chain in `path`, which begins with `genesis`; makes it if there is none.
     ///
@@ -43,7 +46,7 @@ impl Store {
         if block.number != 0 {
             return Err(BackendError::NotGenesis(block));
         }
-        let file = DatabaseFile::open(&*folder, DATABASE).map_err(StoreError::File)?;
+        let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
         let database = Database::builder()
             .set_cache_size(options.cache_bytes / 2)
             .create_with_backend(file)
@@ -90,7 +93,8 @@ impl Store {
         let mut chain = Chain::clone(&self.current.read());
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
         chain.rows.old = std::mem::replace(&mut chain.rows.young, crate::rows::Generation::new());
-        let tables = self.commit(&mut writer, &chain, self.log.last())?;
+        // Should there be a log, the database was removed, and what the log holds is to be read.
+        let tables = self.commit(&mut writer, &chain, Sequence::default())?;
         chain.old_is_in_database(tables);
         *self.current.write() = Arc::new(chain);
         Ok(())
@@ -136,7 +140,9 @@ fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
 
 /// Makes all tables, without rows.
 fn create_tables(database: &Database) -> Result<(), StoreError> {
-    let transaction = database.begin_write()?;
+    let mut transaction = database.begin_write()?;
+    // As in every commit: `DatabaseFile` demands two phases.
+    transaction.set_quick_repair(true);
     for table in Table::ALL {
         transaction.open_table(definition(table))?;
     }
