@@ -80,10 +80,12 @@ impl Store {
             records: RwLock::new(records),
             listeners: RwLock::default(),
         };
-        if meta.is_none() {
-            store.begin(&genesis)?;
+        let begun = if meta.is_none() { store.begin(&genesis) } else { Ok(()) };
+        if let Err(error) = begun.and_then(|()| store.replay(logged)) {
+            // Or what was read of the log so far would be written as all of it when the store is dropped.
+            store.writer.lock().failure = Some(None);
+            return Err(error);
         }
-        store.replay(logged)?;
         Ok(store)
     }
 

@@ -177,3 +177,28 @@ proptest! {
         drop(runs.recover(unsure));
     }
 }
+
+#[test]
+fn a_failure_while_the_log_is_read_again_leaves_the_log_as_it_is() {
+    let mut runs = Runs::new(5, 4);
+    let store = runs.open().unwrap();
+    assert!(runs.work(&store, 60).is_none());
+    runs.disk.kill();
+    drop(store);
+    for operation in 0.. {
+        runs.disk.fail_operation(operation);
+        let opened = runs.open();
+        let done = opened.is_ok();
+        runs.disk.fail_nothing();
+        // What an opening that failed leaves behind is dropped, with a disk that works.
+        drop(opened.inspect(|_| runs.disk.kill()));
+        runs.disk.kill();
+        let store = runs.recover(None);
+        runs.disk.kill();
+        drop(store);
+        if done {
+            assert!(operation > 40, "{operation}");
+            break;
+        }
+    }
+}
