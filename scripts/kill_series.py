@@ -23,7 +23,7 @@ import threading
 import time
 from pathlib import Path
 
-BLOCKS = 3000
+BLOCKS = 20_000
 TRANSFERS = 20_000
 CONNECTIONS = 5
 ACCOUNTS = 10
@@ -89,7 +89,7 @@ class Series:
         self.binary = str(arguments.bin / "node-server")
         self.work = work
         self.chain = work / "chain.rlp"
-        generate = [arguments.bin / "generate", "--blocks", str(BLOCKS), "--transactions-per-block", "5"]
+        generate = [arguments.bin / "generate", "--blocks", str(BLOCKS), "--transactions-per-block", "2"]
         subprocess.run([*generate, "--output", self.chain], check=True)
         transfers = [arguments.bin / "transfers", "--count", str(TRANSFERS)]
         lines = subprocess.run(transfers, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The file of the database.
-const DATABASE: &str = "chain.redb";
+pub(super) const DATABASE: &str = "chain.redb";
 
 /// The file of its checksums.
 const CHECKSUMS: &str = "chain.sums";
@@ -46,25 +46,49 @@ impl Store {
         if block.number != 0 {
             return Err(BackendError::NotGenesis(block));
         }
+        Self::open_or_begin(folder, Some(genesis), options)
+    }
+
+    /// Opens the chain that is in `path`, whichever it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], and where there is no chain; nothing is made then.
+    pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
+        if !path.as_ref().join(DATABASE).exists() {
+            return Err(StoreError::NoChain.into());
+        }
+        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
+        Self::open_or_begin(Arc::new(folder), None, options)
+    }
+
+    fn open_or_begin(
+        folder: Arc<dyn Folder>,
+        genesis: Option<ExecutedBlock>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
         let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
         let database = Database::builder()
             .set_cache_size(options.cache_bytes / 2)
             .create_with_backend(file)
             .map_err(StoreError::from)?;
         let meta = read_meta(&database)?;
-        if let Some(meta) = &meta
-            && meta.genesis != block.hash
-        {
-            return Err(StoreError::OtherGenesis { found: meta.genesis, expected: block.hash }.into());
-        }
-        if meta.is_none() {
-            create_tables(&database)?;
-        }
+        let head = match (&meta, &genesis) {
+            (Some(meta), Some(genesis)) if meta.genesis != genesis.header.hash => {
+                let expected = genesis.header.hash;
+                return Err(StoreError::OtherGenesis { found: meta.genesis, expected }.into());
+            }
+            (Some(meta), _) => meta.head,
+            (None, Some(genesis)) => {
+                create_tables(&database)?;
+                genesis.header.block_ref()
+            }
+            (None, None) => return Err(StoreError::NoChain.into()),
+        };
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
         let node_bytes = options.cache_bytes as u64 / 8;
         let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
-        let head = meta.map_or(block, |meta| meta.head);
         let (tables, side_blocks, records) = read_tables(&database)?;
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 * 3 / 8));
         let earliest = meta.map_or(0, |meta| meta.earliest);
@@ -80,7 +104,10 @@ impl Store {
             records: RwLock::new(records),
             listeners: RwLock::default(),
         };
-        let begun = if meta.is_none() { store.begin(&genesis) } else { Ok(()) };
+        let begun = match (&meta, &genesis) {
+            (None, Some(genesis)) => store.begin(genesis),
+            _ => Ok(()),
+        };
         if let Err(error) = begun.and_then(|()| store.replay(logged)) {
             // Or what was read of the log so far would be written as all of it when the store is dropped.
             store.writer.lock().failure = Some(None);

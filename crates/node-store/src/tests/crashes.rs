@@ -58,7 +58,7 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
             6 if random.once_in(4) => {
                 let floor = random.below(head + 1);
                 next.earliest = next.earliest.max(floor);
-                store.prune_before(floor)
+                store.prune_before(floor).map(drop)
             }
             _ => {
                 random.extend(&mut next.chain, 1);
