@@ -113,6 +113,7 @@ class Series:
         # Of each account: how many of its transactions were sent, and the hashes of those that were acknowledged.
         self.sent = [0] * ACCOUNTS
         self.acknowledged = []
+        self.refused = []
 
     def import_command(self, folder):
         return [self.binary, "import", "--data-dir", folder, "--json", self.chain]
@@ -166,6 +167,8 @@ class Series:
         server.kill()
         for thread in threads:
             thread.join()
+        if self.refused:
+            raise Failure(f"refused: {self.refused.pop()}")
 
         server = self.start(self.intake_folder)
         connection = server.connect()
@@ -198,13 +201,15 @@ class Series:
                 headers = {"Content-Type": "application/json"}
                 connection.request("POST", "/sendRawTransaction/", json.dumps({"Data": raw}), headers)
                 answer = connection.getresponse()
-                answer.read()
+                body = answer.read()
             except (OSError, http.client.HTTPException):
                 # Whether it was taken is unknown. It is sent again after the next start, and may be known then.
                 return
-            if answer.status == 200:
-                self.acknowledged.append(hash)
-            # Else it is known already, from before the kill.
+            # One that is known from before the kill is acknowledged again.
+            if answer.status != 200:
+                self.refused.append(f"{hash}: {answer.status} {body.decode(errors='replace')}")
+                return
+            self.acknowledged.append(hash)
             self.sent[account] += 1
 
     def start(self, folder):
