@@ -35,3 +35,8 @@ bench-http +PATHS:
 # Time and memory of the import of dev20k, which is in FOLDER, by the server.
 bench-import FOLDER:
     scripts/bench_import.sh {{FOLDER}}
+
+# Kill imports and servers at random moments, and look whether anything is lost: `just kill-series --rounds 200`.
+kill-series *ARGS:
+    cargo build --release -p node-server -p node-tests
+    scripts/kill_series.py {{ARGS}}

@@ -1,35 +1,16 @@
-//! The command line. Every option can also be set by an environment variable.
+//! Settings of a server.
 
-use clap::{Args, Parser, Subcommand};
+use crate::cli::{GenesisOptions, PruneBefore, StorageOptions};
+use clap::Args;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
 use node_http::{BasePath, HttpConfig, PublicUrl};
-use node_store::Options;
 use node_types::H256;
 use std::net::IpAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// An Ethereum execution node that answers over HTTP from every state its chain ever had.
-#[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
-pub(crate) struct CommandLine {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Import chain files and answer requests about the chain. Produces no blocks.
-    ///
-    /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It lives in
-    /// memory, or on the disk with --data-dir. No blocks are produced and no network is joined; transactions that are
-    /// sent wait in the pool, and show in the pending block.
-    Run(Box<Config>),
-}
 
 /// Settings of a server.
 #[derive(Args, Debug)]
@@ -38,6 +19,8 @@ pub(crate) struct Config {
     pub(crate) chain: ChainOptions,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) prune: PruneBefore,
     #[command(flatten)]
     http: HttpOptions,
     #[command(flatten)]
@@ -51,9 +34,8 @@ pub(crate) struct Config {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainOptions {
-    /// Genesis file in geth's JSON format; without it a built-in development chain, id 31337, with ten rich accounts
-    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
-    pub(crate) genesis: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) genesis: GenesisOptions,
     /// Chain file of RLP blocks to import; may be given several times
     #[arg(long, env = "NODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
@@ -63,25 +45,6 @@ pub(crate) struct ChainOptions {
     /// End with an error when a chain file breaks off or holds an invalid block; without it the blocks before are served
     #[arg(long, env = "NODE_STRICT")]
     pub(crate) strict: bool,
-}
-
-/// Where the chain is kept.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Storage")]
-pub(crate) struct StorageOptions {
-    /// Folder that keeps chain, pool and filters over restarts; without it they live in memory
-    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
-    /// Most MiB that the caches of the folder take in memory
-    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
-    cache_mb: u32,
-}
-
-impl StorageOptions {
-    /// The most bytes that caches take.
-    pub(crate) fn cache_bytes(&self) -> usize {
-        (self.cache_mb as usize).saturating_mul(1 << 20)
-    }
 }
 
 /// How to listen.
@@ -228,12 +191,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        CommandLine::command().debug_assert();
-    }
 
     #[test]
     fn durations() {
@@ -253,15 +210,5 @@ mod tests {
         for (text, milliseconds) in cases {
             assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis), "{text:?}");
         }
-    }
-
-    #[test]
-    fn defaults_are_those_of_the_libraries() {
-        let CommandLine { command: Command::Run(config) } = CommandLine::parse_from(["node-server", "run"]);
-        assert_eq!(config.limits(), Limits::default());
-        assert_eq!(config.filter_limits(), FilterLimits::default());
-        assert_eq!(config.pool_limits(), PoolLimits::default());
-        assert_eq!(config.storage.cache_bytes(), Options::default().cache_bytes);
-        assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
     }
 }

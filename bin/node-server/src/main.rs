@@ -2,48 +2,62 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod cli;
 mod config;
+mod data_dir;
+mod error;
+mod export;
+mod import;
+mod open;
 mod progress;
+mod prune;
+mod report;
 mod run;
+mod stats;
+mod verify;
 
 use clap::Parser;
-use config::{Command, CommandLine};
-use std::error::Error;
+use cli::{Command, CommandLine};
+use error::{CommandError, Sources};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let CommandLine { command: Command::Run(config) } = CommandLine::parse();
-    let filter = match EnvFilter::try_new(&config.log) {
+    let CommandLine { command } = CommandLine::parse();
+    let log = match &command {
+        Command::Run(config) => &config.log,
+        _ => "warn",
+    };
+    let filter = match EnvFilter::try_new(log) {
         Ok(filter) => filter,
         Err(error) => {
-            eprintln!("error: --log {}: {error}", config.log);
+            eprintln!("error: --log {log}: {error}");
             return ExitCode::FAILURE;
         }
     };
     let terminal = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
-    match run::run(&config) {
+    match execute(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", Chain(&error));
+            eprintln!("error: {}", Sources(&error));
+            // A difference was the result.
+            if command.json() && !matches!(error, CommandError::Difference(_)) {
+                report::error(&error);
+            }
             ExitCode::FAILURE
         }
     }
 }
 
-/// An error with all its sources, on one line.
-struct Chain<'a>(&'a dyn Error);
-
-impl std::fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
+fn execute(command: &Command) -> Result<(), CommandError> {
+    match command {
+        Command::Run(config) => run::run(config),
+        Command::Import(options) => import::run(options),
+        Command::Export(options) => export::run(options),
+        Command::Verify(options) => verify::run(options),
+        Command::Stats(options) => stats::run(options),
+        Command::Prune(options) => prune::run(options),
     }
 }

@@ -19,13 +19,7 @@ pub(crate) struct ImportProgress {
 impl ImportProgress {
     /// Begins to import `path`, which has `length` bytes.
     pub(crate) fn start(path: &Path, length: u64) -> Self {
-        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
-        let template = "{prefix} [{bar:32}] {percent}% {msg}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_prefix(path.display().to_string());
-        Self { bar, last_line: Duration::ZERO }
+        Self { bar: bar(path.display().to_string(), length), last_line: Duration::ZERO }
     }
 
     /// Counts what is read through `reader`.
@@ -56,6 +50,16 @@ impl ImportProgress {
     pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A bar on standard error; hidden where that is no terminal.
+pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
+    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
+    let template = "{prefix} [{bar:32}] {percent}% {msg}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.with_prefix(title)
 }
 
 /// Blocks, gas, and the time they took.

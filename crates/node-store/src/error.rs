@@ -35,6 +35,9 @@ pub enum StoreError {
         /// The table.
         table: &'static str,
     },
+    /// The folder is empty, or of something else.
+    #[error("there is no chain in the folder")]
+    NoChain,
     /// The folder is another chain's.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
     OtherGenesis {

@@ -27,4 +27,4 @@ pub mod wal;
 pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
-pub use store::{Options, Stats, Store, SyncPolicy, TableStats};
+pub use store::{Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified};

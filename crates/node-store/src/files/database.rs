@@ -1,51 +1,150 @@
 //! redb on the port.
 
+use super::checksums::{BLOCK, Checksums, HEADER, Header, damage};
 use super::{File, Folder};
+use parking_lot::Mutex;
 use redb::StorageBackend;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A file of a [`Folder`] as redb wants it.
+/// A file of a [`Folder`] as redb wants it, with a file of checksums beside it.
+///
+/// What is read is what was written, or there is an error of the kind [`io::ErrorKind::InvalidData`]. This demands that
+/// every commit is in two phases: only then does redb never read a block of a commit that a crash has cut short.
 ///
 /// redb's own locks are left out: whoever holds the folder has already locked it.
 #[derive(Debug)]
-pub struct DatabaseFile(Arc<dyn File>);
+pub struct DatabaseFile {
+    file: Arc<dyn File>,
+    checksums: Checksums,
+    header: Mutex<CurrentHeader>,
+    /// Whether anything but the header was written since the last sync.
+    unsynced: AtomicBool,
+}
+
+#[derive(Debug)]
+struct CurrentHeader {
+    durable: Header,
+    /// What redb has written since. It becomes durable with the next sync, after all blocks.
+    written: Option<[u8; HEADER]>,
+}
 
 impl DatabaseFile {
-    /// Opens the file, or creates it, durable by name.
-    pub fn open(folder: &dyn Folder, name: &str) -> io::Result<Self> {
-        match folder.open(name) {
-            Ok(file) => Ok(Self(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let file = folder.create(name)?;
-                folder.sync()?;
-                Ok(Self(file))
-            }
-            Err(error) => Err(error),
+    /// Opens the file `name` with the file of its checksums, or creates both, durable by name.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidData`] if one of them is missing, cut off or damaged where it tells what was committed.
+    /// Nothing has been changed then.
+    pub fn open(folder: &dyn Folder, name: &str, checksums: &str) -> io::Result<Self> {
+        let file = match folder.open(name) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let size = file.as_ref().map_or(Ok(0), |file| file.size())?;
+        let found = Checksums::open(folder, checksums, name)?;
+        let header = found.as_ref().map_or(Ok(None), Checksums::header)?;
+        let mut header = match header {
+            Some(header) if header.is_complete() => header,
+            // Its creation was not completed; it is begun again.
+            Some(header) => Header { length: 0, ..header },
+            None if size == 0 => Header::EMPTY,
+            None => return Err(damage(format!("{checksums}, the checksums of {name}, is missing or damaged"))),
+        };
+        if size < header.length {
+            let length = header.length;
+            return Err(damage(format!("{name} is missing or cut off: it has {size} bytes of {length}")));
         }
+
+        let is_new = file.is_none() || found.is_none();
+        let checksums = found.map_or_else(|| Checksums::create(folder, checksums, name), Ok)?;
+        // If its sync failed before, the header may be in the memory of the operating system only.
+        header.sequence += 1;
+        checksums.write_header(&header)?;
+        let file = file.map_or_else(|| folder.create(name), Ok)?;
+        if is_new {
+            folder.sync()?;
+        }
+        if size > header.length {
+            // What an unfinished commit had added. Its length may not be durable.
+            file.set_len(header.length)?;
+        }
+        let header = Mutex::new(CurrentHeader { durable: header, written: None });
+        Ok(Self { file, checksums, header, unsynced: AtomicBool::new(false) })
     }
 }
 
 impl StorageBackend for DatabaseFile {
     fn len(&self) -> io::Result<u64> {
-        self.0.size()
+        self.file.size()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(offset, out)
+        if let Some(range) = within_header(offset, out.len())? {
+            let header = self.header.lock();
+            out.copy_from_slice(&header.written.as_ref().unwrap_or(&header.durable.bytes)[range]);
+            return Ok(());
+        }
+        self.file.read_at(offset, out)?;
+        self.checksums.check(offset, out)
     }
 
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut header = self.header.lock();
+        if length < header.durable.length {
+            // Or a crash would leave less than the header promises.
+            header.durable.sequence += 1;
+            header.durable.length = length;
+            self.checksums.write_header(&header.durable)?;
+        }
+        self.file.set_len(length)?;
+        self.unsynced.store(true, Ordering::SeqCst);
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        let mut header = self.header.lock();
+        if self.unsynced.swap(false, Ordering::SeqCst) {
+            self.file.sync_data()?;
+            self.checksums.sync()?;
+        }
+        if let Some(bytes) = header.written.take() {
+            header.durable = Header { sequence: header.durable.sequence + 1, length: self.file.size()?, bytes };
+            self.checksums.write_header(&header.durable)?;
+        }
+        Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write_at(offset, data)
+        if let Some(range) = within_header(offset, data.len())? {
+            let mut header = self.header.lock();
+            let mut bytes = header.written.unwrap_or(header.durable.bytes);
+            bytes[range].copy_from_slice(data);
+            header.written = Some(bytes);
+            // It is never read here, but makes the file one that other tools can read.
+            return self.file.write_at(offset, data);
+        }
+        self.checksums.note(offset, data)?;
+        self.file.write_at(offset, data)?;
+        self.unsynced.store(true, Ordering::SeqCst);
+        Ok(())
     }
+}
+
+/// Where in the header so many bytes from `offset` on are; nothing if they are whole blocks behind the first. redb
+/// reads and writes nothing else.
+fn within_header(offset: u64, length: usize) -> io::Result<Option<Range<usize>>> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    if start.saturating_add(length) <= HEADER {
+        return Ok(Some(start..start + length));
+    }
+    if offset >= BLOCK as u64 && offset.is_multiple_of(BLOCK as u64) && length.is_multiple_of(BLOCK) {
+        return Ok(None);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "neither the header nor whole blocks"))
 }
 
 #[cfg(test)]
@@ -58,7 +157,7 @@ mod tests {
     const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("numbers");
 
     fn open(disk: &FaultyDisk) -> Result<Database, redb::DatabaseError> {
-        let file = DatabaseFile::open(&*disk.folder(), "database")?;
+        let file = DatabaseFile::open(&*disk.folder(), "database", "checksums")?;
         Database::builder().set_cache_size(1 << 20).create_with_backend(file)
     }
 
@@ -68,7 +167,8 @@ mod tests {
 
     /// Writes the keys 0 to 199, each with the value of this round.
     fn commit(database: &Database, round: u64) -> Result<(), redb::Error> {
-        let transaction = database.begin_write()?;
+        let mut transaction = database.begin_write()?;
+        transaction.set_quick_repair(true);
         {
             let mut table = transaction.open_table(TABLE)?;
             for key in 0..200 {
@@ -135,7 +235,8 @@ mod tests {
         disk.set_capacity(Some(disk.used()));
         let mut last = 1;
         let error = loop {
-            let transaction = database.begin_write().unwrap();
+            let mut transaction = database.begin_write().unwrap();
+            transaction.set_quick_repair(true);
             let mut table = transaction.open_table(TABLE).unwrap();
             if let Err(error) = table.insert(1000 + last, [1; 100_000].as_slice()) {
                 break redb::Error::from(error);
@@ -156,5 +257,57 @@ mod tests {
         let table = transaction.open_table(TABLE).unwrap();
         let keys: Vec<u64> = table.iter().unwrap().map(|row| row.unwrap().0.value()).collect();
         assert_eq!(keys, (0..200).chain(1001..1000 + last).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_flipped_bit_of_a_header_leaves_the_other_copy() {
+        let disk = FaultyDisk::new();
+        let database = open(&disk).unwrap();
+        commit(&database, 1).unwrap();
+        drop(database);
+        let header = || {
+            let mut header = [0; HEADER];
+            DatabaseFile::open(&*disk.folder(), "database", "checksums").unwrap().read(0, &mut header).unwrap();
+            header
+        };
+        let (expected, checksums) = (header(), disk.content("checksums").unwrap());
+        for bit in (0..540 * 8).chain(4096 * 8..(4096 + 540) * 8) {
+            disk.flip_bit("checksums", bit);
+            assert_eq!(header(), expected, "bit {bit}");
+            disk.put("checksums", checksums.clone());
+        }
+    }
+
+    #[test]
+    fn blocks_that_are_not_what_was_written_are_refused() {
+        let disk = FaultyDisk::new();
+        let file = DatabaseFile::open(&*disk.folder(), "database", "checksums").unwrap();
+        let blocks: Vec<u8> = (0..40 * BLOCK).map(|at| (at / 100) as u8).collect();
+        file.set_len(100 * BLOCK as u64).unwrap();
+        file.write(BLOCK as u64, &blocks).unwrap();
+        let mut read = vec![0; blocks.len()];
+        file.read(BLOCK as u64, &mut read).unwrap();
+        assert_eq!(read, blocks);
+        let pages = disk.content("database").unwrap();
+        for bit in [0, 77, BLOCK * 8 * 39, BLOCK * 8 * 40 - 1] {
+            disk.flip_bit("database", BLOCK * 8 + bit);
+            let error = file.read(BLOCK as u64, &mut read).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+            let damaged = format!("database is damaged: block {} does not match its checksum", 1 + bit / 8 / BLOCK);
+            assert_eq!(error.to_string(), damaged);
+            disk.put("database", pages.clone());
+        }
+        // The blocks of two places exchanged, and one that was never written.
+        let mut exchanged = pages.clone();
+        exchanged[BLOCK..3 * BLOCK].rotate_left(BLOCK);
+        disk.put("database", exchanged);
+        assert_eq!(file.read(BLOCK as u64, &mut read[..BLOCK]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        disk.put("database", pages);
+        let never = file.read(60 * BLOCK as u64, &mut read[..BLOCK]).unwrap_err();
+        assert_eq!(never.kind(), io::ErrorKind::InvalidData);
+        for (offset, length) in [(0, BLOCK), (BLOCK + 1, BLOCK), (BLOCK, 100)] {
+            let error = file.read(offset as u64, &mut read[..length]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! The database and the write-ahead log reach the disk through it and nothing else, so that a test can cut the power
 //! under both at once.
 
+mod checksums;
 mod database;
 mod disk;
 #[cfg(any(test, feature = "test-faults"))]

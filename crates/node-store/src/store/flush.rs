@@ -20,13 +20,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What one commit brings to the database.
-struct Batch {
+pub(super) struct Batch {
     /// The chain whose old generation goes there.
     chain: Arc<Chain>,
     /// The head of the database before.
     database_head: BlockNumber,
     /// All entries of the log up to this one are in the database afterwards.
-    logged: Sequence,
+    pub(super) logged: Sequence,
     /// The last entry whose change the batch may hold in part.
     last: Sequence,
     /// The records that changed, as they are now.
@@ -101,7 +101,7 @@ impl Shared {
         }
     }
 
-    fn batch(&self, writer: &Writer) -> Batch {
+    pub(super) fn batch(&self, writer: &Writer) -> Batch {
         let mut records = self.records.write();
         let records = &mut *records;
         let dirty = std::mem::take(&mut records.dirty).into_iter();
@@ -116,7 +116,7 @@ impl Shared {
     }
 
     /// Writes a batch in one commit; answers the tables as they are then.
-    fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
+    pub(super) fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
         let Batch { chain, .. } = batch;
         // Nothing comes to the database that a crash could take out of the log.
         self.log.sync_through(batch.last)?;
@@ -151,7 +151,7 @@ impl Shared {
     }
 
     /// Goes on with what a commit brought to the database.
-    fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
+    pub(super) fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
         writer.database_head = batch.chain.old_end;
         writer.logged = batch.logged;
         let mut chain = Chain::clone(&self.current.read());

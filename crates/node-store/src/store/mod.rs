@@ -5,8 +5,10 @@ mod meta;
 mod open;
 mod prune;
 mod stats;
+mod verify;
 
 pub use stats::{Stats, TableStats};
+pub use verify::{Difference, Fault, Verified};
 
 use crate::block_bytes::BlockBytes;
 use crate::chain::Chain;

@@ -24,7 +24,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The file of the database.
-const DATABASE: &str = "chain.redb";
+pub(super) const DATABASE: &str = "chain.redb";
+
+/// The file of its checksums.
+const CHECKSUMS: &str = "chain.sums";
 
 impl Store {
     /// Opens the chain in `path`, which begins with `genesis`; makes it if there is none.
@@ -44,25 +47,49 @@ impl Store {
         if block.number != 0 {
             return Err(BackendError::NotGenesis(block));
         }
-        let file = DatabaseFile::open(&*folder, DATABASE).map_err(StoreError::File)?;
+        Self::open_or_begin(folder, Some(genesis), options)
+    }
+
+    /// Opens the chain that is in `path`, whichever it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], and where there is no chain; nothing is made then.
+    pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
+        if !path.as_ref().join(DATABASE).exists() {
+            return Err(StoreError::NoChain.into());
+        }
+        let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
+        Self::open_or_begin(Arc::new(folder), None, options)
+    }
+
+    fn open_or_begin(
+        folder: Arc<dyn Folder>,
+        genesis: Option<ExecutedBlock>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
         let database = Database::builder()
             .set_cache_size(options.cache_bytes / 2)
             .create_with_backend(file)
             .map_err(StoreError::from)?;
         let meta = read_meta(&database)?;
-        if let Some(meta) = &meta
-            && meta.genesis != block.hash
-        {
-            return Err(StoreError::OtherGenesis { found: meta.genesis, expected: block.hash }.into());
-        }
-        if meta.is_none() {
-            create_tables(&database)?;
-        }
+        let head = match (&meta, &genesis) {
+            (Some(meta), Some(genesis)) if meta.genesis != genesis.header.hash => {
+                let expected = genesis.header.hash;
+                return Err(StoreError::OtherGenesis { found: meta.genesis, expected }.into());
+            }
+            (Some(meta), _) => meta.head,
+            (None, Some(genesis)) => {
+                create_tables(&database)?;
+                genesis.header.block_ref()
+            }
+            (None, None) => return Err(StoreError::NoChain.into()),
+        };
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
         let node_bytes = options.cache_bytes as u64 / 8;
         let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
-        let head = meta.map_or(block, |meta| meta.head);
         let (tables, side_blocks, records) = read_tables(&database)?;
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 * 3 / 8));
         let earliest = meta.map_or(0, |meta| meta.earliest);
@@ -94,10 +121,15 @@ impl Store {
             thread.spawn(move || shared.run_flusher()).map_err(StoreError::File)?
         };
         let store = Self { shared, flusher: Some(flusher) };
-        if meta.is_none() {
-            store.shared.begin(&genesis)?;
+        let begun = match (&meta, &genesis) {
+            (None, Some(genesis)) => store.shared.begin(genesis),
+            _ => Ok(()),
+        };
+        if let Err(error) = begun.and_then(|()| store.shared.replay(logged)) {
+            // Or what was read of the log so far would be written as all of it when the store is dropped.
+            store.shared.writer.lock().failure = Some(None);
+            return Err(error);
         }
-        store.shared.replay(logged)?;
         Ok(store)
     }
 }
@@ -108,10 +140,14 @@ impl Shared {
         let mut writer = self.writer.lock();
         let mut chain = Chain::clone(&self.current.read());
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
+        chain.age();
         self.publish(chain);
-        self.age(&mut writer);
-        self.wait_for_flusher(&mut writer);
-        Ok(writer.check()?)
+        // Should there be a log, the database was removed, and what the log holds is to be read.
+        let mut batch = self.batch(&writer);
+        batch.logged = Sequence::default();
+        let tables = self.commit(&batch)?;
+        self.committed(&mut writer, &batch, tables);
+        Ok(())
     }
 
     /// Makes the changes again that are in the log and not in the database.
@@ -155,7 +191,9 @@ fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
 
 /// Makes all tables, without rows.
 fn create_tables(database: &Database) -> Result<(), StoreError> {
-    let transaction = database.begin_write()?;
+    let mut transaction = database.begin_write()?;
+    // As in every commit: `DatabaseFile` demands two phases.
+    transaction.set_quick_repair(true);
     for table in Table::ALL {
         transaction.open_table(definition(table))?;
     }

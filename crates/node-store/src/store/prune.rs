@@ -20,19 +20,20 @@ const COMMIT_ROWS: usize = 200_000;
 impl Store {
     /// Drops the states below block `floor`, which becomes the earliest that has one; blocks, receipts and the index of
     /// logs stay. Reads as of blocks below it answer [`BackendError::StatePruned`] from now on, as do switches that would
-    /// go behind it. Takes time in proportion to the database; writers wait for it, readers do not.
+    /// go behind it. Takes time in proportion to the database; writers wait for it, readers do not. A floor that is no higher
+    /// than the one before changes nothing, at once. Answers how many rows were dropped.
     ///
     /// # Errors
     ///
     /// [`BackendError::UnknownBlock`] if the floor is beyond the head. After another error, or a crash, some rows may be
     /// left that nothing needs; pruning again drops them.
-    pub fn prune_before(&self, floor: BlockNumber) -> Result<(), BackendError> {
+    pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         self.shared.prune_before(floor)
     }
 }
 
 impl Shared {
-    fn prune_before(&self, floor: BlockNumber) -> Result<(), BackendError> {
+    fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         if floor > self.chain().head.number {
             return Err(BackendError::UnknownBlock(floor));
         }
@@ -52,22 +53,28 @@ impl Shared {
             return Err(BackendError::UnknownBlock(floor));
         }
         let floor = floor.max(chain.earliest);
+        // Changes are dropped last: where there are some left, pruning did not come to its end.
+        let pruned = floor == chain.earliest && changes_up_to(&chain.rows.database, floor).next().is_none();
+        if floor == 0 || pruned {
+            return Ok(0);
+        }
         chain.earliest = floor;
         // Nothing is deleted before the database says so.
         let done = self.set_earliest(floor).and_then(|()| {
             *self.current.write() = Arc::new(chain.clone());
             let all = |_: &[u8]| true;
-            self.delete_in_batches(Table::Accounts, superseded(&chain.rows.database, Table::Accounts, floor, &all))?;
+            let accounts = superseded(&chain.rows.database, Table::Accounts, floor, &all);
+            let mut dropped = self.delete_in_batches(Table::Accounts, accounts)?;
             let tries = self.storage_tries()?;
             let in_use =
                 |key: &[u8]| trie_of(key).is_some_and(|trie| trie == TrieId::ACCOUNTS || tries.contains(&trie));
             for table in [Table::Storage, Table::Trie] {
-                self.delete_in_batches(table, superseded(&chain.rows.database, table, floor, &in_use))?;
+                dropped += self.delete_in_batches(table, superseded(&chain.rows.database, table, floor, &in_use))?;
             }
-            self.delete_in_batches(Table::Changes, changes_up_to(&chain.rows.database, floor))?;
+            dropped += self.delete_in_batches(Table::Changes, changes_up_to(&chain.rows.database, floor))?;
             chain.rows.database = Arc::new(Tables::open(&self.database.begin_read()?)?);
             *self.current.write() = Arc::new(chain);
-            Ok(())
+            Ok(dropped)
         });
         if done.is_err() {
             writer.failure = Some(None);
@@ -101,19 +108,21 @@ impl Shared {
         &self,
         table: Table,
         keys: impl Iterator<Item = Result<Vec<u8>, StoreError>>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let mut keys = keys.peekable();
+        let mut deleted = 0;
         while keys.peek().is_some() {
             let transaction = self.begin_write()?;
             {
                 let mut table = transaction.open_table(definition(table))?;
                 for key in keys.by_ref().take(COMMIT_ROWS) {
                     table.remove(&*key?)?;
+                    deleted += 1;
                 }
             }
             transaction.commit()?;
         }
-        Ok(())
+        Ok(deleted)
     }
 }
 

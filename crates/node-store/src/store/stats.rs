@@ -1,20 +1,56 @@
 //! How much is stored.
 
 use super::Store;
+use super::open::DATABASE;
 use crate::error::StoreError;
+use crate::keys::Table;
 use node_core::backend::BackendError;
+use node_core::block::BlockRef;
 use node_types::BlockNumber;
 use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableHandle, UntypedTableHandle};
 
 /// What a store holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
+    /// The newest block.
+    pub head: BlockRef,
+    /// The lowest block whose state is kept.
+    pub earliest_state: BlockNumber,
     /// The tables of the database.
     pub tables: Vec<TableStats>,
     /// The newest block in the database; later ones are in memory and in the log.
     pub database_head: BlockNumber,
     /// Rows in memory that are not in the database.
     pub rows_in_memory: usize,
+    /// Bytes of the file of the database, those of its free pages included.
+    pub database_file_bytes: u64,
+    /// Bytes of the files of the log.
+    pub log_file_bytes: u64,
+}
+
+impl Stats {
+    /// Rows, and bytes of keys and values, of a table.
+    fn of(&self, table: Table) -> (u64, u64) {
+        let found = self.tables.iter().find(|stats| stats.name == table.name());
+        found.map_or((0, 0), |stats| (stats.rows, stats.stored_bytes))
+    }
+
+    /// Leaves that blocks wrote or deleted, each as often as that happened: accounts, whose paths count as leaves of their
+    /// own, and slots. After pruning, those that are left.
+    pub fn changed_leaves(&self) -> u64 {
+        self.of(Table::Accounts).0 + self.of(Table::Storage).0
+    }
+
+    /// Bytes of keys and values of the table `trie` for each of [`Self::changed_leaves`].
+    pub fn trie_bytes_a_leaf(&self) -> f64 {
+        self.of(Table::Trie).1 as f64 / self.changed_leaves().max(1) as f64
+    }
+
+    /// Bytes of keys and values of all tables for each block.
+    pub fn bytes_a_block(&self) -> f64 {
+        let bytes: u64 = self.tables.iter().map(|table| table.stored_bytes).sum();
+        bytes as f64 / (self.database_head + 1) as f64
+    }
 }
 
 /// What a table of the database holds.
@@ -40,10 +76,21 @@ impl Store {
             tables.push(stats_of(&transaction, table)?);
         }
         Ok(Stats {
+            head: chain.head,
+            earliest_state: chain.earliest,
             tables,
             database_head: chain.rows.limit,
             rows_in_memory: chain.rows.young.count() + chain.rows.old.count(),
+            database_file_bytes: self.file_bytes(|name| name == DATABASE)?,
+            log_file_bytes: self.file_bytes(|name| name.ends_with(".log"))?,
         })
+    }
+
+    /// Bytes of the files of the folder whose names are `chosen`.
+    fn file_bytes(&self, chosen: impl Fn(&str) -> bool) -> Result<u64, StoreError> {
+        let size = |name: &String| self.folder().open(name)?.size();
+        let names = self.folder().list().map_err(StoreError::File)?;
+        names.iter().filter(|name| chosen(name)).map(size).sum::<Result<u64, _>>().map_err(StoreError::File)
     }
 }
 

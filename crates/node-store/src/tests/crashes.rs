@@ -1,11 +1,13 @@
 //! Power cuts and failing disks: what was acknowledged is there, what was not is there as a whole or not at all.
 
+use super::answers::ask;
 use super::small;
 use crate::files::faults::FaultyDisk;
-use crate::{Store, SyncPolicy};
-use node_core::backend::suite::{Random, TestChain, check_view};
-use node_core::backend::{Record, RecordKind, RecordWrite, StateBackend};
-use node_core::block::BlockRef;
+use crate::{Options, Store, SyncPolicy};
+use node_core::backend::suite::{Random, TestChain};
+use node_core::backend::{BackendError, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
+use node_core::block::{BlockRef, ExecutedBlock};
+use node_types::BlockNumber;
 use proptest::prelude::*;
 
 /// What a store may hold after a crash.
@@ -13,11 +15,16 @@ use proptest::prelude::*;
 struct Expected {
     chain: TestChain,
     record: Option<u8>,
+    earliest: BlockNumber,
 }
 
 impl Expected {
     fn head(&self) -> BlockRef {
         self.chain.head().header.block_ref()
+    }
+
+    fn summary(&self) -> (BlockRef, Option<u8>, BlockNumber) {
+        (self.head(), self.record, self.earliest)
     }
 }
 
@@ -28,19 +35,30 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
     for _ in 0..steps {
         let mut next = expected.clone();
         let head = next.head().number;
-        let done = match random.below(8) {
-            0 => {
+        let done = match random.below(16) {
+            0 | 1 => {
                 let value = random.below(256) as u8;
                 next.record = Some(value);
                 let record = Record { key: KEY.to_vec(), value: vec![value] };
                 store.write_records(&[RecordWrite::Put(RecordKind::Filter, record)])
             }
-            1 => {
-                let ancestor = head - random.below(head.min(20) + 1);
+            2 | 3 => {
+                let ancestor = next.earliest.max(head - random.below(head.min(64) + 1));
                 next.chain = next.chain.up_to(ancestor);
                 let count = random.below(10);
                 random.extend(&mut next.chain, count);
                 store.switch(ancestor, next.chain.above(ancestor)).map(drop)
+            }
+            4 => {
+                let mut side = next.chain.up_to(head - random.below(head.min(5) + 1));
+                random.extend(&mut side, 1);
+                store.keep_side_block(side.head().clone())
+            }
+            5 => store.flush(),
+            6 if random.once_in(4) => {
+                let floor = random.below(head + 1);
+                next.earliest = next.earliest.max(floor);
+                store.prune_before(floor).map(drop)
             }
             _ => {
                 random.extend(&mut next.chain, 1);
@@ -58,42 +76,129 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
 fn check(store: &Store, candidates: &[&Expected]) -> Expected {
     let view = store.view().unwrap();
     let record = store.records(RecordKind::Filter).unwrap().first().map(|record| record.value[0]);
-    let found = candidates.iter().find(|expected| expected.head() == view.head() && expected.record == record);
-    let Some(found) = found else {
-        let heads: Vec<_> = candidates.iter().map(|expected| (expected.head(), expected.record)).collect();
-        panic!("{} and record {record:?}, expected one of {heads:?}", view.head());
+    let got = (view.head(), record, view.earliest_state());
+    let Some(found) = candidates.iter().find(|expected| expected.summary() == got) else {
+        let expected: Vec<_> = candidates.iter().map(|expected| expected.summary()).collect();
+        panic!("{got:?}, expected one of {expected:?}");
     };
-    check_view(&*view, &found.chain);
+    let reference = MemoryBackend::new(found.chain.blocks()[0].clone()).unwrap();
+    found.chain.above(0).into_iter().for_each(|block| reference.append(block).unwrap());
+    let tally = ask(&*view, &*reference.view().unwrap(), found.earliest, 5);
+    assert_eq!(tally.refused, 0);
     (*found).clone()
+}
+
+/// A disk with a store, which is opened and left again and again.
+struct Runs {
+    disk: FaultyDisk,
+    genesis: ExecutedBlock,
+    options: Options,
+    expected: Expected,
+    random: Random,
+}
+
+impl Runs {
+    fn new(seed: u64, blocks_in_memory: u64) -> Self {
+        let mut random = Random(seed);
+        let expected = Expected { chain: random.chain(0), record: None, earliest: 0 };
+        let genesis = expected.chain.head().clone();
+        let options = small(blocks_in_memory, SyncPolicy::Always);
+        Self { disk: FaultyDisk::new(), genesis, options, expected, random }
+    }
+
+    fn open(&self) -> Result<Store, BackendError> {
+        Store::open_in(self.disk.folder(), self.genesis.clone(), self.options)
+    }
+
+    /// Opens the store on a disk without faults, and compares it with what may be there.
+    fn recover(&mut self, unsure: Option<Expected>) -> Store {
+        self.disk.fail_nothing();
+        self.disk.set_capacity(None);
+        let store = self.open().unwrap();
+        let candidates: Vec<_> = [&self.expected].into_iter().chain(&unsure).collect();
+        self.expected = check(&store, &candidates);
+        store
+    }
+
+    fn work(&mut self, store: &Store, steps: u64) -> Option<Expected> {
+        work(store, &mut self.random, &mut self.expected, steps)
+    }
+
+    /// Ends the process, or cuts the power, or the one after the other.
+    fn end(&mut self) {
+        let seed = self.random.below(u64::MAX);
+        match self.random.below(3) {
+            0 => self.disk.kill(),
+            1 => self.disk.crash(seed),
+            _ => {
+                self.disk.kill();
+                self.disk.crash(seed);
+            }
+        }
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
-    fn acknowledged_changes_outlive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..400, kill: bool) {
-        let random = &mut Random(seed);
-        let disk = FaultyDisk::new();
-        let mut expected = Expected { chain: random.chain(0), record: None };
-        let genesis = expected.chain.head().clone();
-        let options = small(blocks_in_memory, SyncPolicy::Always);
-        // Never both: when a sync has failed, and the process ends and not the operating system, what reads show of the
-        // database may be lost by a later power cut, and nothing can tell.
-        let end = |seed| if kill { disk.kill() } else { disk.crash(seed) };
+    fn acknowledged_changes_outlive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
+        let mut runs = Runs::new(seed, blocks_in_memory);
+        let mut unsure = None;
         for round in 0..4 {
-            disk.fail_nothing();
-            let store = Store::open_in(disk.folder(), genesis.clone(), options).unwrap();
-            expected = check(&store, &[&expected]);
-            disk.fail_operation(fail + 37 * round);
-            let unsure = work(&store, random, &mut expected, 40);
-            end(seed ^ round);
+            let store = runs.recover(unsure.take());
+            runs.disk.fail_operation(fail + 37 * round);
+            unsure = runs.work(&store, 40);
+            runs.end();
             drop(store);
-            disk.fail_nothing();
-            let store = Store::open_in(disk.folder(), genesis.clone(), options).unwrap();
-            let candidates: Vec<_> = [&expected].into_iter().chain(&unsure).collect();
-            expected = check(&store, &candidates);
-            // A second time, right after recovery.
-            end(seed.rotate_left(17) ^ round);
+            // It fails while it recovers, or is ended right after.
+            let failing = runs.random.below(120);
+            runs.disk.fail_operation(failing);
+            drop(runs.open().inspect(|_| runs.disk.kill()));
+            runs.end();
+        }
+        drop(runs.recover(unsure));
+    }
+
+    #[test]
+    fn a_full_disk_loses_nothing(seed: u64, blocks_in_memory in 1u64..20, room in 0u64..600_000) {
+        let mut runs = Runs::new(seed, blocks_in_memory);
+        let mut unsure = None;
+        for _ in 0..3 {
+            let store = runs.recover(unsure.take());
+            runs.disk.set_capacity(Some(runs.disk.used() + room));
+            unsure = runs.work(&store, 60);
+            runs.end();
+            drop(store);
+            // It opens with what is there, or not at all.
+            drop(runs.open().inspect(|_| runs.disk.kill()));
+            runs.end();
+        }
+        drop(runs.recover(unsure));
+    }
+}
+
+#[test]
+fn a_failure_while_the_log_is_read_again_leaves_the_log_as_it_is() {
+    let mut runs = Runs::new(5, 4);
+    let store = runs.open().unwrap();
+    assert!(runs.work(&store, 60).is_none());
+    runs.disk.kill();
+    drop(store);
+    for operation in 0.. {
+        runs.disk.fail_operation(operation);
+        let opened = runs.open();
+        let done = opened.is_ok();
+        runs.disk.fail_nothing();
+        // What an opening that failed leaves behind is dropped, with a disk that works.
+        drop(opened.inspect(|_| runs.disk.kill()));
+        runs.disk.kill();
+        let store = runs.recover(None);
+        runs.disk.kill();
+        drop(store);
+        if done {
+            assert!(operation > 40, "{operation}");
+            break;
         }
     }
 }

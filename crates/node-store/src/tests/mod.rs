@@ -1,6 +1,8 @@
 //! Tests of the whole backend.
 
+mod answers;
 mod crashes;
+mod damage;
 mod opening;
 mod pruning;
 mod random;

@@ -1,18 +1,25 @@
 //! Folders that are refused.
 
 use super::small;
-use crate::files::FolderError;
 use crate::files::faults::FaultyDisk;
+use crate::files::{DatabaseFile, DiskFolder, FolderError};
 use crate::{Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
 use redb::{Database, TableDefinition};
+use std::path::Path;
 
 fn store_error(result: Result<Store, BackendError>) -> StoreError {
     match result.err() {
         Some(BackendError::Storage(error)) => *error.downcast().unwrap(),
         other => panic!("{other:?}"),
     }
+}
+
+/// The database of a folder.
+fn database(path: &Path) -> Database {
+    let file = DatabaseFile::open(&DiskFolder::open(path).unwrap(), "chain.redb", "chain.sums").unwrap();
+    Database::builder().create_with_backend(file).unwrap()
 }
 
 #[test]
@@ -49,8 +56,9 @@ fn another_layout_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let genesis = Random(1).chain(0).head().clone();
     drop(Store::open(folder.path(), genesis.clone(), Options::default()).unwrap());
-    let database = Database::open(folder.path().join("chain.redb")).unwrap();
-    let write = database.begin_write().unwrap();
+    let database = database(folder.path());
+    let mut write = database.begin_write().unwrap();
+    write.set_quick_repair(true);
     let meta: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
     write.open_table(meta).unwrap().insert("layout", &[9][..]).unwrap();
     write.commit().unwrap();
@@ -62,8 +70,9 @@ fn another_layout_is_refused() {
 #[test]
 fn a_foreign_database_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::create(folder.path().join("chain.redb")).unwrap();
-    let write = database.begin_write().unwrap();
+    let database = database(folder.path());
+    let mut write = database.begin_write().unwrap();
+    write.set_quick_repair(true);
     let table: TableDefinition<'_, u64, u64> = TableDefinition::new("others");
     write.open_table(table).unwrap().insert(1, 1).unwrap();
     write.commit().unwrap();

@@ -6,6 +6,7 @@
 mod node;
 mod path;
 mod prove;
+mod recompute;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -14,5 +15,6 @@ mod update;
 pub(crate) use node::encode_word_leaf;
 pub(crate) use path::Path;
 pub(crate) use prove::prove;
+pub(crate) use recompute::{Broken, recompute};
 pub(crate) use row::{Decoder, Stored, is_delta, is_empty};
 pub(crate) use update::{Change, NewRow, Source, Update, update};

@@ -2,16 +2,17 @@
 
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::state::{AccountState, StateChanges};
-use crate::trie::Trie;
+use crate::trie::{Trie, ordered_root};
 use node_types::consensus::{
-    Account, Bloom, DynamicFeeTransaction, Header, Log, Receipt, ReceiptOutcome, Signature, Transaction,
-    TransactionBody, TransactionType,
+    Account, Block, Bloom, DynamicFeeTransaction, EMPTY_OMMERS_HASH, Header, Log, Receipt, ReceiptOutcome, Signature,
+    Transaction, TransactionBody, TransactionType,
 };
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A chain from genesis on, with the model's state as of each block. Nothing but state roots is valid about it.
+/// A chain from genesis on, with the model's state as of each block. Roots, blooms and gas are valid; nothing was executed,
+/// and the signatures are nobody's.
 #[derive(Clone)]
 pub struct TestChain {
     blocks: Vec<ExecutedBlock>,
@@ -157,7 +158,10 @@ fn block(parent: Option<&ExecutedBlock>, state_root: H256, content: Content) -> 
     receipts.iter().for_each(|receipt| logs_bloom.accrue_bloom(&receipt.logs_bloom));
     let header = Header {
         parent_hash: parent.map(|parent| parent.header.hash).unwrap_or_default(),
+        ommers_hash: EMPTY_OMMERS_HASH,
         state_root,
+        transactions_root: ordered_root(&encoded(&transactions, |recovered| recovered.transaction.encode())),
+        receipts_root: ordered_root(&encoded(&receipts, Receipt::encode)),
         logs_bloom,
         number,
         gas_limit: 30_000_000,
@@ -167,7 +171,17 @@ fn block(parent: Option<&ExecutedBlock>, state_root: H256, content: Content) -> 
         base_fee_per_gas: content.base_fee,
         ..Header::default()
     };
-    let sealed = SealedHeader { hash: header.hash(), header, total_difficulty: U256::zero(), size: 600 };
+    let block = Block {
+        header,
+        transactions: transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+        ..Block::default()
+    };
+    let sealed = SealedHeader {
+        hash: block.hash(),
+        size: block.encoded_len() as u64,
+        header: block.header,
+        total_difficulty: U256::zero(),
+    };
     ExecutedBlock {
         header: Arc::new(sealed),
         body: Arc::new(Body { transactions, ..Body::default() }),
@@ -175,6 +189,13 @@ fn block(parent: Option<&ExecutedBlock>, state_root: H256, content: Content) -> 
         changes: Arc::new(content.changes),
     }
 }
+
+fn encoded<T>(items: &[T], encode: impl Fn(&T) -> Vec<u8>) -> Vec<Vec<u8>> {
+    items.iter().map(encode).collect()
+}
+
+/// Who sent every transaction.
+pub const SENDER: Address = Address::repeat_byte(0x5e);
 
 /// A transaction whose hash differs from that of any other with another `nonce`.
 fn transaction(chosen: &TestTransaction, nonce: u64) -> RecoveredTransaction {
@@ -188,5 +209,5 @@ fn transaction(chosen: &TestTransaction, nonce: u64) -> RecoveredTransaction {
     });
     let signature = Signature { r: U256::one(), s: U256::one(), y_parity: false };
     let transaction = Transaction { body, signature };
-    RecoveredTransaction { hash: transaction.hash(), transaction, sender: Address::repeat_byte(0x5e) }
+    RecoveredTransaction { hash: transaction.hash(), transaction, sender: SENDER }
 }

@@ -18,7 +18,7 @@ mod reading;
 mod scanning;
 mod writing;
 
-pub use chain::{Content, ModelAccount, ModelState, TestChain, TestTransaction};
+pub use chain::{Content, ModelAccount, ModelState, SENDER, TestChain, TestTransaction};
 pub use check::check_view;
 pub use random::Random;
 

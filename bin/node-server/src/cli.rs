@@ -1,0 +1,208 @@
+//! The commands and their options. Every option can also be set by an environment variable.
+
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use node_store::Options;
+use node_types::BlockNumber;
+use std::path::PathBuf;
+
+/// An Ethereum execution node that answers over HTTP from every state its chain ever had.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Import chain files and answer requests about the chain. Produces no blocks.
+    ///
+    /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It is kept in a
+    /// folder, or in memory with --data-dir :memory:. No blocks are produced and no network is joined; transactions that
+    /// are sent wait in the pool, and show in the pending block.
+    Run(Box<Config>),
+    /// Import chain files into a folder.
+    ///
+    /// Every block is executed and checked. Blocks that are known are passed over, so that a second run goes on where the
+    /// first stopped. A fault in a file ends the import; the blocks before it stay.
+    Import(ImportOptions),
+    /// Write blocks of a folder's chain to a chain file, as RLP.
+    Export(ExportOptions),
+    /// Check every row of a folder's chain: hashes, roots, states, proofs' nodes, indexes.
+    ///
+    /// Ends with status 1 at the first difference, and says where it is.
+    Verify(VerifyOptions),
+    /// Count the rows and bytes of a folder.
+    Stats(StatsOptions),
+    /// Drop old states from a folder: requests for them answer 404 from then on. Blocks, receipts and logs stay.
+    ///
+    /// What is dropped cannot be had again but by importing the chain into another folder. The space is used for new
+    /// blocks; the file does not become smaller.
+    Prune(PruneOptions),
+}
+
+impl Command {
+    /// Whether output is for machines.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Run(_) => false,
+            Self::Import(options) => options.output.json,
+            Self::Export(options) => options.output.json,
+            Self::Verify(options) => options.output.json,
+            Self::Stats(options) => options.output.json,
+            Self::Prune(options) => options.output.json,
+        }
+    }
+}
+
+/// Where the chain is kept.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct StorageOptions {
+    /// Folder that keeps chain, pool and filters over restarts, or :memory: [default: a folder for each genesis, in the
+    /// user's data folder]
+    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = PathBufValueParser::new().map(DataDir::from))]
+    pub(crate) data_dir: Option<DataDir>,
+    /// Most MiB that the caches of the folder take in memory
+    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
+    cache_mb: u32,
+}
+
+impl StorageOptions {
+    /// The most bytes that caches take.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        (self.cache_mb as usize).saturating_mul(1 << 20)
+    }
+}
+
+/// What to forget.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct PruneBefore {
+    /// Drop the states below this block after the import; requests for them answer 404
+    #[arg(long, env = "NODE_PRUNE_BEFORE", value_name = "BLOCK")]
+    pub(crate) prune_before: Option<BlockNumber>,
+}
+
+/// Which chain it is.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Chain")]
+pub(crate) struct GenesisOptions {
+    /// Genesis file in geth's JSON format; without it a built-in development chain, id 31337, with ten rich accounts
+    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
+    pub(crate) genesis: Option<PathBuf>,
+}
+
+/// How to tell what is done.
+#[derive(Args, Debug)]
+pub(crate) struct OutputOptions {
+    /// Write JSON to standard output, one object a line: progress, and at last the result or the error
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Settings of `import`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportOptions {
+    /// Chain files of RLP blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) genesis: GenesisOptions,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// A chain that is there.
+#[derive(Args, Debug)]
+pub(crate) struct ExistingChain {
+    /// Genesis file of the chain; with --data-dir it is not needed
+    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
+    pub(crate) genesis: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
+}
+
+/// Settings of `export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportOptions {
+    /// Chain file to write; - for standard output
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// First block
+    #[arg(long, value_name = "BLOCK", default_value_t = 1)]
+    pub(crate) from: BlockNumber,
+    /// Last block [default: the head]
+    #[arg(long, value_name = "BLOCK")]
+    pub(crate) to: Option<BlockNumber>,
+    /// Overwrite the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Settings of `verify`.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyOptions {
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Settings of `stats`.
+#[derive(Args, Debug)]
+pub(crate) struct StatsOptions {
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Settings of `prune`.
+#[derive(Args, Debug)]
+pub(crate) struct PruneOptions {
+    /// Lowest block whose state is kept
+    #[arg(long, value_name = "BLOCK")]
+    pub(crate) before: BlockNumber,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use node_core::filters::FilterLimits;
+    use node_core::node::Limits;
+    use node_core::pool::PoolLimits;
+    use node_http::HttpConfig;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_libraries() {
+        let Command::Run(config) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
+        assert_eq!(config.limits(), Limits::default());
+        assert_eq!(config.filter_limits(), FilterLimits::default());
+        assert_eq!(config.pool_limits(), PoolLimits::default());
+        assert_eq!(config.storage.cache_bytes(), Options::default().cache_bytes);
+        assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
+    }
+}

@@ -1,0 +1,119 @@
+//! Why a command failed.
+
+use node_chain::{ExportError, FileError, GenesisError, ImportError};
+use node_core::backend::BackendError;
+use node_http::ServeError;
+use node_store::Difference;
+use node_types::BlockNumber;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a command did not do what it was to do, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// A file cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}", .path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A file is there already.
+    #[error("{} exists; --force overwrites it", .path.display())]
+    Exists { path: PathBuf },
+    /// The genesis file is none.
+    #[error("genesis file {}", .path.display())]
+    Genesis {
+        path: PathBuf,
+        #[source]
+        source: GenesisError,
+    },
+    /// No folder was chosen, and there is none to choose.
+    #[error(
+        "no folder for the chain: neither XDG_DATA_HOME nor HOME names one; choose one, or :memory:, with --data-dir"
+    )]
+    NoHome,
+    /// A folder is needed.
+    #[error("{needed_by} needs a folder: a chain in memory is gone when the program ends")]
+    InMemory { needed_by: &'static str },
+    /// The folder of the chain cannot be used.
+    #[error("data folder {}", .path.display())]
+    Store {
+        path: PathBuf,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A chain file was not imported to its end.
+    #[error("chain file {} was imported up to block {head} only", .path.display())]
+    Import {
+        path: PathBuf,
+        head: BlockNumber,
+        #[source]
+        source: FileError,
+    },
+    /// A signal ended an import.
+    #[error("a signal ended the import at block {head}")]
+    Stopped { head: BlockNumber },
+    /// A signal ended a command that changes nothing.
+    #[error("a signal ended the command")]
+    Interrupted,
+    /// The block of `--head` cannot be the head.
+    #[error("--head")]
+    Head(#[source] ImportError),
+    /// A block is asked for that is not there.
+    #[error("{option} {block} is above the head, block {head}")]
+    AboveHead { option: &'static str, block: BlockNumber, head: BlockNumber },
+    /// The first block is above the last.
+    #[error("--from {from} is above --to {to}")]
+    EmptyRange { from: BlockNumber, to: BlockNumber },
+    /// Two things would be written to standard output.
+    #[error("--json and the chain cannot both go to standard output")]
+    TwoOutputs,
+    /// What is stored is not what it must be.
+    #[error("verification failed: {0}")]
+    Difference(Difference),
+    /// The chain cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The backend does not work.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The server does not run.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+}
+
+impl CommandError {
+    /// The folder at `path` cannot be used.
+    pub(crate) fn store(path: &Path, error: BackendError) -> Self {
+        let source = match error {
+            BackendError::Storage(source) => source,
+            other => Box::new(other),
+        };
+        Self::Store { path: path.to_owned(), source }
+    }
+}
+
+/// An error with all its sources, on one line.
+pub(crate) struct Sources<'a>(pub(crate) &'a dyn Error);
+
+impl fmt::Display for Sources<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! `node-server export`: blocks of a folder's chain into a chain file.
+
+use crate::cli::ExportOptions;
+use crate::error::CommandError;
+use crate::open;
+use crate::report::{self, Report};
+use node_chain::{ExportError, export_blocks};
+use node_core::backend::{StateBackend, View};
+use node_core::context::Context;
+use node_http::Shutdown;
+use serde_json::json;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+/// Blocks between two reports of progress.
+const STEP: u64 = 100;
+
+/// Writes the blocks to a new file beside the one that is wanted, which takes its place when it is whole.
+pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
+    let json = options.output.json;
+    let to_stdout = options.file.as_os_str() == "-";
+    if to_stdout && json {
+        return Err(CommandError::TwoOutputs);
+    }
+    let there = if to_stdout { None } else { fs::metadata(&options.file).ok() };
+    // A pipe or a device cannot be overwritten, nor replaced.
+    let replace = there.as_ref().is_none_or(fs::Metadata::is_file);
+    if there.is_some() && replace && !options.force {
+        return Err(CommandError::Exists { path: options.file.clone() });
+    }
+    let shutdown = Shutdown::on_signals()?;
+    let store = open::open_existing(&options.chain, "export")?;
+    let view = store.view()?;
+    let range = range(options, view.head().number)?;
+    let title = format!("exporting to {}", options.file.display());
+    let mut report = Report::start("export", json, title, 1 + range.end() - range.start());
+    let write = |writer: &mut dyn Write, report: &mut Report, path: &Path| {
+        let written = write_blocks(&*view, range.clone(), writer, report, shutdown.context());
+        report.finish();
+        written.map_err(|error| named(error, path))
+    };
+    if to_stdout {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        return write(&mut stdout, &mut report, &options.file);
+    }
+    let path = if replace { beside(&options.file) } else { options.file.clone() };
+    let written = write_file(&path, replace, |file| write(file, &mut report, &path));
+    let bytes = match written {
+        Ok(bytes) if replace => fs::rename(&path, &options.file)
+            .map(|()| bytes)
+            .map_err(|source| CommandError::Write { path: options.file.clone(), source })?,
+        Ok(bytes) => bytes,
+        Err(error) => {
+            if replace {
+                // What is wrong is known already.
+                let _ = fs::remove_file(&path);
+            }
+            return Err(error);
+        }
+    };
+    let (from, to) = range.clone().into_inner();
+    let text = format!(
+        "exported blocks {from} to {to} to {}: {bytes} bytes in {:.2} s",
+        options.file.display(),
+        report.elapsed().as_secs_f64()
+    );
+    let value = json!({
+        "file": options.file.display().to_string(), "from": from, "to": to, "bytes": bytes,
+        "seconds": report.elapsed().as_secs_f64(),
+    });
+    report::result("export", json, text, value);
+    Ok(())
+}
+
+/// The blocks that are asked for, which must be there.
+fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, CommandError> {
+    let above = |option, block| Err(CommandError::AboveHead { option, block, head });
+    match (options.from, options.to) {
+        (from, Some(to)) if from > to => Err(CommandError::EmptyRange { from, to }),
+        (_, Some(to)) if to > head => above("--to", to),
+        (from, _) if from > head => above("--from", from),
+        (from, to) => Ok(from..=to.unwrap_or(head)),
+    }
+}
+
+/// The name of the file while it is written.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+/// Makes a file durable that `write` fills; answers its length.
+fn write_file(
+    path: &Path,
+    create: bool,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), CommandError>,
+) -> Result<u64, CommandError> {
+    let failed = |source| CommandError::Write { path: path.to_owned(), source };
+    let file = if create { File::create(path) } else { OpenOptions::new().write(true).open(path) };
+    let mut file = BufWriter::new(file.map_err(failed)?);
+    write(&mut file)?;
+    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    if create {
+        file.sync_all().map_err(failed)?;
+    }
+    Ok(file.metadata().map_err(failed)?.len())
+}
+
+fn write_blocks(
+    view: &dyn View,
+    range: RangeInclusive<u64>,
+    mut writer: &mut dyn Write,
+    report: &mut Report,
+    context: &Context,
+) -> Result<(), CommandError> {
+    let last = *range.end();
+    for from in range.clone().step_by(STEP as usize) {
+        context.check().map_err(|_| CommandError::Interrupted)?;
+        let to = last.min(from + STEP - 1);
+        export_blocks(view, from..=to, &mut writer)?;
+        report.bar().inc(1 + to - from);
+        report.progress(|| format!("block {to}"), || json!({"block": to, "blocks": 1 + to - range.start()}));
+    }
+    writer.flush().map_err(ExportError::from)?;
+    Ok(())
+}
+
+/// The error with the file that could not be written.
+fn named(error: CommandError, path: &Path) -> CommandError {
+    match error {
+        CommandError::Export(ExportError::Io(source)) => CommandError::Write { path: path.to_owned(), source },
+        error => error,
+    }
+}

@@ -1,0 +1,136 @@
+//! `node-server import`: chain files into a folder.
+
+use crate::cli::ImportOptions;
+use crate::error::CommandError;
+use crate::open;
+use crate::progress::Rates;
+use crate::prune::{check_floor, prune};
+use crate::report::{self, Report};
+use node_chain::{Chain, ImportSummary, Progress, import_file};
+use node_core::backend::{BackendError, StateBackend};
+use node_core::context::Context;
+use node_evm::{EvmExecutor, Secp256k1Recovery};
+use node_http::Shutdown;
+use node_store::Store;
+use serde_json::json;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Blocks after which the log is synced, so that what is told is durable.
+const SYNC_BLOCKS: u64 = 1_000;
+
+/// Time after which it is synced in any case.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Imports the files one by one. A signal, or a fault in a file, ends it after the blocks before are durable.
+pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
+    let shutdown = Shutdown::on_signals()?;
+    let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
+    let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
+    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage)?);
+    let spec = Arc::new(genesis.spec);
+    let executor = Arc::new(EvmExecutor::new(spec.clone()));
+    let chain = Chain::new(store.clone(), executor, Arc::new(Secp256k1Recovery), spec);
+
+    let mut sum = ImportSummary::default();
+    for path in &options.files {
+        let imported = import(&chain, &store, path, shutdown.context(), options.output.json);
+        // Everything that was imported is durable, however the import ended.
+        store.flush()?;
+        let ImportSummary { imported, known, gas, elapsed } = imported?;
+        sum.imported += imported;
+        sum.known += known;
+        sum.gas += gas;
+        sum.elapsed += elapsed;
+    }
+    if let Some(floor) = options.prune.prune_before {
+        check_floor(&*store, "--prune-before", floor)?;
+        eprintln!("{}", prune(&store, floor)?);
+    }
+    let view = store.view()?;
+    let (head, earliest) = (view.head(), view.earliest_state());
+    let ImportSummary { imported, known, gas, elapsed } = sum;
+    let text = format!(
+        "imported {imported} blocks, {known} were known, in {:.2} s: {}; head {head}",
+        elapsed.as_secs_f64(),
+        Rates(imported, gas, elapsed)
+    );
+    let value = json!({
+        "imported": imported, "known": known, "gas": gas, "seconds": elapsed.as_secs_f64(),
+        "head": report::block(head), "durable": head.number, "earliest_state": earliest,
+    });
+    report::result("import", options.output.json, text, value);
+    Ok(())
+}
+
+/// Imports one file.
+fn import(
+    chain: &Chain,
+    store: &Store,
+    path: &Path,
+    context: &Context,
+    json: bool,
+) -> Result<ImportSummary, CommandError> {
+    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let name = path.display().to_string();
+    let report = Report::start("import", json, name.clone(), length);
+    let reader = report.bar().wrap_read(file);
+    let mut syncs = Syncs { store, report, name, blocks: 0, last: Instant::now() };
+    let mut failure = None;
+    let imported = import_file(chain, context, reader, |progress| {
+        if failure.is_none()
+            && let Err(error) = syncs.after(progress)
+        {
+            failure = Some(error);
+            context.cancel();
+        }
+    });
+    syncs.report.finish();
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    let head = store.view()?.head().number;
+    match imported {
+        Ok(summary) => Ok(summary),
+        Err(_) if context.check().is_err() => Err(CommandError::Stopped { head }),
+        Err(source) => Err(CommandError::Import { path: path.to_owned(), head, source }),
+    }
+}
+
+/// Syncs the log now and then, and tells up to which block the chain is durable.
+struct Syncs<'a> {
+    store: &'a Store,
+    report: Report,
+    name: String,
+    /// Blocks that were read up to the last sync.
+    blocks: u64,
+    last: Instant,
+}
+
+impl Syncs<'_> {
+    /// Takes note of a block.
+    fn after(&mut self, progress: &Progress) -> Result<(), BackendError> {
+        if progress.blocks < self.blocks + SYNC_BLOCKS && self.last.elapsed() < SYNC_INTERVAL {
+            return Ok(());
+        }
+        // The head may be another by the time the sync has ended, but not a lower one of this branch.
+        let durable = self.store.view()?.head().number;
+        self.store.sync()?;
+        self.blocks = progress.blocks;
+        self.last = Instant::now();
+        let Progress { number, blocks, gas, elapsed } = *progress;
+        let text = || format!("block {number}, {}, durable: block {durable}", Rates(blocks, gas, elapsed));
+        let value = || {
+            json!({
+                "file": self.name, "block": number, "blocks": blocks, "gas": gas, "seconds": elapsed.as_secs_f64(),
+                "durable": durable,
+            })
+        };
+        self.report.progress(text, value);
+        Ok(())
+    }
+}

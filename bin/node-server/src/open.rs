@@ -1,0 +1,54 @@
+//! Opening chains, for every command.
+
+use crate::cli::{ExistingChain, StorageOptions};
+use crate::data_dir::{DataDir, default_folder};
+use crate::error::CommandError;
+use node_chain::{Genesis, dev_genesis};
+use node_core::backend::StateBackend;
+use node_store::{Options, Store, StoreError, SyncPolicy};
+use std::path::{Path, PathBuf};
+
+/// The genesis of a file, or the built-in one.
+pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
+    let Some(path) = path else { return Ok(dev_genesis()) };
+    let json = std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })?;
+    Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// The folder of the chain that begins with `genesis`; none if it is to be in memory.
+pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
+    match &options.data_dir {
+        Some(DataDir::Memory) => Ok(None),
+        Some(DataDir::Folder(path)) => Ok(Some(path.clone())),
+        None => default_folder(genesis.block().header.hash).map(Some),
+    }
+}
+
+/// Opens the folder for an import, and makes it if there is none: until the policy is changed, changes are not synced one by one.
+pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, options: &StorageOptions) -> Result<Store, CommandError> {
+    Store::open(path, genesis.block(), store_options(options)).map_err(|error| CommandError::store(path, error))
+}
+
+/// Opens the chain of a command that needs one. `command` says which it is.
+pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    let genesis = || read_genesis(chain.genesis.as_deref());
+    let path = match &chain.storage.data_dir {
+        Some(DataDir::Memory) => return Err(CommandError::InMemory { needed_by: command }),
+        Some(DataDir::Folder(path)) => path.clone(),
+        None => default_folder(genesis()?.block().header.hash)?,
+    };
+    let store = Store::open_existing(&path, store_options(&chain.storage));
+    let store = store.map_err(|error| CommandError::store(&path, error))?;
+    if chain.genesis.is_some() {
+        let expected = genesis()?.block().header.hash;
+        let found = store.view()?.canonical_hash(0)?.unwrap_or_default();
+        if found != expected {
+            return Err(CommandError::store(&path, StoreError::OtherGenesis { found, expected }.into()));
+        }
+    }
+    Ok(store)
+}
+
+fn store_options(options: &StorageOptions) -> Options {
+    Options { cache_bytes: options.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
+}

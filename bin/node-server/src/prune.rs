@@ -1,0 +1,52 @@
+//! `node-server prune`, and `--prune-before` of other commands: old states are dropped.
+
+use crate::cli::PruneOptions;
+use crate::error::CommandError;
+use crate::open;
+use crate::report;
+use node_core::backend::StateBackend;
+use node_store::Store;
+use node_types::BlockNumber;
+use serde_json::json;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Drops states of a folder.
+pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {
+    let store = open::open_existing(&options.chain, "prune")?;
+    check_floor(&store, "--before", options.before)?;
+    let pruned = prune(&store, options.before)?;
+    let value = json!({
+        "earliest_state": pruned.earliest, "rows_dropped": pruned.rows, "seconds": pruned.elapsed.as_secs_f64(),
+        "head": report::block(store.view()?.head()),
+    });
+    report::result("prune", options.output.json, &pruned, value);
+    Ok(())
+}
+
+/// What pruning came to.
+pub(crate) struct Pruned {
+    earliest: BlockNumber,
+    rows: u64,
+    elapsed: Duration,
+}
+
+impl fmt::Display for Pruned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { earliest, rows, elapsed } = self;
+        write!(f, "states are kept from block {earliest} on; dropped {rows} rows in {:.2} s", elapsed.as_secs_f64())
+    }
+}
+
+/// Refuses a floor above the head, which `option` names.
+pub(crate) fn check_floor(store: &Store, option: &'static str, block: BlockNumber) -> Result<(), CommandError> {
+    let head = store.view()?.head().number;
+    if block > head { Err(CommandError::AboveHead { option, block, head }) } else { Ok(()) }
+}
+
+/// Drops the states below `floor`. What was dropped before stays so, also when it is above the floor.
+pub(crate) fn prune(store: &Store, floor: BlockNumber) -> Result<Pruned, CommandError> {
+    let start = Instant::now();
+    let rows = store.prune_before(floor)?;
+    Ok(Pruned { earliest: store.view()?.earliest_state(), rows, elapsed: start.elapsed() })
+}

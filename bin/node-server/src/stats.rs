@@ -1,0 +1,69 @@
+//! `node-server stats`: how much is stored.
+
+use crate::cli::StatsOptions;
+use crate::error::CommandError;
+use crate::open;
+use crate::report;
+use node_store::{Stats, TableStats};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// Counts rows and bytes.
+pub(crate) fn run(options: &StatsOptions) -> Result<(), CommandError> {
+    let store = open::open_existing(&options.chain, "stats")?;
+    // Rows in memory have no size in the database yet.
+    store.flush()?;
+    let stats = store.stats()?;
+    report::result("stats", options.output.json, Shown(&stats), value(&stats));
+    Ok(())
+}
+
+fn sum(stats: &Stats, of: impl Fn(&TableStats) -> u64) -> u64 {
+    stats.tables.iter().map(of).sum()
+}
+
+fn value(stats: &Stats) -> Value {
+    let table = |table: &TableStats| {
+        json!({
+            "name": table.name, "rows": table.rows, "bytes": table.stored_bytes, "page_bytes": table.page_bytes,
+        })
+    };
+    json!({
+        "head": report::block(stats.head), "earliest_state": stats.earliest_state,
+        "tables": stats.tables.iter().map(table).collect::<Vec<_>>(),
+        "rows": sum(stats, |table| table.rows),
+        "bytes": sum(stats, |table| table.stored_bytes),
+        "page_bytes": sum(stats, |table| table.page_bytes),
+        "bytes_a_block": stats.bytes_a_block(),
+        "changed_leaves": stats.changed_leaves(), "trie_bytes_a_leaf": stats.trie_bytes_a_leaf(),
+        "database_file_bytes": stats.database_file_bytes, "log_file_bytes": stats.log_file_bytes,
+    })
+}
+
+/// A table for people.
+struct Shown<'a>(&'a Stats);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stats = self.0;
+        writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "bytes of pages")?;
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, rows, bytes, pages| {
+            writeln!(f, "{name:<14} {rows:>12} {bytes:>15} {pages:>15}")
+        };
+        for table in &stats.tables {
+            line(f, &table.name, table.rows, table.stored_bytes, table.page_bytes)?;
+        }
+        let [rows, bytes, pages] = [
+            sum(stats, |table| table.rows),
+            sum(stats, |table| table.stored_bytes),
+            sum(stats, |table| table.page_bytes),
+        ];
+        line(f, "all", rows, bytes, pages)?;
+        writeln!(f)?;
+        writeln!(f, "head {}, states from block {} on", stats.head, stats.earliest_state)?;
+        writeln!(f, "{:.0} bytes a block", stats.bytes_a_block())?;
+        let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_a_leaf());
+        writeln!(f, "{bytes:.1} bytes of trie rows a changed leaf, of {leaves}")?;
+        write!(f, "files: {} bytes of the database, {} of the log", stats.database_file_bytes, stats.log_file_bytes)
+    }
+}

@@ -1,0 +1,58 @@
+//! `node-server verify`: every row of a folder against its chain.
+
+use crate::cli::VerifyOptions;
+use crate::error::CommandError;
+use crate::open;
+use crate::report::{self, Report};
+use node_core::backend::{BackendError, StateBackend};
+use node_evm::Secp256k1Recovery;
+use node_http::Shutdown;
+use node_store::{Difference, Fault, Verified};
+use serde_json::{Value, json};
+
+/// Checks everything, up to the first difference.
+pub(crate) fn run(options: &VerifyOptions) -> Result<(), CommandError> {
+    let json = options.output.json;
+    let shutdown = Shutdown::on_signals()?;
+    let mut store = open::open_existing(&options.chain, "verify")?;
+    let blocks = store.view()?.head().number + 1;
+    let mut report = Report::start("verify", json, "verifying".to_owned(), blocks);
+    let verified = store.verify(shutdown.context(), &Secp256k1Recovery, |block| {
+        report.bar().set_position(block + 1);
+        report.progress(|| format!("block {block} of {}", blocks - 1), || json!({"block": block}));
+    });
+    report.finish();
+    let Verified { head, earliest_state, difference } = match verified {
+        Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
+        verified => verified?,
+    };
+    let seconds = report.elapsed().as_secs_f64();
+    if difference.is_none() || json {
+        let text = format!(
+            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}"
+        );
+        let value = json!({
+            "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
+            "head": report::block(head), "earliest_state": earliest_state, "seconds": seconds,
+        });
+        report::result("verify", json, text, value);
+    }
+    difference.map_or(Ok(()), |difference| Err(CommandError::Difference(difference)))
+}
+
+fn difference_value(difference: &Difference) -> Value {
+    let hex = |bytes: &[u8]| const_hex::encode_prefixed(bytes);
+    let mut value = json!({
+        "block": difference.block, "table": difference.table, "key": hex(&difference.key),
+        "message": difference.fault.to_string(), "expected": null, "found": null,
+    });
+    match &difference.fault {
+        Fault::Missing | Fault::Malformed { .. } => {}
+        Fault::Surplus { found } => value["found"] = hex(found).into(),
+        Fault::Differs { expected, found, .. } => {
+            value["expected"] = hex(expected).into();
+            value["found"] = hex(found).into();
+        }
+    }
+    value
+}

@@ -1,0 +1,84 @@
+//! A block against its own header.
+
+use super::difference::Fault;
+use node_core::block::{Body, ExecutedBlock, SealedHeader};
+use node_core::crypto::SenderRecovery;
+use node_core::trie::ordered_root;
+use node_types::consensus::{Block, Bloom, Receipt};
+use node_types::keccak256;
+
+/// Checks the hash, and the number, the length and the roots of what belongs to the block.
+///
+/// Which row is to blame is answered with each fault.
+pub(super) fn check(block: &ExecutedBlock, senders: &dyn SenderRecovery) -> Result<(), (Part, Fault)> {
+    let ExecutedBlock { header, body, receipts, .. } = block;
+    let hash = header.header.hash();
+    Fault::unless_equal("hash", hash, header.hash).map_err(|fault| (Part::Header, fault))?;
+    check_body(header, body, senders).map_err(|fault| (Part::Body, fault))?;
+    let size = encoded_length(header, body);
+    Fault::unless_equal("size", size.to_be_bytes(), header.size.to_be_bytes())
+        .map_err(|fault| (Part::Header, fault))?;
+    check_receipts(header, body, receipts).map_err(|fault| (Part::Receipts, fault))
+}
+
+/// The part of a block that a row holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    Header,
+    Body,
+    Receipts,
+}
+
+fn check_body(header: &SealedHeader, body: &Body, senders: &dyn SenderRecovery) -> Result<(), Fault> {
+    let mut encoded = Vec::with_capacity(body.transactions.len());
+    for (index, recovered) in body.transactions.iter().enumerate() {
+        let bytes = recovered.transaction.encode();
+        Fault::unless_equal(&format!("hash of transaction {index}"), keccak256(&bytes), recovered.hash)?;
+        let sender = senders.sender(&recovered.transaction);
+        let sender = sender.map_err(|error| Fault::malformed(format!("transaction {index}: {error}")))?;
+        Fault::unless_equal(&format!("sender of transaction {index}"), sender, recovered.sender)?;
+        encoded.push(bytes);
+    }
+    let header = &header.header;
+    Fault::unless_equal("transactions root", header.transactions_root, ordered_root(&encoded))?;
+    Fault::unless_equal("ommers hash", header.ommers_hash, keccak256(rlp::encode_list(&body.ommers)))?;
+    let withdrawals = body.withdrawals.as_ref().map(|withdrawals| {
+        let encoded: Vec<_> = withdrawals.iter().map(rlp::encode).collect();
+        ordered_root(&encoded)
+    });
+    let bytes = |root: Option<node_types::H256>| root.map(|root| root.as_bytes().to_vec()).unwrap_or_default();
+    Fault::unless_equal("withdrawals root", bytes(header.withdrawals_root), bytes(withdrawals))
+}
+
+fn encoded_length(header: &SealedHeader, body: &Body) -> u64 {
+    let block = Block {
+        header: header.header.clone(),
+        transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+        ommers: body.ommers.clone(),
+        withdrawals: body.withdrawals.clone(),
+    };
+    block.encoded_len() as u64
+}
+
+fn check_receipts(header: &SealedHeader, body: &Body, receipts: &[Receipt]) -> Result<(), Fault> {
+    let counts = [body.transactions.len() as u64, receipts.len() as u64].map(u64::to_be_bytes);
+    Fault::unless_equal("number of receipts", counts[0], counts[1])?;
+    let header = &header.header;
+    let mut bloom = Bloom::ZERO;
+    for (index, (receipt, recovered)) in receipts.iter().zip(&body.transactions).enumerate() {
+        let own = recovered.transaction.transaction_type();
+        Fault::unless_equal(&format!("type of receipt {index}"), [own as u8], [receipt.transaction_type as u8])?;
+        let logs: Bloom = receipt.logs.iter().collect();
+        Fault::unless_equal(&format!("logs bloom of receipt {index}"), logs.0, receipt.logs_bloom.0)?;
+        bloom.accrue_bloom(&receipt.logs_bloom);
+    }
+    let encoded: Vec<_> = receipts.iter().map(Receipt::encode).collect();
+    Fault::unless_equal("receipts root", header.receipts_root, ordered_root(&encoded))?;
+    Fault::unless_equal("logs bloom", header.logs_bloom.0, bloom.0)?;
+    // A genesis file may say anything.
+    if header.number > 0 {
+        let gas_used = receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used);
+        Fault::unless_equal("gas used", header.gas_used.to_be_bytes(), gas_used.to_be_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Rows that no block demands: each block's rows are counted, and looked for where there are more.
+
+use super::difference::{Fault, Stop};
+use super::{Base, blocks, states, stored};
+use crate::error::StoreError;
+use crate::keys::{Key, LogId, Suffix, Table, version_of};
+use crate::values;
+use crate::{postings, rows::Value};
+use node_types::{BlockNumber, keccak256};
+use redb::{ReadableTable, ReadableTableMetadata};
+use std::collections::{HashMap, HashSet};
+
+/// A table of which a block has any number of rows; of postings, logs are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    Accounts,
+    Storage,
+    Trie,
+    Transactions,
+    Postings,
+}
+
+impl Counted {
+    const ALL: [Self; 5] = [Self::Accounts, Self::Storage, Self::Trie, Self::Transactions, Self::Postings];
+
+    /// Those of the state.
+    const STATE: [Self; 3] = [Self::Accounts, Self::Storage, Self::Trie];
+
+    /// How rows of the state are counted.
+    pub(super) fn of(table: Table) -> Self {
+        match table {
+            Table::Storage => Self::Storage,
+            Table::Trie => Self::Trie,
+            _ => Self::Accounts,
+        }
+    }
+
+    fn table(self) -> Table {
+        match self {
+            Self::Accounts => Table::Accounts,
+            Self::Storage => Table::Storage,
+            Self::Trie => Table::Trie,
+            Self::Transactions => Table::Transactions,
+            Self::Postings => Table::Postings,
+        }
+    }
+}
+
+/// How many rows each block has.
+#[derive(Default)]
+pub(super) struct Counts([Vec<u32>; Counted::ALL.len()]);
+
+impl Counts {
+    pub(super) fn add(&mut self, block: BlockNumber, counted: Counted, rows: usize) {
+        let blocks = &mut self.0[counted as usize];
+        let index = block as usize;
+        if blocks.len() <= index {
+            blocks.resize(index + 1, 0);
+        }
+        blocks[index] = blocks[index].saturating_add(rows as u32);
+    }
+
+    fn get(&self, block: BlockNumber, counted: Counted) -> u32 {
+        self.0[counted as usize].get(block as usize).copied().unwrap_or(0)
+    }
+
+    fn total(&self, counted: Counted) -> u64 {
+        self.0[counted as usize].iter().map(|rows| u64::from(*rows)).sum()
+    }
+}
+
+/// Blocks whose rows were counted: from `first`, of the state, or from 0, up to and including `last`.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    pub(super) first: BlockNumber,
+    pub(super) last: BlockNumber,
+}
+
+/// Looks for rows of the state that belong to none of the blocks of `range`.
+pub(super) fn check_state(base: &Base<'_>, range: Range, counts: &Counts) -> Result<(), Stop> {
+    Counted::STATE.into_iter().try_for_each(|counted| check_counted(base, range, counts, counted))
+}
+
+/// Looks for rows of any table that belong to no block up to the head, the last of `range`.
+pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states: &Counts) -> Result<(), Stop> {
+    for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees] {
+        check_numbered(base, range.last, table)?;
+    }
+    check_numbers(base, range.last)?;
+    check_state(base, range, of_states)?;
+    let of_blocks_only = [Counted::Transactions, Counted::Postings];
+    of_blocks_only.into_iter().try_for_each(|counted| check_counted(base, range, of_blocks, counted))?;
+    check_code(base)
+}
+
+type Row<'a> = Result<(Vec<u8>, redb::AccessGuard<'a, &'static [u8]>), StoreError>;
+
+fn rows<'a>(base: &'a Base<'_>, table: Table) -> Result<impl Iterator<Item = Row<'a>>, StoreError> {
+    Ok(base.tables().table(table).iter()?.map(|row| {
+        let (key, value) = row?;
+        Ok((key.value().to_vec(), value))
+    }))
+}
+
+fn surplus(block: Option<BlockNumber>, table: Table, key: Vec<u8>, found: &[u8]) -> Stop {
+    Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key)
+}
+
+/// Each block has one row, which was looked at.
+fn check_numbered(base: &Base<'_>, head: BlockNumber, table: Table) -> Result<(), Stop> {
+    for row in rows(base, table)? {
+        let (key, value) = row?;
+        let number =
+            <[u8; 5]>::try_from(&key[..]).ok().map(|bytes| bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)));
+        if number.is_none_or(|number| number > head) {
+            return Err(surplus(number, table, key, value.value()));
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(base: &Base<'_>, head: BlockNumber) -> Result<(), Stop> {
+    if base.tables().table(Table::Numbers).len()? == head + 1 {
+        return Ok(());
+    }
+    for row in rows(base, Table::Numbers)? {
+        let (key, value) = row?;
+        let number = values::decode_number(value.value()).ok();
+        let hash = match number.filter(|number| *number <= head) {
+            Some(number) => blocks::hash_of(base.tables(), number)?,
+            None => None,
+        };
+        if hash.is_none_or(|hash| hash.as_bytes() != key) {
+            return Err(surplus(number, Table::Numbers, key, value.value()));
+        }
+    }
+    Ok(())
+}
+
+/// Code stays when its block is taken back, so that it may belong to none.
+fn check_code(base: &Base<'_>) -> Result<(), Stop> {
+    for row in rows(base, Table::Code)? {
+        base.context.check()?;
+        let (key, value) = row?;
+        let at = |fault: Fault| fault.at(None, Table::Code.name(), key.clone());
+        Fault::unless_equal("hash", &key, keccak256(value.value())).map_err(at)?;
+    }
+    Ok(())
+}
+
+/// The blocks to which a row belongs, each with a number that tells its rows apart; none if nobody can say.
+fn owners(counted: Counted, key: &[u8], value: &[u8]) -> Option<Vec<(BlockNumber, u64)>> {
+    match counted {
+        Counted::Accounts | Counted::Storage | Counted::Trie => Some(vec![(version_of(Suffix::Block, key)?, 0)]),
+        Counted::Transactions => Some(vec![(values::decode_position(value).ok()?.block, 0)]),
+        Counted::Postings => {
+            let ids = postings::decode(version_of(Suffix::Log, key)?, value).ok()?;
+            Some(ids.into_iter().map(|id| (id.position().block, id.0)).collect())
+        }
+    }
+}
+
+fn check_counted(base: &Base<'_>, range: Range, counts: &Counts, counted: Counted) -> Result<(), Stop> {
+    let table = counted.table();
+    if range.is_all(base) && counted != Counted::Postings && base.tables().table(table).len()? == counts.total(counted)
+    {
+        return Ok(());
+    }
+    let of_state = Counted::STATE.contains(&counted);
+    let looked_at = |block: BlockNumber| !of_state || (range.first..=range.last).contains(&block);
+    let mut found = vec![0u32; range.last as usize + 1];
+    for (index, row) in rows(base, table)?.enumerate() {
+        if index % 1024 == 0 {
+            base.context.check()?;
+        }
+        let (key, value) = row?;
+        let Some(owners) = owners(counted, &key, value.value()) else {
+            return Err(surplus(None, table, key, value.value()));
+        };
+        for (block, _) in owners {
+            if block > base.chain.head.number {
+                return Err(surplus(Some(block), table, key, value.value()));
+            }
+            if looked_at(block) {
+                found[block as usize] += 1;
+            }
+        }
+    }
+    let differs = |block: &BlockNumber| looked_at(*block) && found[*block as usize] != counts.get(*block, counted);
+    match (0..=range.last).find(differs) {
+        Some(block) => Err(find(base, counted, block)?),
+        None => Ok(()),
+    }
+}
+
+impl Range {
+    /// Whether no row of the state is left out.
+    fn is_all(self, base: &Base<'_>) -> bool {
+        self.first == 0 && self.last == base.chain.head.number
+    }
+}
+
+/// The first row of `block` that it does not demand, of which there is one.
+fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, Stop> {
+    let table = counted.table();
+    let mut demanded = demanded(base, counted, block)?;
+    for row in rows(base, table)? {
+        let (key, value) = row?;
+        let owners = owners(counted, &key, value.value()).unwrap_or_default();
+        let suffix = if counted == Counted::Postings { size_of::<LogId>() } else { 0 };
+        let prefix = &key[..key.len() - suffix];
+        for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
+            // Each is demanded once.
+            if !demanded.remove(&(prefix.to_vec(), id)) {
+                return Ok(surplus(Some(block), table, key, value.value()));
+            }
+        }
+    }
+    let (key, _) = demanded.into_iter().next().unwrap_or_default();
+    Ok(Fault::Missing.at(Some(block), table.name(), key))
+}
+
+/// The rows of one table that a block demands: keys, of postings without the first log, but with the log.
+fn demanded(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<HashSet<(Vec<u8>, u64)>, Stop> {
+    match counted {
+        Counted::Accounts | Counted::Storage | Counted::Trie => {
+            let key = Key::of_block(Table::Changes, block);
+            let at = |fault: Fault| fault.of(block, &key, block);
+            let row: Value = stored(base.tables(), &key, block)?.ok_or_else(|| at(Fault::Missing))?;
+            let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
+            let new = states::make(base, block, &changes, None)?;
+            let own = new.rows.iter().filter(|(key, _)| key.table() == counted.table());
+            Ok(own.map(|(key, _)| (key.versioned(block).to_vec(), 0)).collect())
+        }
+        Counted::Transactions => {
+            let transactions = &blocks::read(base.tables(), block)?.body.transactions;
+            Ok(transactions.iter().map(|transaction| (transaction.hash.as_bytes().to_vec(), 0)).collect())
+        }
+        Counted::Postings => {
+            let receipts = &blocks::read(base.tables(), block)?.receipts;
+            let terms: HashMap<Key, Vec<LogId>> = postings::terms_of(block, receipts).unwrap_or_default();
+            let each = |(key, ids): (Key, Vec<LogId>)| ids.into_iter().map(move |id| (key.prefix().to_vec(), id.0));
+            Ok(terms.into_iter().flat_map(each).collect())
+        }
+    }
+}

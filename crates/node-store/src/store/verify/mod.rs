@@ -1,0 +1,211 @@
+//! Checking that what is stored is what the blocks of the chain demand.
+//!
+//! Every block is checked against its header, its rows are made again from it, and the rows of its state from the state
+//! before. The earliest state that is kept is computed from its leaves. At the end rows are counted, so that none is left
+//! that no block demands.
+
+mod blocks;
+mod content;
+mod counts;
+mod difference;
+mod floor;
+mod states;
+#[cfg(test)]
+mod tests;
+
+pub use difference::{Difference, Fault};
+
+use super::Store;
+use super::meta::{META, Meta, SIDE_BLOCKS, side_block_key};
+use crate::block_bytes::BlockBytes;
+use crate::chain::Chain;
+use crate::error::StoreError;
+use crate::keys::{Key, Table};
+use crate::rows::{Tables, Value};
+use crate::state::{NODE_BYTES, NodeCache};
+use counts::{Counts, Range};
+use difference::Stop;
+use node_core::backend::BackendError;
+use node_core::block::BlockRef;
+use node_core::context::Context;
+use node_core::crypto::SenderRecovery;
+use node_types::BlockNumber;
+use redb::{ReadableDatabase, ReadableTableMetadata};
+use std::ops::RangeInclusive;
+use std::thread;
+
+/// Blocks that are checked between two reports of progress. Their rows of the state are checked on one thread, all others on
+/// a second.
+const STEP: u64 = 256;
+
+/// What a verification came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The newest block.
+    pub head: BlockRef,
+    /// The lowest block whose state is kept, and therefore checked.
+    pub earliest_state: BlockNumber,
+    /// The first difference that was found.
+    pub difference: Option<Difference>,
+}
+
+impl Store {
+    /// Checks every row: makes those of each block again and compares them, up to the first difference.
+    ///
+    /// Everything goes to the database first. Takes a time linear in the size of the database and little memory.
+    /// `progress` is called with the last block checked, now and then.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError::Interrupted`] when `context` ends it, and failures to read.
+    pub fn verify(
+        &mut self,
+        context: &Context,
+        senders: &dyn SenderRecovery,
+        mut progress: impl FnMut(BlockNumber),
+    ) -> Result<Verified, BackendError> {
+        self.flush()?;
+        let chain = self.shared.chain();
+        let base = Base { chain: &chain, context, senders };
+        let node_bytes = self.shared.options.cache_bytes as u64 / 8;
+        let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
+        let checked = base.check_chain(nodes, &mut progress).and_then(|()| self.check_others(&base));
+        let difference = match checked {
+            Ok(()) => None,
+            Err(Stop::Difference(difference)) => Some(*difference),
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        Ok(Verified { head: chain.head, earliest_state: chain.earliest, difference })
+    }
+
+    /// Checks the tables that are no part of the chain.
+    fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
+        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
+        let meta = Meta::read(&transaction.open_table(META).map_err(StoreError::from)?)?;
+        let meta = meta.ok_or(StoreError::Missing { table: "meta" })?;
+        let name = |fault: Fault| fault.at(None, "meta", b"chain".to_vec());
+        let genesis = blocks::hash_of(base.tables(), 0)?.unwrap_or_default();
+        Fault::unless_equal("genesis", genesis, meta.genesis).map_err(name)?;
+        Fault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
+
+        let table = transaction.open_table(SIDE_BLOCKS).map_err(StoreError::from)?;
+        let mut count = 0;
+        for (reference, block) in base.chain.side_blocks.iter() {
+            base.context.check()?;
+            let key = side_block_key(reference);
+            let at = |fault: Fault| fault.at(Some(reference.number), "side_blocks", key.clone());
+            let mut expected = Vec::new();
+            BlockBytes::encode(block).append(block, &mut expected);
+            let found = table.get(&*key)?.ok_or_else(|| at(Fault::Missing))?;
+            Fault::unless_equal("value", expected, found.value()).map_err(at)?;
+            content::check(block, base.senders).map_err(|(_, fault)| at(fault))?;
+            count += 1;
+        }
+        let [expected, found] = [count, table.len()?].map(u64::to_be_bytes);
+        Fault::unless_equal("number of rows", expected, found)
+            .map_err(|fault| fault.at(None, "side_blocks", Vec::new()))
+    }
+}
+
+/// What every check needs.
+struct Base<'a> {
+    /// All of it is in the database.
+    chain: &'a Chain,
+    context: &'a Context,
+    senders: &'a dyn SenderRecovery,
+}
+
+impl Base<'_> {
+    fn tables(&self) -> &Tables {
+        &self.chain.rows.database
+    }
+
+    fn check_chain(&self, mut nodes: NodeCache, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {
+        let (head, earliest) = (self.chain.head.number, self.chain.earliest);
+        // The rows of genesis are made again like those of others, unless they were pruned.
+        let whole = earliest == 0 && stored(self.tables(), &Key::of_block(Table::Changes, 0), 0)?.is_some();
+        let first = if whole { 0 } else { earliest + 1 };
+        if !whole {
+            floor::check(self, earliest)?;
+        }
+        let (mut of_blocks, mut of_states) = (Counts::default(), Counts::default());
+        let mut parent = None;
+        let mut check_blocks = |range: RangeInclusive<BlockNumber>| -> Result<(), Stop> {
+            for number in range {
+                self.context.check()?;
+                blocks::check(self, number, &mut parent, &mut of_blocks)?;
+            }
+            Ok(())
+        };
+        for start in (0..=head).step_by(STEP as usize) {
+            let range = start..=head.min(start + STEP - 1);
+            let (blocks, states) = thread::scope(|scope| {
+                let blocks = scope.spawn(|| check_blocks(range.clone()));
+                let states = self.check_states(range.clone(), first, &mut nodes, &mut of_states);
+                (blocks.join(), states)
+            });
+            let blocks = blocks.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            earlier(blocks, states)?;
+            progress(*range.end());
+        }
+        counts::check(self, Range { first, last: head }, &of_blocks, &of_states)
+    }
+
+    fn check_states(
+        &self,
+        range: RangeInclusive<BlockNumber>,
+        first: BlockNumber,
+        nodes: &mut NodeCache,
+        counts: &mut Counts,
+    ) -> Result<(), Stop> {
+        for number in range.filter(|number| *number >= first) {
+            self.context.check()?;
+            let checked = states::check(self, number, nodes, counts);
+            if let (Err(Stop::Difference(_)), Some(last)) = (&checked, number.checked_sub(1)) {
+                // A row of an earlier block that should not be there is to blame for what it leads to.
+                counts::check_state(self, Range { first, last }, counts)?;
+            }
+            checked?;
+        }
+        Ok(())
+    }
+
+    /// Compares a row with what it must be.
+    fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
+        let compared = match self.tables().table(key.table()).get(&*key.versioned(version))? {
+            Some(found) => Fault::unless_equal("value", value, found.value()),
+            None => Err(Fault::Missing),
+        };
+        compared.map_err(|fault| fault.of(block, key, version))
+    }
+
+    /// A row that cannot be read is a difference, one that is not read is none.
+    fn blame(&self, error: StoreError, block: BlockNumber, key: &Key) -> Stop {
+        match error {
+            StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
+                let reason = match std::error::Error::source(&error) {
+                    Some(source) => source.to_string(),
+                    None => error.to_string(),
+                };
+                Fault::Malformed { reason }.of(block, key, block)
+            }
+            error => error.into(),
+        }
+    }
+}
+
+/// The row of a key, in tables with versions of one of them.
+fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
+    Ok(tables.table(key.table()).get(&*key.versioned(version))?.map(|value| Value::from(value.value())))
+}
+
+/// Of two checks of the same blocks, the one that found the earlier difference.
+fn earlier(blocks: Result<(), Stop>, states: Result<(), Stop>) -> Result<(), Stop> {
+    match (blocks, states) {
+        (Err(Stop::Difference(a)), Err(Stop::Difference(b))) => {
+            Err(Stop::Difference(if b.block < a.block { b } else { a }))
+        }
+        (Err(stop), Ok(()) | Err(Stop::Difference(_))) | (_, Err(stop)) => Err(stop),
+        (Ok(()), Ok(())) => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! The rows that a block adds to the state, made again from those of the state before.
+
+use super::counts::{Counted, Counts};
+use super::difference::{Fault, Stop};
+use super::{Base, stored};
+use crate::keys::{Key, Table};
+use crate::state::{self, NewState, NodeCache};
+use crate::values::{self, ChangesRow};
+use node_core::state::StateChanges;
+use node_types::consensus::Header;
+use node_types::{BlockNumber, Bytes, H256};
+
+/// Checks the rows of state and changes that block `number` wrote. `nodes` are those of its parent's state, and then of
+/// its own.
+pub(super) fn check(
+    base: &Base<'_>,
+    number: BlockNumber,
+    nodes: &mut NodeCache,
+    counts: &mut Counts,
+) -> Result<(), Stop> {
+    let key = Key::of_block(Table::Changes, number);
+    let at = |fault: Fault| fault.of(number, &key, number);
+    let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
+    let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
+    let new = make(base, number, &changes, Some(nodes))?;
+    let header = header_of(base, number)?;
+    Fault::unless_equal("state root", header.state_root, new.root).map_err(at)?;
+    for (key, value) in &new.rows {
+        base.expect(number, key, number, value)?;
+        counts.add(number, Counted::of(key.table()), 1);
+    }
+    let positions: Vec<_> = new.nodes.iter().map(|(trie, path, _)| (*trie, *path)).collect();
+    let accounts = values::encode_accounts(&changes.accounts);
+    let code = changes.code.iter().map(|hash| (*hash, Bytes::new())).collect();
+    let expected = values::encode_changes_row(&accounts, &code, &new.tries, &positions);
+    Fault::unless_equal("value", expected, &row).map_err(at)?;
+    let deployed = changes.code.iter().copied();
+    let used = changes.accounts.values().filter_map(|change| change.account);
+    for hash in deployed.chain(used.filter(|account| account.has_code()).map(|account| account.code_hash)) {
+        expect_code(base, number, hash)?;
+    }
+    new.nodes.into_iter().for_each(|(trie, path, stored)| nodes.insert((trie, path), stored));
+    Ok(())
+}
+
+/// Makes the rows of the state of block `number`.
+pub(super) fn make(
+    base: &Base<'_>,
+    number: BlockNumber,
+    changes: &ChangesRow,
+    nodes: Option<&mut NodeCache>,
+) -> Result<NewState, Stop> {
+    let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
+    let made = state::apply(&base.chain.rows, nodes, number.checked_sub(1), number, &changes);
+    made.map_err(|error| base.blame(error, number, &Key::of_block(Table::Changes, number)))
+}
+
+/// The header of canonical block `number`.
+pub(super) fn header_of(base: &Base<'_>, number: BlockNumber) -> Result<Header, Stop> {
+    let key = Key::of_block(Table::Headers, number);
+    let at = |fault: Fault| fault.of(number, &key, number);
+    let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
+    Ok(values::decode_header(&row).map_err(|error| at(Fault::malformed(error)))?.header)
+}
+
+/// Checks that there is code with this hash. What it says is checked for all code together.
+pub(super) fn expect_code(base: &Base<'_>, number: BlockNumber, hash: H256) -> Result<(), Stop> {
+    let key = Key::of_hash(Table::Code, hash);
+    match base.tables().table(Table::Code).get(key.prefix())? {
+        Some(_) => Ok(()),
+        None => Err(Fault::Missing.of(number, &key, number)),
+    }
+}

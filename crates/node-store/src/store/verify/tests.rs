@@ -1,0 +1,338 @@
+//! Verification: whole stores hold, and damage of every kind is found where it is.
+
+use crate::chain::Chain;
+use crate::files::faults::FaultyDisk;
+use crate::keys::{Key, Table, Term, TrieId};
+use crate::postings;
+use crate::rows::{Tables, definition};
+use crate::{Difference, Fault, Options, Store, SyncPolicy};
+use node_core::backend::StateBackend;
+use node_core::backend::suite::{Random, SENDER, TestChain};
+use node_core::context::Context;
+use node_core::crypto::{SenderRecovery, SignatureError};
+use node_types::consensus::Signature;
+use node_types::{Address, H256, keccak256};
+use redb::{ReadableDatabase, ReadableTable};
+use std::sync::Arc;
+
+/// All transactions of test chains have one sender.
+struct OneSender;
+
+impl SenderRecovery for OneSender {
+    fn recover(&self, _: H256, _: &Signature, _: bool) -> Result<Address, SignatureError> {
+        Ok(SENDER)
+    }
+}
+
+/// Options under which rows go to the database after so many blocks.
+fn small(blocks_in_memory: u64) -> Options {
+    let sync = SyncPolicy::OnDemand;
+    Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, ..Options::default() }
+}
+
+fn verify(store: &mut Store) -> Option<Difference> {
+    let mut last = None;
+    let verified = store.verify(&Context::unbounded(), &OneSender, |block| last = Some(block)).unwrap();
+    assert_eq!(verified.head, store.view().unwrap().head());
+    assert!(verified.difference.is_some() || last == Some(verified.head.number));
+    verified.difference
+}
+
+fn filled(seed: u64, length: u64, blocks_in_memory: u64) -> (TestChain, Store) {
+    let chain = Random(seed).chain(length);
+    let options = small(blocks_in_memory);
+    let store = Store::open_in(FaultyDisk::new().folder(), chain.blocks()[0].clone(), options).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    (chain, store)
+}
+
+#[test]
+fn whole_stores_hold() {
+    for seed in 0..8 {
+        let (mut chain, mut store) = filled(seed, 120, 1 + 10 * seed);
+        assert_eq!(verify(&mut store), None, "seed {seed}");
+        // Blocks that leave the chain take their rows with them.
+        let random = &mut Random(100 + seed);
+        for ancestor in [110, 60] {
+            chain = chain.up_to(ancestor);
+            random.extend(&mut chain, 30);
+            store.switch(ancestor, chain.above(ancestor)).unwrap();
+        }
+        assert_eq!(verify(&mut store), None, "seed {seed}, after switches");
+        for floor in [1, 40, 90] {
+            store.prune_before(floor).unwrap();
+            assert_eq!(verify(&mut store), None, "seed {seed}, pruned before {floor}");
+        }
+        random.extend(&mut chain, 5);
+        chain.above(90).into_iter().for_each(|block| store.append(block).unwrap());
+        assert_eq!(verify(&mut store), None, "seed {seed}, after appending");
+    }
+}
+
+/// Changes rows of a database: a key and what is to be its value, or none.
+type Rows = Vec<(Table, Vec<u8>, Option<Vec<u8>>)>;
+
+fn write(store: &Store, rows: &Rows) {
+    let transaction = store.shared.database.begin_write().unwrap();
+    for (table, key, value) in rows {
+        let mut table = transaction.open_table(definition(*table)).unwrap();
+        match value {
+            Some(value) => drop(table.insert(&**key, &**value).unwrap()),
+            None => assert!(table.remove(&**key).unwrap().is_some(), "{table:?} {key:02x?}"),
+        }
+    }
+    transaction.commit().unwrap();
+    // The tables that are read are those of the last commit of the store itself.
+    let mut chain = Chain::clone(&store.shared.current.read());
+    chain.rows.database = Arc::new(Tables::open(&store.shared.database.begin_read().unwrap()).unwrap());
+    *store.shared.current.write() = Arc::new(chain);
+}
+
+fn all_rows(store: &Store, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let chain = Arc::clone(&store.shared.current.read());
+    let rows = chain.rows.database.table(table).iter().unwrap();
+    let row = |row: Result<(redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>), _>| {
+        let (key, value) = row.unwrap();
+        (key.value().to_vec(), value.value().to_vec())
+    };
+    rows.map(row).collect()
+}
+
+/// Opens the folder again after `change`, so that nothing of before is remembered, and verifies.
+fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
+    let disk = FaultyDisk::new();
+    let chain = Random(11).chain(60);
+    let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(20)).unwrap();
+    let store = open();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.prune_before(floor).unwrap();
+    store.flush().unwrap();
+    let rows = change(&store);
+    assert!(!rows.is_empty());
+    write(&store, &rows);
+    drop(store);
+    let mut store = open();
+    verify(&mut store).unwrap_or_else(|| panic!("nothing found of {rows:02x?}"))
+}
+
+/// The row of each of `table`, chosen by its version or number, with `change` made to its value.
+fn changed(store: &Store, table: Table, block: u64, change: impl Fn(&mut Vec<u8>)) -> Rows {
+    let chosen = |key: &[u8]| match table {
+        Table::Accounts | Table::Storage | Table::Trie => crate::keys::version_of(table.suffix(), key) == Some(block),
+        _ => *key == *Key::of_block(table, block).versioned(0),
+    };
+    let row = all_rows(store, table).into_iter().find(|(key, value)| chosen(key) && !value.is_empty());
+    let (key, mut value) = row.unwrap_or_else(|| panic!("no row of {} in {block}", table.name()));
+    change(&mut value);
+    vec![(table, key, Some(value))]
+}
+
+fn flip_last(value: &mut Vec<u8>) {
+    *value.last_mut().unwrap() ^= 1;
+}
+
+/// A block of the chain of [`difference_after`] that has transactions, logs, changed accounts and slots.
+fn rich_block() -> u64 {
+    let chain = Random(11).chain(60);
+    let rich = |number: &u64| {
+        let block = &chain.blocks()[*number as usize];
+        let slots = block
+            .changes
+            .accounts
+            .values()
+            .any(|change| change.account.is_some() && change.storage.values().any(|value| !value.is_zero()));
+        slots && block.receipts.iter().any(|receipt| !receipt.logs.is_empty())
+    };
+    (20..50).find(rich).unwrap()
+}
+
+#[test]
+fn changed_bytes_are_found_in_every_table() {
+    let block = rich_block();
+    let tables = [
+        Table::Headers,
+        Table::Bodies,
+        Table::Receipts,
+        Table::Accounts,
+        Table::Storage,
+        Table::Trie,
+        Table::Changes,
+        Table::Fees,
+    ];
+    for table in tables {
+        for floor in [0, 5] {
+            let found = difference_after(|store| changed(store, table, block, flip_last), floor);
+            assert_eq!((found.block, found.table), (Some(block), table.name()), "floor {floor}: {found}");
+        }
+    }
+}
+
+#[test]
+fn every_part_of_a_row_counts() {
+    let block = rich_block();
+    let disk = FaultyDisk::new();
+    let chain = Random(11).chain(60);
+    let options = small(1);
+    let mut store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    chain.up_to(block + 1).above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.flush().unwrap();
+    for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Accounts] {
+        let good = changed(&store, table, block, |_| {});
+        let [(_, key, Some(value))] = &good[..] else { panic!() };
+        for index in (0..value.len()).step_by(7) {
+            let mut bad = value.clone();
+            bad[index] ^= 0x11;
+            write(&store, &vec![(table, key.clone(), Some(bad))]);
+            let found = verify(&mut store).unwrap_or_else(|| panic!("{} byte {index}", table.name()));
+            assert_eq!(found.block, Some(block), "{} byte {index}: {found}", table.name());
+        }
+        write(&store, &good);
+    }
+    assert_eq!(verify(&mut store), None);
+}
+
+#[test]
+fn missing_rows_are_found() {
+    let block = rich_block();
+    let chain = Random(11).chain(60);
+    let content = &chain.blocks()[block as usize];
+    let hashes = [(Table::Numbers, content.header.hash), (Table::Transactions, content.body.transactions[0].hash)];
+    for (table, hash) in hashes {
+        let found = difference_after(|_| vec![(table, Key::of_hash(table, hash).prefix().to_vec(), None)], 0);
+        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), Fault::Missing));
+    }
+    for table in [Table::Headers, Table::Bodies, Table::Changes, Table::Fees, Table::Trie, Table::Storage] {
+        let found = difference_after(
+            |store| {
+                let mut rows = changed(store, table, block, |_| {});
+                rows[0].2 = None;
+                rows
+            },
+            0,
+        );
+        assert_eq!((found.block, found.table, found.fault), (Some(block), table.name(), Fault::Missing));
+    }
+    // A log that is missing from the middle of its chunk.
+    let found = difference_after(
+        |store| {
+            let key = Key::of_term(Term::Any);
+            let id = crate::keys::LogId::first_of(block).0;
+            let (first, value) = store.shared.current.read().rows.database.last_up_to(&key, id).unwrap().unwrap();
+            let mut ids = postings::decode(first, &value).unwrap();
+            let count = ids.len();
+            ids.retain(|id| id.position().block != block);
+            assert!(ids.len() < count && !ids.is_empty());
+            let mut rows = vec![(Table::Postings, key.versioned(first).to_vec(), None)];
+            rows.push((Table::Postings, key.versioned(ids[0].0).to_vec(), Some(postings::encode(&ids))));
+            rows
+        },
+        0,
+    );
+    assert_eq!((found.block, found.table, found.fault), (Some(block), "postings", Fault::Missing));
+}
+
+#[test]
+fn surplus_rows_are_found() {
+    let block = rich_block();
+    let stranger = keccak256(b"stranger");
+    let known = keccak256(Random::addresses()[0]);
+    let hash = |table| Key::of_hash(table, stranger).prefix().to_vec();
+    let cases: Vec<(&str, Table, Vec<u8>, Vec<u8>)> = vec![
+        (
+            "an account",
+            Table::Accounts,
+            Key::of_hash(Table::Accounts, stranger).versioned(block).to_vec(),
+            vec![0, 1, 0],
+        ),
+        ("a tombstone", Table::Accounts, Key::of_hash(Table::Accounts, stranger).versioned(block).to_vec(), vec![]),
+        (
+            "a slot",
+            Table::Storage,
+            Key::of_slot(TrieId::storage(block, 9), stranger).versioned(block).to_vec(),
+            vec![1],
+        ),
+        ("a node", Table::Trie, Key::of_node(TrieId::storage(block, 9), 0, &[]).versioned(block).to_vec(), vec![0]),
+        ("a transaction", Table::Transactions, hash(Table::Transactions), crate::values::encode_position(block, 0)),
+        ("a number", Table::Numbers, hash(Table::Numbers), crate::values::encode_number(block)),
+        (
+            "a log",
+            Table::Postings,
+            Key::of_term(Term::Topic(3, stranger)).versioned(crate::keys::LogId::first_of(block).0).to_vec(),
+            vec![],
+        ),
+    ];
+    for floor in [0, 5] {
+        for (name, table, key, value) in &cases {
+            let found = difference_after(|_| vec![(*table, key.clone(), Some(value.clone()))], floor);
+            let expected = Difference {
+                block: Some(block),
+                table: table.name(),
+                key: key.clone(),
+                fault: Fault::Surplus { found: value.clone() },
+            };
+            assert_eq!(found, expected, "{name}, floor {floor}");
+        }
+    }
+    // A version of an account that is read by the blocks behind it.
+    let read = Key::of_hash(Table::Accounts, known);
+    let found = difference_after(
+        |store| {
+            let versions = all_rows(store, Table::Accounts);
+            let free = (10..60).find(|version| versions.iter().all(|(key, _)| **key != *read.versioned(*version)));
+            vec![(Table::Accounts, read.versioned(free.unwrap()).to_vec(), Some(vec![0, 99, 0]))]
+        },
+        0,
+    );
+    assert!(matches!(found.fault, Fault::Surplus { .. }) && found.table == "accounts", "{found}");
+    // Blocks above the head.
+    for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees] {
+        let key = Key::of_block(table, 61).prefix().to_vec();
+        let found = difference_after(|_| vec![(table, key.clone(), Some(vec![1]))], 0);
+        assert_eq!((found.block, found.table), (Some(61), table.name()), "{found}");
+    }
+}
+
+#[test]
+fn the_state_at_the_floor_is_computed_from_its_leaves() {
+    let floor = rich_block();
+    for table in [Table::Accounts, Table::Storage, Table::Trie] {
+        for index in 0..10 {
+            let flip = |store: &Store| {
+                let mut rows = all_rows(store, table);
+                rows.retain(|(key, _)| crate::keys::version_of(table.suffix(), key).unwrap() <= floor);
+                // The newest of each position: older ones may hold nothing that is still in force.
+                rows.dedup_by(|(next, _), (key, _)| next[..next.len() - 5] == key[..key.len() - 5]);
+                let (key, mut value) = rows[index % rows.len()].clone();
+                flip_last(&mut value);
+                vec![(table, key, Some(value))]
+            };
+            let found = difference_after(flip, floor);
+            assert_eq!(found.block, Some(floor), "{found}");
+        }
+    }
+    let stranger = Key::of_hash(Table::Accounts, keccak256(b"stranger")).versioned(3).to_vec();
+    let found = difference_after(|_| vec![(Table::Accounts, stranger.clone(), Some(vec![0, 1, 0]))], floor);
+    assert_eq!((found.block, found.table, &found.key), (Some(floor), "accounts", &stranger));
+}
+
+#[test]
+fn damaged_code_is_found() {
+    let found = difference_after(
+        |store| {
+            let (key, mut value) = all_rows(store, Table::Code).swap_remove(0);
+            flip_last(&mut value);
+            vec![(Table::Code, key, Some(value))]
+        },
+        0,
+    );
+    assert_eq!((found.block, found.table), (None, "code"), "{found}");
+}
+
+#[test]
+fn a_verification_can_be_called_off() {
+    let (_, mut store) = filled(1, 20, 1);
+    let context = Context::unbounded();
+    context.cancel();
+    let ended = store.verify(&context, &OneSender, |_| ());
+    assert!(matches!(ended, Err(node_core::backend::BackendError::Interrupted(_))), "{ended:?}");
+}

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Kills the server at random moments, and looks whether anything is lost.
+
+    scripts/kill_series.py [--rounds 200] [--seed N] [--bin FOLDER] [--keep]
+
+Each round works on a folder, is ended by SIGKILL at a random moment, starts the server again on the folder, compares
+what it answers with what was acknowledged, stops it, and has `node-server verify` recompute every root. In even rounds
+it is an import that is killed, in odd ones a server that takes transactions over several connections.
+
+Prints a line a round, and at the end what was lost. Ends with 1 if anything was.
+"""
+
+import argparse
+import http.client
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+BLOCKS = 20_000
+TRANSFERS = 20_000
+CONNECTIONS = 5
+ACCOUNTS = 10
+# A pool keeps 20,480; a new folder is begun before.
+FOLDER_TRANSFERS = 12_000
+# Longest time until an intake is killed, in seconds.
+INTAKE = 1.5
+
+
+class Failure(Exception):
+    """Something is not as it was acknowledged."""
+
+
+class Server:
+    """`node-server run` on a folder."""
+
+    def __init__(self, binary, folder):
+        command = [binary, "run", "--data-dir", folder, "--port", "0", "--log", "error"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        start = time.monotonic()
+        line = self.process.stdout.readline()
+        self.start_time = time.monotonic() - start
+        if not line.startswith("listening on http://"):
+            self.process.wait()
+            raise Failure(f"the server does not start: {self.process.stderr.read().strip()}")
+        self.address = line.strip().removeprefix("listening on http://")
+
+    def connect(self):
+        host, port = self.address.rsplit(":", 1)
+        return http.client.HTTPConnection(host, int(port), timeout=30)
+
+    def get(self, path, connection=None):
+        connection = connection or self.connect()
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+        if answer.status != 200:
+            raise Failure(f"GET {path}: {answer.status} {body}")
+        return body
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(60)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            raise Failure("the server does not stop") from error
+        if status != 0:
+            raise Failure(f"the server stopped with {status}: {self.process.stderr.read().strip()}")
+
+
+class Series:
+    """Folders, and what was acknowledged in them."""
+
+    def __init__(self, arguments, work):
+        self.random = random.Random(arguments.seed)
+        self.binary = str(arguments.bin / "node-server")
+        self.work = work
+        self.chain = work / "chain.rlp"
+        generate = [arguments.bin / "generate", "--blocks", str(BLOCKS), "--transactions-per-block", "2"]
+        subprocess.run([*generate, "--output", self.chain], check=True)
+        transfers = [arguments.bin / "transfers", "--count", str(TRANSFERS)]
+        lines = subprocess.run(transfers, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+        self.transfers = [line.split() for line in lines]
+        self.folders = 0
+        self.longest_start = 0.0
+        self.begin_import()
+        self.begin_intake()
+        self.import_time = self.measure_import()
+
+    def new_folder(self):
+        self.folders += 1
+        return self.work / f"data-{self.folders}"
+
+    def begin_import(self):
+        self.import_folder = self.new_folder()
+        self.imported = 0
+
+    def begin_intake(self):
+        self.intake_folder = self.new_folder()
+        # Of each account: how many of its transactions were sent, and the hashes of those that were acknowledged.
+        self.sent = [0] * ACCOUNTS
+        self.acknowledged = []
+        self.refused = []
+
+    def import_command(self, folder):
+        return [self.binary, "import", "--data-dir", folder, "--json", self.chain]
+
+    def measure_import(self):
+        folder = self.new_folder()
+        start = time.monotonic()
+        subprocess.run(self.import_command(folder), check=True, stdout=subprocess.DEVNULL)
+        spent = time.monotonic() - start
+        shutil.rmtree(folder)
+        return spent
+
+    def kill_import(self):
+        """Kills an import; answers what happened."""
+        process = subprocess.Popen(self.import_command(self.import_folder), stdout=subprocess.PIPE, text=True)
+        killer = threading.Timer(self.random.uniform(0, self.import_time * 0.6), process.kill)
+        killer.start()
+        acknowledged = self.imported
+        for line in process.stdout:
+            # The last line may be cut off.
+            if line.endswith("\n"):
+                acknowledged = max(acknowledged, durable_block(json.loads(line)))
+        process.wait()
+        killer.cancel()
+        if process.returncode not in (0, -signal.SIGKILL):
+            raise Failure(f"the import ended with {process.returncode}")
+
+        server = self.start(self.import_folder)
+        head = int(server.get("/blockNumber/")["BlockNumber"])
+        server.stop()
+        if head < acknowledged:
+            raise Failure(f"block {acknowledged} was acknowledged, and the head is {head}")
+        if process.returncode == 0 and head != BLOCKS:
+            raise Failure(f"the import ended by itself at block {head}")
+        self.imported = head
+        self.verify(self.import_folder)
+        text = f"import killed at block {acknowledged} or later, head {head}"
+        if head == BLOCKS:
+            shutil.rmtree(self.import_folder)
+            self.begin_import()
+        return text
+
+    def kill_intake(self):
+        """Kills a server that takes transactions; answers what happened."""
+        server = self.start(self.intake_folder)
+        before = len(self.acknowledged)
+        threads = [threading.Thread(target=self.send, args=(server, first)) for first in range(CONNECTIONS)]
+        for thread in threads:
+            thread.start()
+        time.sleep(self.random.uniform(0, INTAKE))
+        server.kill()
+        for thread in threads:
+            thread.join()
+        if self.refused:
+            raise Failure(f"refused: {self.refused.pop()}")
+
+        server = self.start(self.intake_folder)
+        connection = server.connect()
+        lost = []
+        for hash in self.acknowledged:
+            status = server.get(f"/getTransactionStatus/{hash}/", connection)["Status"]
+            if status not in ("pending", "queued", "mined"):
+                lost.append(f"{hash} is {status}")
+        server.stop()
+        if lost:
+            raise Failure(f"{len(lost)} of {len(self.acknowledged)} transactions: {', '.join(lost[:5])}")
+        self.verify(self.intake_folder)
+        text = f"intake killed after {len(self.acknowledged) - before} transactions, {len(self.acknowledged)} in all"
+        if len(self.acknowledged) >= FOLDER_TRANSFERS:
+            shutil.rmtree(self.intake_folder)
+            self.begin_intake()
+        return text
+
+    def send(self, server, first):
+        """Sends transactions of some accounts over one connection until the server is gone."""
+        connection = server.connect()
+        accounts = range(first, ACCOUNTS, CONNECTIONS)
+        while True:
+            account = min(accounts, key=lambda account: self.sent[account])
+            place = self.sent[account] * ACCOUNTS + account
+            if place >= len(self.transfers):
+                return
+            hash, raw = self.transfers[place]
+            try:
+                headers = {"Content-Type": "application/json"}
+                connection.request("POST", "/sendRawTransaction/", json.dumps({"Data": raw}), headers)
+                answer = connection.getresponse()
+                body = answer.read()
+            except (OSError, http.client.HTTPException):
+                # Whether it was taken is unknown. It is sent again after the next start, and may be known then.
+                return
+            # One that is known from before the kill is acknowledged again.
+            if answer.status != 200:
+                self.refused.append(f"{hash}: {answer.status} {body.decode(errors='replace')}")
+                return
+            self.acknowledged.append(hash)
+            self.sent[account] += 1
+
+    def start(self, folder):
+        server = Server(self.binary, folder)
+        self.longest_start = max(self.longest_start, server.start_time)
+        return server
+
+    def verify(self, folder):
+        command = [self.binary, "verify", "--data-dir", folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise Failure(f"verify: {done.stdout.strip()}")
+
+
+def durable_block(line):
+    """The last block that a line of an import says to be durable; 0 if it says nothing of that."""
+    return int(line.get("durable", 0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--bin", type=Path, default=Path(__file__).parent.parent / "target/release",
+                        help="folder with node-server, generate and transfers")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+
+    work = Path(tempfile.mkdtemp(prefix="kill-series-"))
+    failures = []
+    try:
+        series = Series(arguments, work)
+        for number in range(arguments.rounds):
+            is_import = number % 2 == 0
+            try:
+                text = series.kill_import() if is_import else series.kill_intake()
+                print(f"round {number}: {text}", flush=True)
+            except Failure as failure:
+                failures.append(f"round {number}: {failure}")
+                print(f"round {number}: FAILED: {failure}", flush=True)
+                series.begin_import() if is_import else series.begin_intake()
+        print(f"longest start: {series.longest_start:.2f} s")
+    finally:
+        if arguments.keep and failures:
+            print(f"the folders are in {work}")
+        else:
+            shutil.rmtree(work, ignore_errors=True)
+    print(f"seed {arguments.seed}: {arguments.rounds} rounds, {len(failures)} failures")
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
