@@ -1,7 +1,7 @@
 //! Starts the real server, and talks to it.
 
 use serde_json::Value;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `node-server run --port 0` with more arguments, and waits until it listens.
+    /// Starts `node-server run --port 0` with more arguments, and waits until it listens. Unless they name a folder, the chain
+    /// is kept in memory.
     ///
     /// # Panics
     /// When the server ends before it listens.
@@ -161,8 +162,21 @@ pub fn run_to_end<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Ou
 }
 
 fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
+    let arguments: Vec<OsString> = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+    let mut command = node_server();
+    command.args(["run", "--port", "0"]);
+    if arguments.iter().all(|argument| argument != "--data-dir") {
+        command.args(["--data-dir", ":memory:"]);
+    }
+    command.args(arguments);
+    command
+}
+
+/// The program without arguments, with no folder of the user's to write to.
+pub fn node_server() -> Command {
     let mut command = Command::new(binary());
-    command.args(["run", "--port", "0"]).args(arguments).stdin(Stdio::null());
+    command.stdin(Stdio::null());
+    command.env_remove("HOME").env_remove("XDG_DATA_HOME").env_remove("NODE_DATA_DIR");
     command
 }
 

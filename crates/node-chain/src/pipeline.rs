@@ -4,10 +4,12 @@ use crate::chain::{Chain, Imported};
 use crate::import_error::ImportError;
 use crate::prepared::PreparedBlock;
 use crate::stream::{BlockStream, RawBlock, StreamError};
+use node_core::backend::View;
+use node_core::block::BlockId;
 use node_core::context::Context;
-use node_core::crypto::SenderRecovery;
-use node_types::BlockNumber;
 use node_types::consensus::DecodeError;
+use node_types::{BlockNumber, keccak256};
+use rlp::Rlp;
 use std::io::{BufReader, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -83,10 +85,19 @@ type Batch<T> = Vec<Result<T, FileError>>;
 /// A block with its place in the file.
 struct Prepared {
     offset: u64,
-    block: PreparedBlock,
+    block: Known,
 }
 
-/// Imports a chain file of any length: encoded blocks, one behind the other. Blocks that are known are skipped.
+/// Whether a block has to be imported.
+enum Known {
+    /// The block is there already: its number.
+    Already(BlockNumber),
+    /// It may be there by the time its turn comes.
+    NotYet(Box<PreparedBlock>),
+}
+
+/// Imports a chain file of any length: encoded blocks, one behind the other. Blocks that are known are passed over: of these only
+/// the header is looked at.
 ///
 /// Execution runs on the calling thread, everything before it on others. `progress` is called after each block.
 pub fn import_file(
@@ -97,14 +108,13 @@ pub fn import_file(
 ) -> Result<ImportSummary, FileError> {
     let start = Instant::now();
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let senders = &**chain.senders();
     thread::scope(|scope| {
         let mut inputs = Vec::new();
         let mut outputs = Vec::new();
         for _ in 0..cores.saturating_sub(1).clamp(1, MAX_WORKERS) {
             let (raw, work) = sync_channel(QUEUED_BATCHES);
             let (done, prepared) = sync_channel(QUEUED_BATCHES);
-            scope.spawn(move || prepare(&work, &done, senders));
+            scope.spawn(move || prepare(&work, &done, chain));
             inputs.push(raw);
             outputs.push(prepared);
         }
@@ -116,8 +126,13 @@ pub fn import_file(
             let Ok(batch) = outputs[output].recv() else { break };
             for prepared in batch {
                 let Prepared { offset, block } = prepared?;
-                let (number, gas) = (block.header.number, block.header.gas_used);
-                let imported = chain.import(context, block);
+                let (number, gas, imported) = match block {
+                    Known::Already(number) => {
+                        let checked = context.check().map_err(ImportError::from);
+                        (number, 0, checked.map(|()| Imported::AlreadyKnown))
+                    }
+                    Known::NotYet(block) => (block.header.number, block.header.gas_used, chain.import(context, *block)),
+                };
                 match imported.map_err(|source| FileError::Import { offset, source: Box::new(source) })? {
                     Imported::AlreadyKnown => summary.known += 1,
                     Imported::Appended | Imported::SideBranch | Imported::Switched(_) => {
@@ -151,21 +166,32 @@ fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
     }
 }
 
-/// Decodes blocks and recovers their senders. Ends when there is no more work, or nobody wants it.
-fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, senders: &dyn SenderRecovery) {
-    let prepare = |raw: RawBlock| {
-        let offset = raw.offset;
-        match PreparedBlock::decode(&raw.bytes, senders) {
-            Ok(block) => Ok(Prepared { offset, block }),
-            Err(source) => Err(FileError::Decode { offset, source }),
-        }
-    };
+/// Decodes blocks that are not known and recovers their senders. Ends when there is no more work, or nobody wants it.
+fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, chain: &Chain) {
     for batch in work {
+        // Blocks are never forgotten, so that what is known now is known when its turn comes.
+        let view = chain.backend().view().ok();
+        let prepare = |RawBlock { offset, bytes }| {
+            if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {
+                return Ok(Prepared { offset, block: Known::Already(number) });
+            }
+            match PreparedBlock::decode(&bytes, &**chain.senders()) {
+                Ok(block) => Ok(Prepared { offset, block: Known::NotYet(Box::new(block)) }),
+                Err(source) => Err(FileError::Decode { offset, source }),
+            }
+        };
         let prepared = batch.into_iter().map(|raw| raw.and_then(prepare)).collect();
         if done.send(prepared).is_err() {
             return;
         }
     }
+}
+
+/// The number of a block, if `view` has it. Whatever keeps that from being told will be told by its import.
+fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
+    let header = Rlp::new(block).at(0).ok()?;
+    let header = view.header(BlockId::Hash(keccak256(header.as_raw()))).ok()??;
+    Some(header.header.number)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl Runs {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn acknowledged_changes_outlive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
