@@ -1,11 +1,10 @@
 //! Finding logs: which ones a filter asks for, and where the chain holds them.
 
-use crate::backend::{BackendError, LogFilter, View};
-use crate::block::{BlockRef, Body, LogPosition};
+use crate::backend::{BackendError, LogFilter, LoggedBlock, View};
+use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
-use node_types::consensus::{Log, Receipt};
+use node_types::consensus::Log;
 use node_types::{BlockNumber, H256};
-use std::sync::Arc;
 
 /// Most candidates that are asked for at once; the deadline is looked at in between.
 const CHUNK: usize = 2048;
@@ -87,9 +86,7 @@ pub fn scan(
 /// The logs of one block, read in ascending order.
 struct BlockLogs {
     number: BlockNumber,
-    hash: H256,
-    body: Arc<Body>,
-    receipts: Arc<Vec<Receipt>>,
+    block: LoggedBlock,
     /// The transaction reached so far.
     transaction: usize,
     /// Position in the block of that transaction's first log.
@@ -98,21 +95,15 @@ struct BlockLogs {
 
 impl BlockLogs {
     fn read(view: &dyn View, number: BlockNumber) -> Result<Self, BackendError> {
-        let unknown = || BackendError::UnknownBlock(number);
-        Ok(Self {
-            number,
-            hash: view.canonical_hash(number)?.ok_or_else(unknown)?,
-            body: view.body(number.into())?.ok_or_else(unknown)?,
-            receipts: view.receipts(number.into())?.ok_or_else(unknown)?,
-            transaction: 0,
-            first_log: 0,
-        })
+        let block = view.logged_block(number)?.ok_or(BackendError::UnknownBlock(number))?;
+        Ok(Self { number, block, transaction: 0, first_log: 0 })
     }
 
     /// Goes on to the transaction that emitted the log at `log_index`, and answers the log.
     fn advance(&mut self, log_index: u64) -> Option<&Log> {
-        while self.first_log + self.receipts.get(self.transaction)?.logs.len() as u64 <= log_index {
-            self.first_log += self.receipts[self.transaction].logs.len() as u64;
+        let receipts = &self.block.receipts;
+        while self.first_log + receipts.get(self.transaction)?.logs.len() as u64 <= log_index {
+            self.first_log += receipts[self.transaction].logs.len() as u64;
             self.transaction += 1;
         }
         self.log(log_index)
@@ -121,16 +112,16 @@ impl BlockLogs {
     /// The log at `log_index`, if the transaction reached so far emitted it.
     fn log(&self, log_index: u64) -> Option<&Log> {
         let within = usize::try_from(log_index.checked_sub(self.first_log)?).ok()?;
-        self.receipts.get(self.transaction)?.logs.get(within)
+        self.block.receipts.get(self.transaction)?.logs.get(within)
     }
 
     /// The same log with its place.
     fn found(&self, log_index: u64) -> Option<FoundLog> {
         Some(FoundLog {
-            block: BlockRef { number: self.number, hash: self.hash },
+            block: BlockRef { number: self.number, hash: self.block.hash },
             log_index,
             transaction_index: self.transaction,
-            transaction_hash: self.body.transactions.get(self.transaction)?.hash,
+            transaction_hash: *self.block.transactions.get(self.transaction)?,
             log: self.log(log_index)?.clone(),
         })
     }

@@ -12,6 +12,8 @@ pub(crate) struct Caches {
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
+    /// The hashes of a block's transactions.
+    pub(crate) transactions: ByHash<Arc<[H256]>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
 }
@@ -23,8 +25,9 @@ impl Caches {
             headers: ByHash::new(bytes / 8),
             bodies: ByHash::new(bytes / 4),
             receipts: ByHash::new(bytes / 4),
+            transactions: ByHash::new(bytes / 8),
             tips: ByHash::new(bytes / 8),
-            code: ByHash::new(bytes / 4),
+            code: ByHash::new(bytes / 8),
         }
     }
 }
@@ -44,7 +47,38 @@ impl<T> Weighter<H256, (T, u32)> for Bytewise {
     }
 }
 
-impl<T: Clone> ByHash<T> {
+/// What is kept.
+pub(crate) trait Decoded: Clone {
+    /// About how many bytes it takes, if its encoding has `encoded`.
+    fn bytes(&self, encoded: usize) -> usize {
+        2 * encoded
+    }
+}
+
+impl Decoded for Arc<SealedHeader> {}
+impl Decoded for Arc<Body> {}
+impl Decoded for Arc<Vec<(U256, u64)>> {}
+
+impl Decoded for Arc<Vec<Receipt>> {
+    fn bytes(&self, encoded: usize) -> usize {
+        // Zeros of bloom filters are not stored.
+        2 * encoded + self.len() * size_of::<Receipt>()
+    }
+}
+
+impl Decoded for Arc<[H256]> {
+    fn bytes(&self, _encoded: usize) -> usize {
+        size_of_val(&**self)
+    }
+}
+
+impl Decoded for Bytes {
+    fn bytes(&self, encoded: usize) -> usize {
+        encoded
+    }
+}
+
+impl<T: Decoded> ByHash<T> {
     fn new(bytes: u64) -> Self {
         Self(Cache::with_weighter((bytes / 1024) as usize, bytes, Bytewise))
     }
@@ -53,9 +87,9 @@ impl<T: Clone> ByHash<T> {
         self.0.get(&hash).map(|(value, _)| value)
     }
 
-    /// Keeps a value whose encoding has `encoded` bytes. Decoded it takes about twice as many.
+    /// Keeps a value whose encoding has `encoded` bytes.
     pub(crate) fn insert(&self, hash: H256, value: T, encoded: usize) {
-        let bytes = u32::try_from(2 * encoded + ENTRY).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(value.bytes(encoded) + ENTRY).unwrap_or(u32::MAX);
         self.0.insert(hash, (value, bytes));
     }
 

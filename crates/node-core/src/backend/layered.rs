@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::fees::fee_row;
-use super::{AccountProof, BackendError, FeeRow, LogFilter, View};
+use super::{AccountProof, BackendError, FeeRow, LogFilter, LoggedBlock, View};
 use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -114,6 +114,15 @@ impl View for LayeredView {
 
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
         self.read(number.into(), |layer| layer.header.hash, |base| base.canonical_hash(number))
+    }
+
+    fn logged_block(&self, number: BlockNumber) -> Result<Option<LoggedBlock>, BackendError> {
+        let of_layer = |layer: &ExecutedBlock| LoggedBlock {
+            hash: layer.header.hash,
+            transactions: layer.body.transactions.iter().map(|transaction| transaction.hash).collect(),
+            receipts: Arc::clone(&layer.receipts),
+        };
+        self.read(number.into(), of_layer, |base| base.logged_block(number))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

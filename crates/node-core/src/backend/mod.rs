@@ -84,6 +84,16 @@ pub trait View: Send + Sync {
     /// The hash of the canonical block `number`.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
 
+    /// What logs of the canonical block `number` are shown with, in one read.
+    fn logged_block(&self, number: BlockNumber) -> Result<Option<LoggedBlock>, BackendError> {
+        let Some(hash) = self.canonical_hash(number)? else { return Ok(None) };
+        let (Some(body), Some(receipts)) = (self.body(number.into())?, self.receipts(number.into())?) else {
+            return Ok(None);
+        };
+        let transactions = body.transactions.iter().map(|transaction| transaction.hash).collect();
+        Ok(Some(LoggedBlock { hash, transactions, receipts }))
+    }
+
     /// A block that is kept beside the canonical chain.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;
 
@@ -157,6 +167,17 @@ pub struct LogFilter {
     pub addresses: Vec<Address>,
     /// For each topic position the accepted words; empty for any. A log with fewer topics does not match.
     pub topics: Vec<Vec<H256>>,
+}
+
+/// What the logs of one block are shown with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedBlock {
+    /// Hash of the block.
+    pub hash: H256,
+    /// Hash of each transaction.
+    pub transactions: Arc<[H256]>,
+    /// A receipt for each transaction.
+    pub receipts: Arc<Vec<Receipt>>,
 }
 
 /// What the fee history needs of one block.

@@ -6,7 +6,7 @@ use crate::keys::{Key, LogId, Table, TrieId};
 use crate::state::{self, TrieReader};
 use crate::trie::{self, Path};
 use crate::{postings, values};
-use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
+use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, LoggedBlock, StorageProof, View};
 use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
@@ -49,15 +49,21 @@ impl View for Chain {
         let Some((number, hash)) = self.locate(id)? else {
             return Ok(self.side(id).map(|block| Arc::clone(&block.receipts)));
         };
-        let read = || -> Result<_, StoreError> {
-            let row = self.block_row(Table::Receipts, number)?;
-            Ok((Arc::new(values::decode_receipts(&row)?), row.len()))
-        };
-        Ok(Some(self.caches.receipts.get_or(hash, read)?))
+        Ok(Some(self.receipts_of(number, hash)?))
     }
 
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
         Ok(self.canonical(number)?)
+    }
+
+    fn logged_block(&self, number: BlockNumber) -> Result<Option<LoggedBlock>, BackendError> {
+        let Some(hash) = self.canonical(number)? else { return Ok(None) };
+        let read = || -> Result<_, StoreError> {
+            let row = self.block_row(Table::Bodies, number)?;
+            Ok((values::decode_transaction_hashes(&row)?, row.len()))
+        };
+        let transactions = self.caches.transactions.get_or(hash, read)?;
+        Ok(Some(LoggedBlock { hash, transactions, receipts: self.receipts_of(number, hash)? }))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
@@ -106,24 +112,21 @@ impl View for Chain {
         let hash = keccak256(address);
         let account = state::account(&self.rows, hash, at)?;
         let reader = |trie| TrieReader { rows: &self.rows, trie, at: Some(at), cache: None };
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0))?;
+        let leaf = account.map(|account| account.leaf());
+        let value = leaf.map(|leaf| leaf.encode());
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0), value.as_deref())?;
         let storage = account.and_then(|account| account.storage);
         let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
             let Some((trie, _)) = storage else {
                 return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
             };
             let hash = keccak256(slot);
-            Ok(StorageProof {
-                slot: *slot,
-                value: state::slot(&self.rows, trie, hash, at)?,
-                proof: trie::prove(&mut reader(trie), &Path::of_key(hash.0))?,
-            })
+            let value = state::slot(&self.rows, trie, hash, at)?;
+            let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
+            let proof = trie::prove(&mut reader(trie), &Path::of_key(hash.0), word.as_deref())?;
+            Ok(StorageProof { slot: *slot, value, proof })
         };
-        Ok(AccountProof {
-            account: account.map(|account| account.leaf()),
-            proof,
-            storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()?,
-        })
+        Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
     }
 
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
@@ -162,6 +165,13 @@ impl View for Chain {
 }
 
 impl Chain {
+    fn receipts_of(&self, number: BlockNumber, hash: H256) -> Result<Arc<Vec<Receipt>>, StoreError> {
+        self.caches.receipts.get_or(hash, || {
+            let row = self.block_row(Table::Receipts, number)?;
+            Ok((Arc::new(values::decode_receipts(&row)?), row.len()))
+        })
+    }
+
     fn side(&self, id: BlockId) -> Option<&ExecutedBlock> {
         match id {
             BlockId::Number(_) => None,

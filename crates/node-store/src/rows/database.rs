@@ -64,18 +64,29 @@ impl Tables {
         Ok(())
     }
 
-    /// The last row of `key` with this log or an earlier one.
-    pub(crate) fn last_up_to(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
+    /// Visits the last row of `key` with this log or an earlier one, if there is one, then the rows behind it.
+    pub(crate) fn ascending_around(
+        &self,
+        key: &Key,
+        log: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(key.table().suffix(), Suffix::Log);
         let from = key.versioned(log);
-        let found = self.table(key.table()).upper_bound(Bound::Included(&*from))?.prev()?;
-        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
-    }
-
-    /// The first row of `key` behind this log.
-    pub(crate) fn first_behind(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
-        let from = key.versioned(log);
-        let found = self.table(key.table()).lower_bound(Bound::Excluded(&*from))?.next()?;
-        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+        let mut cursor = self.table(key.table()).upper_bound(Bound::Included(&*from))?;
+        if let Some((found, value)) = cursor.peek_prev()?
+            && let Some(first) = version_in(key, found.value())
+            && visit(first, value.value())?.is_break()
+        {
+            return Ok(());
+        }
+        while let Some((found, value)) = cursor.next()? {
+            let Some(first) = version_in(key, found.value()) else { break };
+            if visit(first, value.value())?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

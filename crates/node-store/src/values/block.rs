@@ -5,6 +5,7 @@ use crate::error::StoreError;
 use node_core::block::{Body, RecoveredTransaction, SealedHeader};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 use node_types::{Bytes, H256};
+use std::sync::Arc;
 
 /// Hash, total difficulty, size and RLP of a header.
 pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
@@ -67,6 +68,16 @@ pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
     };
     reader.finish()?;
     Ok(body)
+}
+
+/// The hashes of the transactions of a body.
+pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Arc<[H256]>, Malformed> {
+    let mut reader = Reader::new(value, "a body");
+    let transaction = |reader: &mut Reader<'_>| {
+        let (hash, _sender, _encoding) = (reader.h256()?, reader.address()?, reader.bytes()?);
+        Ok(hash)
+    };
+    (0..reader.count(53)?).map(|_| transaction(&mut reader)).collect()
 }
 
 fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {

@@ -1,7 +1,7 @@
 //! Comparing everything a view answers with what the model knows.
 
 use super::{ModelState, Random, TestChain};
-use crate::backend::View;
+use crate::backend::{LoggedBlock, View};
 use crate::block::{BlockId, TransactionPosition};
 use crate::state::StateChanges;
 use node_types::U256;
@@ -24,6 +24,12 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             assert_eq!(view.receipts(id).unwrap().as_deref(), Some(&*block.receipts), "receipts {id:?}");
         }
         assert_eq!(view.canonical_hash(reference.number).unwrap(), Some(reference.hash), "hash of {reference}");
+        let logged = LoggedBlock {
+            hash: reference.hash,
+            transactions: block.body.transactions.iter().map(|transaction| transaction.hash).collect(),
+            receipts: block.receipts.clone(),
+        };
+        assert_eq!(view.logged_block(reference.number).unwrap(), Some(logged), "logs of {reference}");
         assert!(view.side_block(reference.hash).unwrap().is_none(), "{reference} is canonical");
         for (index, transaction) in block.body.transactions.iter().enumerate() {
             let position = TransactionPosition { block: reference.number, index };
@@ -33,7 +39,8 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             assert_eq!(view.code(*hash).unwrap().as_ref(), Some(code), "code {hash:#x}");
         }
     }
-    assert_eq!(view.canonical_hash(chain.head().header.header.number + 1).unwrap(), None);
+    let beyond = chain.head().header.header.number + 1;
+    assert_eq!((view.canonical_hash(beyond).unwrap(), view.logged_block(beyond).unwrap()), (None, None));
 }
 
 fn check_state(view: &dyn View, chain: &TestChain, at: u64) {
