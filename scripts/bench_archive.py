@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Requests a second from an archive in a folder: proofs, logs, storage and calls, at the head and at old blocks.
 
-    scripts/bench_archive.py [--work FOLDER] [--rounds N] [--seconds S] [--blocks N] [--long-blocks N] [--quick]
+    scripts/bench_archive.py [--work FOLDER] [--rounds N] [--seconds S] [--blocks N] [--long-blocks N] [--programs FOLDER] [--quick]
 
 Makes two chains with the project's own generator, one ten times as long as the other, imports each into a folder of its
 own, and asks the server with wrk (1 thread, 16 connections): requests over thousands of accounts, slots and topics in
@@ -217,6 +217,7 @@ def report(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--programs", type=Path, help="folder of node-server and generate, where they are built already")
     parser.add_argument("--rounds", type=int, default=5, help="in each half")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=20_000)
@@ -229,7 +230,7 @@ def main():
     temporary = None if options.work else tempfile.TemporaryDirectory()
     work = options.work or Path(temporary.name)
     work.mkdir(parents=True, exist_ok=True)
-    programs = build()
+    programs = options.programs or build()
     chains = [Chain(programs, work, blocks, holders) for blocks in (options.blocks, options.long_blocks or 10 * options.blocks)]
     long_case = rare_topic(chains[1], "logs, rare topic, long chain")
     of_short = cases(chains[0])

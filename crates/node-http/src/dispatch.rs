@@ -25,6 +25,9 @@ const SHORT_BODY: usize = 64 * 1024;
 /// More blocks than these in one fee history are read in the pool.
 const SHORT_HISTORY: u64 = 32;
 
+/// More slots than these are proven in the pool.
+const SHORT_PROOF: usize = 4;
+
 /// How long other requests of the thread may wait for work that turns out to be long: many times what a rare log takes,
 /// and little beside what the pool is for.
 const SLICE: Duration = Duration::from_micros(300);
@@ -65,6 +68,11 @@ impl Place {
     pub(crate) fn logs(input: &GetLogsInput) -> Self {
         let with_pending = [input.from_block, input.to_block].contains(&Some(BlockTag::Pending));
         if with_pending { Self::Pool } else { Self::HereBriefly }
+    }
+
+    /// Where to prove an account and so many slots of it, where one proof is short, or not.
+    pub(crate) fn proof(quick: bool, slots: usize) -> Self {
+        if quick && slots <= SHORT_PROOF { Self::Here } else { Self::Pool }
     }
 
     /// Where to decode a body of `length` bytes.

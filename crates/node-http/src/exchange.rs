@@ -59,6 +59,11 @@ impl Exchange {
         self
     }
 
+    /// The node that answers.
+    pub(crate) fn node(&self) -> &Node {
+        &self.service.node
+    }
+
     /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request

@@ -1,19 +1,20 @@
 //! Decoded objects that were read lately, bounded in bytes.
 
-use node_core::block::{Body, SealedHeader};
+use crate::rows::SnapshotId;
+use node_core::block::{BlockLog, BlockLogs, Body, SealedHeader};
 use node_types::consensus::Receipt;
-use node_types::{Bytes, H256, U256};
+use node_types::{BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 
 /// Objects by the hash of their block, or of themselves. What a hash names never changes, so nothing goes stale.
 pub(crate) struct Caches {
+    pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
-    /// The hashes of a block's transactions.
-    pub(crate) transactions: ByHash<Arc<[H256]>>,
+    pub(crate) logs: ByHash<Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
 }
@@ -22,13 +23,39 @@ impl Caches {
     /// Caches of so many bytes together.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
+            hashes: BlockHashes::new(bytes / 16),
             headers: ByHash::new(bytes / 8),
-            bodies: ByHash::new(bytes / 4),
-            receipts: ByHash::new(bytes / 4),
-            transactions: ByHash::new(bytes / 8),
+            bodies: ByHash::new(bytes * 3 / 16),
+            receipts: ByHash::new(bytes / 8),
+            logs: ByHash::new(bytes / 4),
             tips: ByHash::new(bytes / 8),
             code: ByHash::new(bytes / 8),
         }
+    }
+}
+
+/// Hashes of canonical blocks, by a snapshot of the database and the number of the block. What a snapshot holds never
+/// changes, so nothing goes stale.
+pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), H256>);
+
+impl BlockHashes {
+    fn new(bytes: u64) -> Self {
+        Self(Cache::new(bytes as usize / ENTRY))
+    }
+
+    /// The hash of the block `number` of a snapshot, which `read` gets if it is not here.
+    pub(crate) fn get_or<E>(
+        &self,
+        snapshot: SnapshotId,
+        number: BlockNumber,
+        read: impl FnOnce() -> Result<H256, E>,
+    ) -> Result<H256, E> {
+        if let Some(hash) = self.0.get(&(snapshot, number)) {
+            return Ok(hash);
+        }
+        let hash = read()?;
+        self.0.insert((snapshot, number), hash);
+        Ok(hash)
     }
 }
 
@@ -66,9 +93,10 @@ impl Decoded for Arc<Vec<Receipt>> {
     }
 }
 
-impl Decoded for Arc<[H256]> {
+impl Decoded for Arc<BlockLogs> {
     fn bytes(&self, _encoded: usize) -> usize {
-        size_of_val(&**self)
+        let of_log = |log: &BlockLog| size_of::<BlockLog>() + size_of_val(&*log.log.topics) + log.log.data.len();
+        self.logs.iter().map(of_log).sum()
     }
 }
 

@@ -16,7 +16,7 @@ pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 
-use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::{Context, Interrupted};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
@@ -84,14 +84,14 @@ pub trait View: Send + Sync {
     /// The hash of the canonical block `number`.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
 
-    /// What logs of the canonical block `number` are shown with, in one read.
-    fn logged_block(&self, number: BlockNumber) -> Result<Option<LoggedBlock>, BackendError> {
+    /// The logs of the canonical block `number`.
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
         let Some(hash) = self.canonical_hash(number)? else { return Ok(None) };
         let (Some(body), Some(receipts)) = (self.body(number.into())?, self.receipts(number.into())?) else {
             return Ok(None);
         };
-        let transactions = body.transactions.iter().map(|transaction| transaction.hash).collect();
-        Ok(Some(LoggedBlock { hash, transactions, receipts }))
+        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
+        Ok(Some(Arc::new(BlockLogs::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone())))))
     }
 
     /// A block that is kept beside the canonical chain.
@@ -140,6 +140,11 @@ pub trait View: Send + Sync {
     /// The account with the Merkle proofs of it and of `slots`, as of block `at`.
     fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError>;
 
+    /// Whether [`proof`](Self::proof) takes microseconds at any height: no old state has to be built anew for it.
+    fn proves_quickly(&self) -> bool {
+        false
+    }
+
     /// The state root after `changes` are laid over the state as of block `at`.
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError>;
 
@@ -167,17 +172,6 @@ pub struct LogFilter {
     pub addresses: Vec<Address>,
     /// For each topic position the accepted words; empty for any. A log with fewer topics does not match.
     pub topics: Vec<Vec<H256>>,
-}
-
-/// What the logs of one block are shown with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedBlock {
-    /// Hash of the block.
-    pub hash: H256,
-    /// Hash of each transaction.
-    pub transactions: Arc<[H256]>,
-    /// A receipt for each transaction.
-    pub receipts: Arc<Vec<Receipt>>,
 }
 
 /// What the fee history needs of one block.

@@ -72,7 +72,13 @@ impl Chain {
         if number > self.head.number {
             return Ok(None);
         }
-        Ok(Some(values::header_hash(&self.block_row(Table::Headers, number)?)?))
+        let read =
+            || -> Result<H256, StoreError> { Ok(values::header_hash(&self.block_row(Table::Headers, number)?)?) };
+        // Up to the limit, what the database has is canonical.
+        match number > self.rows.limit {
+            true => read().map(Some),
+            false => self.caches.hashes.get_or(self.rows.database.id(), number, read).map(Some),
+        }
     }
 
     /// A row that every canonical block has.
@@ -82,10 +88,11 @@ impl Chain {
 
     /// The header of the canonical block `number`, not above the head.
     pub(crate) fn canonical_header(&self, number: BlockNumber) -> Result<Arc<SealedHeader>, StoreError> {
-        let row = self.block_row(Table::Headers, number)?;
-        self.caches
-            .headers
-            .get_or(values::header_hash(&row)?, || Ok((Arc::new(values::decode_header(&row)?), row.len())))
+        let hash = self.canonical(number)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
+        self.caches.headers.get_or(hash, || {
+            let row = self.block_row(Table::Headers, number)?;
+            Ok((Arc::new(values::decode_header(&row)?), row.len()))
+        })
     }
 
     /// Refuses blocks above the head.

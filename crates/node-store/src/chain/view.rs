@@ -6,8 +6,10 @@ use crate::keys::{Key, LogId, Table, TrieId};
 use crate::state::{self, TrieReader};
 use crate::trie::{self, Path};
 use crate::{postings, values};
-use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, LoggedBlock, StorageProof, View};
-use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
+use node_core::block::{
+    BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -49,21 +51,26 @@ impl View for Chain {
         let Some((number, hash)) = self.locate(id)? else {
             return Ok(self.side(id).map(|block| Arc::clone(&block.receipts)));
         };
-        Ok(Some(self.receipts_of(number, hash)?))
+        let read = || -> Result<_, StoreError> {
+            let row = self.block_row(Table::Receipts, number)?;
+            Ok((Arc::new(values::decode_receipts(&row)?), row.len()))
+        };
+        Ok(Some(self.caches.receipts.get_or(hash, read)?))
     }
 
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
         Ok(self.canonical(number)?)
     }
 
-    fn logged_block(&self, number: BlockNumber) -> Result<Option<LoggedBlock>, BackendError> {
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
         let Some(hash) = self.canonical(number)? else { return Ok(None) };
         let read = || -> Result<_, StoreError> {
-            let row = self.block_row(Table::Bodies, number)?;
-            Ok((values::decode_transaction_hashes(&row)?, row.len()))
+            let (body, receipts) = (self.block_row(Table::Bodies, number)?, self.block_row(Table::Receipts, number)?);
+            let transactions = values::decode_transaction_hashes(&body)?;
+            let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
+            Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
         };
-        let transactions = self.caches.transactions.get_or(hash, read)?;
-        Ok(Some(LoggedBlock { hash, transactions, receipts: self.receipts_of(number, hash)? }))
+        Ok(Some(self.caches.logs.get_or(hash, read)?))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
@@ -129,6 +136,10 @@ impl View for Chain {
         Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
     }
 
+    fn proves_quickly(&self) -> bool {
+        true
+    }
+
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
         self.check_state(at)?;
         // Changes of the block after the head, whatever `at` is: its storage tries are none that exist.
@@ -165,13 +176,6 @@ impl View for Chain {
 }
 
 impl Chain {
-    fn receipts_of(&self, number: BlockNumber, hash: H256) -> Result<Arc<Vec<Receipt>>, StoreError> {
-        self.caches.receipts.get_or(hash, || {
-            let row = self.block_row(Table::Receipts, number)?;
-            Ok((Arc::new(values::decode_receipts(&row)?), row.len()))
-        })
-    }
-
     fn side(&self, id: BlockId) -> Option<&ExecutedBlock> {
         match id {
             BlockId::Number(_) => None,

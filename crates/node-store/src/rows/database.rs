@@ -7,6 +7,7 @@ use crate::values;
 use node_types::BlockNumber;
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How every table is defined.
 pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -16,16 +17,29 @@ pub(crate) fn definition(table: Table) -> Definition {
 }
 
 /// A snapshot of the tables.
-pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
+pub(crate) struct Tables {
+    id: SnapshotId,
+    tables: Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>,
+}
+
+/// Tells snapshots apart, for as long as the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SnapshotId(u64);
 
 impl Tables {
     pub(crate) fn open(transaction: &ReadTransaction) -> Result<Self, StoreError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let open = |table: &Table| transaction.open_table(definition(*table));
-        Ok(Self(Table::ALL.iter().map(open).collect::<Result<_, _>>()?))
+        let tables = Table::ALL.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { id: SnapshotId(NEXT.fetch_add(1, Ordering::Relaxed)), tables })
+    }
+
+    pub(crate) fn id(&self) -> SnapshotId {
+        self.id
     }
 
     pub(crate) fn table(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
-        &self.0[table as usize]
+        &self.tables[table as usize]
     }
 
     /// The row of a key without versions.

@@ -5,7 +5,6 @@ use crate::error::StoreError;
 use node_core::block::{Body, RecoveredTransaction, SealedHeader};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 use node_types::{Bytes, H256};
-use std::sync::Arc;
 
 /// Hash, total difficulty, size and RLP of a header.
 pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
@@ -71,7 +70,7 @@ pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
 }
 
 /// The hashes of the transactions of a body.
-pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Arc<[H256]>, Malformed> {
+pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Vec<H256>, Malformed> {
     let mut reader = Reader::new(value, "a body");
     let transaction = |reader: &mut Reader<'_>| {
         let (hash, _sender, _encoding) = (reader.h256()?, reader.address()?, reader.bytes()?);
