@@ -6,6 +6,7 @@ use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Objects by the hash of their block, or of themselves. What a hash names never changes, so nothing goes stale.
@@ -34,27 +35,34 @@ impl Caches {
     }
 }
 
-/// Hashes of canonical blocks, by a snapshot of the database and the number of the block. What a snapshot holds never
-/// changes, so nothing goes stale.
-pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), H256>);
+/// Block hashes of a snapshot of the database, in runs of consecutive blocks. What a snapshot holds never changes, so
+/// nothing goes stale.
+pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), Arc<[H256]>>);
 
 impl BlockHashes {
+    /// Blocks of a run: whoever asks for one often asks for the next.
+    const RUN: BlockNumber = 32;
+
     fn new(bytes: u64) -> Self {
-        Self(Cache::new(bytes as usize / ENTRY))
+        Self(Cache::new(bytes as usize / (Self::RUN as usize * size_of::<H256>() + ENTRY)))
     }
 
-    /// The hash of the block `number` of a snapshot, which `read` gets if it is not here.
-    pub(crate) fn get_or<E>(
+    /// The hash that the snapshot has for the block `number`, if it has one; `read` gets those of a range of blocks, as
+    /// many as there are.
+    pub(crate) fn get<E>(
         &self,
         snapshot: SnapshotId,
         number: BlockNumber,
-        read: impl FnOnce() -> Result<H256, E>,
-    ) -> Result<H256, E> {
-        if let Some(hash) = self.0.get(&(snapshot, number)) {
-            return Ok(hash);
+        read: impl FnOnce(RangeInclusive<BlockNumber>) -> Result<Arc<[H256]>, E>,
+    ) -> Result<Option<H256>, E> {
+        let (run, index) = (number / Self::RUN, (number % Self::RUN) as usize);
+        if let Some(hashes) = self.0.get(&(snapshot, run)) {
+            return Ok(hashes.get(index).copied());
         }
-        let hash = read()?;
-        self.0.insert((snapshot, number), hash);
+        let first = run * Self::RUN;
+        let hashes = read(first..=first + Self::RUN - 1)?;
+        let hash = hashes.get(index).copied();
+        self.0.insert((snapshot, run), hashes);
         Ok(hash)
     }
 }
@@ -129,5 +137,57 @@ impl<T: Decoded> ByHash<T> {
         let (value, encoded) = read()?;
         self.insert(hash, value.clone(), encoded);
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::consensus::{Bloom, Log, ReceiptOutcome, TransactionType};
+    use std::convert::Infallible;
+
+    /// Receipts that take many bytes decoded and few encoded.
+    fn receipts() -> Arc<Vec<Receipt>> {
+        let receipt = Receipt {
+            transaction_type: TransactionType::Legacy,
+            outcome: ReceiptOutcome::Success(true),
+            cumulative_gas_used: 0,
+            logs_bloom: Bloom::ZERO,
+            logs: vec![Log::default()],
+        };
+        Arc::new(vec![receipt; 100])
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_bytes() {
+        let capacity = 1 << 20;
+        let cache = ByHash::new(capacity);
+        for index in 0..1_000 {
+            cache.insert(H256::from_low_u64_be(index), receipts(), crate::values::encode_receipts(&receipts()).len());
+        }
+        let kept = (0..1_000).filter(|index| cache.get(H256::from_low_u64_be(*index)).is_some()).count();
+        let taken = (kept * 100 * size_of::<Receipt>()) as u64;
+        assert!((capacity / 4..=capacity).contains(&taken), "{kept} kept, {taken} bytes");
+    }
+
+    #[test]
+    fn runs_of_hashes_are_read_once_and_end_where_the_snapshot_does() {
+        let cache = BlockHashes::new(1 << 20);
+        let hash = H256::from_low_u64_be;
+        let end = BlockHashes::RUN + 3;
+        let [older, newer] = [0, 1].map(SnapshotId::of_test);
+        let mut reads = 0;
+        let mut get = |snapshot, number| {
+            let read = |range: RangeInclusive<BlockNumber>| {
+                reads += 1;
+                Ok::<_, Infallible>(range.take_while(|number| *number < end).map(hash).collect())
+            };
+            cache.get(snapshot, number, read).unwrap()
+        };
+        for number in 0..2 * BlockHashes::RUN {
+            assert_eq!(get(older, number), (number < end).then(|| hash(number)), "block {number}");
+        }
+        get(newer, 0);
+        assert_eq!(reads, 3);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The first transaction deploys a contract. The first of every other block, from the accounts of the development chain
 //! in turn, has it store a word, which emits a log. Of the others, the first of a chain deploy its holders: copies of the
-//! contract with a word of their own. From then on each transfers one wei, or has the contract or a holder store a word.
+//! contract with a word of their own. From then on each transfers one wei or has a holder, if there are any, else the
+//! contract, store a word.
 
 mod contract;
 
@@ -201,17 +202,15 @@ impl Transactions {
             self.holders.push(created(sender, nonce));
             return (None, 0, contract::holder_creation_code());
         }
-        let choice = if first_of_block { Choice::Store } else { dice.choice() };
-        let (to, key) = match choice {
-            Choice::Transfer => {
-                let recipient = recipient(self.shape.seed, self.transfers % self.shape.recipients);
-                self.transfers += 1;
-                return (Some(recipient), 1, Bytes::new());
-            }
-            Choice::StoreAtHolder if !self.holders.is_empty() => {
-                (self.holders[(dice.number() % self.holders.len() as u64) as usize], H256::zero())
-            }
-            Choice::Store | Choice::StoreAtHolder => (CONTRACT, slot_key(dice.number() % self.shape.slots)),
+        if !first_of_block && !dice.stores() {
+            let recipient = recipient(self.shape.seed, self.transfers % self.shape.recipients);
+            self.transfers += 1;
+            return (Some(recipient), 1, Bytes::new());
+        }
+        let (to, key) = if first_of_block || self.holders.is_empty() {
+            (CONTRACT, slot_key(dice.number() % self.shape.slots))
+        } else {
+            (self.holders[(dice.number() % self.holders.len() as u64) as usize], H256::zero())
         };
         (Some(to), 0, contract::store(key, dice.value(), tag(self.shape.seed, self.made)))
     }
@@ -233,13 +232,6 @@ fn tag(seed: u64, index: u64) -> H256 {
     keccak256([b"tag".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())
 }
 
-/// What a transaction does.
-enum Choice {
-    Transfer,
-    Store,
-    StoreAtHolder,
-}
-
 /// What is left to chance in one transaction: a hash of the seed and its place. No two choices of one transaction share a byte.
 struct Dice(H256);
 
@@ -248,13 +240,9 @@ impl Dice {
         Self(keccak256([seed.to_be_bytes(), index.to_be_bytes()].concat()))
     }
 
-    /// Half are transfers.
-    fn choice(&self) -> Choice {
-        match self.0[0] % 4 {
-            0 | 1 => Choice::Transfer,
-            2 => Choice::Store,
-            _ => Choice::StoreAtHolder,
-        }
+    /// Whether a word is stored.
+    fn stores(&self) -> bool {
+        self.0[0].is_multiple_of(2)
     }
 
     /// 0.001 to 0.256 gwei, in wei per gas.

@@ -16,6 +16,7 @@ use node_core::backend::BackendError;
 use node_core::block::{BlockId, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
 use rpds::VectorSync;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A chain as of one moment, which is also a view of it. Cloning is cheap, for everything within is shared.
@@ -72,13 +73,19 @@ impl Chain {
         if number > self.head.number {
             return Ok(None);
         }
-        let read =
-            || -> Result<H256, StoreError> { Ok(values::header_hash(&self.block_row(Table::Headers, number)?)?) };
         // Up to the limit, what the database has is canonical.
-        match number > self.rows.limit {
-            true => read().map(Some),
-            false => self.caches.hashes.get_or(self.rows.database.id(), number, read).map(Some),
+        if number <= self.rows.limit {
+            let database = &self.rows.database;
+            let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
+                let [first, last] = [range.start(), range.end()].map(|number| Key::of_block(Table::Headers, *number));
+                let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
+                rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
+            };
+            if let Some(hash) = self.caches.hashes.get(database.id(), number, read)? {
+                return Ok(Some(hash));
+            }
         }
+        Ok(Some(values::header_hash(&self.block_row(Table::Headers, number)?)?))
     }
 
     /// A row that every canonical block has.

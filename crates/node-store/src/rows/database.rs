@@ -26,6 +26,13 @@ pub(crate) struct Tables {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SnapshotId(u64);
 
+#[cfg(test)]
+impl SnapshotId {
+    pub(crate) fn of_test(id: u64) -> Self {
+        Self(id)
+    }
+}
+
 impl Tables {
     pub(crate) fn open(transaction: &ReadTransaction) -> Result<Self, StoreError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
