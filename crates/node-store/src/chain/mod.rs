@@ -14,6 +14,7 @@ use crate::values;
 use node_core::backend::BackendError;
 use node_core::block::{BlockId, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A chain as of one moment, which is also a view of it. Cloning is cheap, for everything within is shared.
@@ -68,6 +69,18 @@ impl Chain {
         if number > self.head.number {
             return Ok(None);
         }
+        // Up to the limit, what the database has is canonical.
+        if number <= self.rows.limit {
+            let database = &self.rows.database;
+            let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
+                let [first, last] = [range.start(), range.end()].map(|number| Key::of_block(Table::Headers, *number));
+                let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
+                rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
+            };
+            if let Some(hash) = self.caches.hashes.get(database.id(), number, read)? {
+                return Ok(Some(hash));
+            }
+        }
         Ok(Some(values::header_hash(&self.block_row(Table::Headers, number)?)?))
     }
 
@@ -78,10 +91,11 @@ impl Chain {
 
     /// The header of the canonical block `number`, not above the head.
     pub(crate) fn canonical_header(&self, number: BlockNumber) -> Result<Arc<SealedHeader>, StoreError> {
-        let row = self.block_row(Table::Headers, number)?;
-        self.caches
-            .headers
-            .get_or(values::header_hash(&row)?, || Ok((Arc::new(values::decode_header(&row)?), row.len())))
+        let hash = self.canonical(number)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
+        self.caches.headers.get_or(hash, || {
+            let row = self.block_row(Table::Headers, number)?;
+            Ok((Arc::new(values::decode_header(&row)?), row.len()))
+        })
     }
 
     /// Refuses blocks above the head.

@@ -19,6 +19,13 @@ use std::sync::Arc;
 fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
     let head = reference.head();
     assert_eq!(store.head(), head);
+    for number in 0..=head.number + 1 {
+        let [got, expected] =
+            [store, reference].map(|view| (view.canonical_hash(number).unwrap(), view.logs(number).unwrap()));
+        assert_eq!(got, expected, "block {number}");
+        let [got, expected] = [store, reference].map(|view| view.header(number.into()).unwrap());
+        assert_eq!(got, expected, "header {number}");
+    }
     for at in [0, head.number, random.below(head.number + 1), random.below(head.number + 1)] {
         for address in Random::addresses() {
             let [got, expected] = [store, reference].map(|view| view.proof(address, &Random::slots(), at).unwrap());
