@@ -6,7 +6,7 @@ use node_chain::BlockStream;
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::generator::{CONTRACT, Generator, Shape, slot_key};
 use node_tests::server::{Server, node_server, run_to_end};
-use node_tests::wallet::{ALICE, hex};
+use node_tests::wallet::{ALICE, Account, hex};
 use node_types::consensus::Block;
 use serde_json::{Value, json};
 use std::fs;
@@ -176,8 +176,6 @@ fn stats_count_what_was_imported() {
     assert_eq!(number("trie_bytes_a_leaf"), table("trie", "bytes") / number("changed_leaves"));
     assert_eq!(number("bytes_a_block"), number("bytes") / (BLOCKS + 1) as f64);
     assert!(number("page_bytes") > number("bytes") && number("database_file_bytes") >= number("page_bytes"), "{stats}");
-    let file = fs::metadata(fixture.path("data").join("chain.redb")).unwrap().len();
-    assert_eq!(number("database_file_bytes"), file as f64);
 
     let shown = fixture.command("stats").output().unwrap();
     let text = String::from_utf8(shown.stdout).unwrap();
@@ -350,12 +348,16 @@ fn what_an_import_called_durable_outlives_a_kill() {
 fn damage_is_found_and_named() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");
-    // The hash of a transaction stands before its sender in the row of its block.
+    // The hash of a transaction stands before its sender in the row of its block, and elsewhere before other things.
     let transaction = Block::decode(&blocks[29]).unwrap().transactions[1].hash();
     let path = fixture.path("data").join("chain.redb");
     let mut bytes = fs::read(&path).unwrap();
-    let sender: Vec<usize> =
-        (0..bytes.len() - 60).filter(|at| bytes[*at..].starts_with(transaction.as_bytes())).map(|at| at + 32).collect();
+    let senders: Vec<_> = Account::all().map(|account| account.address).collect();
+    let is_row = |at: &usize| {
+        let rest = bytes[*at..].strip_prefix(transaction.as_bytes());
+        rest.is_some_and(|rest| senders.iter().any(|sender| rest.starts_with(sender.as_bytes())))
+    };
+    let sender: Vec<usize> = (0..bytes.len()).filter(is_row).map(|at| at + transaction.as_bytes().len()).collect();
     assert!(!sender.is_empty());
     sender.into_iter().for_each(|at| bytes[at] ^= 1);
     fs::write(&path, bytes).unwrap();

@@ -80,7 +80,7 @@ pub(crate) enum CommandError {
     TwoOutputs,
     /// What is stored is not what it must be.
     #[error("verification failed: {0}")]
-    Difference(Difference),
+    Difference(Box<Difference>),
     /// The chain cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),

@@ -46,7 +46,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
         sum.elapsed += elapsed;
     }
     if let Some(floor) = options.prune.prune_before {
-        check_floor(&*store, "--prune-before", floor)?;
+        check_floor(&store, "--prune-before", floor)?;
         eprintln!("{}", prune(&store, floor)?);
     }
     let view = store.view()?;

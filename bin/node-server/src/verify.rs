@@ -37,7 +37,7 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<(), CommandError> {
         });
         report::result("verify", json, text, value);
     }
-    difference.map_or(Ok(()), |difference| Err(CommandError::Difference(difference)))
+    difference.map_or(Ok(()), |difference| Err(CommandError::Difference(Box::new(difference))))
 }
 
 fn difference_value(difference: &Difference) -> Value {

@@ -91,11 +91,8 @@ fn write(store: &Store, rows: &Rows) {
 fn all_rows(store: &Store, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     let chain = Arc::clone(&store.shared.current.read());
     let rows = chain.rows.database.table(table).iter().unwrap();
-    let row = |row: Result<(redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>), _>| {
-        let (key, value) = row.unwrap();
-        (key.value().to_vec(), value.value().to_vec())
-    };
-    rows.map(row).collect()
+    let bytes = |guard: redb::AccessGuard<'_, &[u8]>| guard.value().to_vec();
+    rows.map(|row| row.map(|(key, value)| (bytes(key), bytes(value))).unwrap()).collect()
 }
 
 /// Opens the folder again after `change`, so that nothing of before is remembered, and verifies.
@@ -116,7 +113,7 @@ fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
 }
 
 /// The row of each of `table`, chosen by its version or number, with `change` made to its value.
-fn changed(store: &Store, table: Table, block: u64, change: impl Fn(&mut Vec<u8>)) -> Rows {
+fn changed(store: &Store, table: Table, block: u64, change: impl Fn(&mut [u8])) -> Rows {
     let chosen = |key: &[u8]| match table {
         Table::Accounts | Table::Storage | Table::Trie => crate::keys::version_of(table.suffix(), key) == Some(block),
         _ => *key == *Key::of_block(table, block).versioned(0),
@@ -127,7 +124,7 @@ fn changed(store: &Store, table: Table, block: u64, change: impl Fn(&mut Vec<u8>
     vec![(table, key, Some(value))]
 }
 
-fn flip_last(value: &mut Vec<u8>) {
+fn flip_last(value: &mut [u8]) {
     *value.last_mut().unwrap() ^= 1;
 }
 
