@@ -359,17 +359,17 @@ fn damage_is_found_and_named() {
     };
     let sender: Vec<usize> = (0..bytes.len()).filter(is_row).map(|at| at + transaction.as_bytes().len()).collect();
     assert!(!sender.is_empty());
-    sender.into_iter().for_each(|at| bytes[at] ^= 1);
+    sender.iter().for_each(|at| bytes[*at] ^= 1);
     fs::write(&path, bytes).unwrap();
 
     let (status, lines, log) = run(fixture.command("verify").arg("--json"));
     assert_eq!(status.code(), Some(1), "{log}");
-    let result = lines.last().unwrap();
-    assert_eq!((&result["event"], &result["ok"]), (&json!("result"), &json!(false)));
-    let difference = &result["difference"];
-    assert_eq!((&difference["block"], &difference["table"]), (&json!(30), &json!("bodies")), "{difference}");
-    assert_eq!(difference["key"], "0x000000001e");
+    let error = lines.last().unwrap();
+    assert_eq!(error["event"], "error");
     let refusal = fixture.refusal("verify");
-    let expected = "verification failed: block 30: table bodies, key 000000001e: sender of transaction 1: expected ";
-    assert!(refusal.starts_with(expected), "{refusal}");
+    for message in [error["message"].as_str().unwrap(), &refusal] {
+        // The database is read in blocks that have a checksum each.
+        let named = |at: &usize| format!("chain.redb is damaged: block {} does not match its checksum", at / 4096);
+        assert!(sender.iter().any(|at| message.contains(&named(at))), "{message}");
+    }
 }
