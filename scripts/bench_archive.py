@@ -231,7 +231,8 @@ def main():
     work = options.work or Path(temporary.name)
     work.mkdir(parents=True, exist_ok=True)
     programs = options.programs or build()
-    chains = [Chain(programs, work, blocks, holders) for blocks in (options.blocks, options.long_blocks or 10 * options.blocks)]
+    lengths = (options.blocks, options.long_blocks or 10 * options.blocks)
+    chains = [Chain(programs, work, blocks, holders) for blocks in lengths]
     long_case = rare_topic(chains[1], "logs, rare topic, long chain")
     of_short = cases(chains[0])
     passed = True

@@ -231,7 +231,7 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         let work = {
             let begun = begun.clone();
-            move |context: &Context, input| {
+            move |context: &Context, input: u32| -> Result<u32, HttpError> {
                 begun.fetch_add(1, Ordering::SeqCst);
                 if thread::current().id() != here {
                     return Ok(input);
