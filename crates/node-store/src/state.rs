@@ -13,21 +13,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Visits the rows of `key` from block `at` and earlier ones, the newest first.
-fn newest_first(
-    rows: &Rows,
-    key: &Key,
-    at: BlockNumber,
-    visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
-) -> Result<(), StoreError> {
-    // Memory has rows of blocks above the limit only.
-    if at <= rows.limit { rows.database.newest_first(key, at, visit) } else { rows.newest_first(key, at, visit) }
-}
-
 /// An account as of block `at`.
 pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Result<Option<AccountRow>, StoreError> {
     let mut account = None;
-    newest_first(rows, &Key::of_hash(Table::Accounts, address_hash), at, |_, value| {
+    rows.newest_first(&Key::of_hash(Table::Accounts, address_hash), at, |_, value| {
         account = AccountRow::decode(value)?;
         Ok(ControlFlow::Break(()))
     })?;
@@ -37,7 +26,7 @@ pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Resul
 /// A slot as of block `at`, by its hash.
 pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) -> Result<U256, StoreError> {
     let mut word = U256::zero();
-    newest_first(rows, &Key::of_slot(trie, slot_hash), at, |_, value| {
+    rows.newest_first(&Key::of_slot(trie, slot_hash), at, |_, value| {
         word = decode_word(value)?;
         Ok(ControlFlow::Break(()))
     })?;
@@ -69,7 +58,7 @@ impl Source for TrieReader<'_> {
         let mut decoder = Decoder::new(*position);
         let mut started = false;
         let mut stored = None;
-        newest_first(self.rows, &key, at, |_, row| {
+        self.rows.newest_first(&key, at, |_, row| {
             started = true;
             stored = decoder.read(row)?;
             Ok(if stored.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -33,7 +33,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// The row of a key without versions.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
-        match self.in_memory(key, self.head) {
+        match self.young.newest(key, self.head).or_else(|| self.old.newest(key, self.head)) {
             Some((_, value)) => Ok(Some(value)),
             None => self.database.get_up_to(key, self.limit),
         }
@@ -41,11 +41,8 @@ impl Rows {
 
     /// The newest row of `key` from this block or an earlier one, with its block.
     pub(crate) fn newest(&self, key: &Key, block: u64) -> Result<Option<(u64, Value)>, StoreError> {
-        if let Some(row) = self.in_memory(key, block.min(self.head)) {
-            return Ok(Some(row));
-        }
         let mut newest = None;
-        self.database.newest_first(key, block.min(self.limit), |version, value| {
+        self.newest_first(key, block, |version, value| {
             newest = Some((version, Value::from(value)));
             Ok(ControlFlow::Break(()))
         })?;
@@ -59,15 +56,14 @@ impl Rows {
         block: u64,
         mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        for generation in [&self.young, &self.old] {
-            if generation.newest_first(key, block.min(self.head), &mut visit)?.is_break() {
-                return Ok(());
+        // Rows in memory are of blocks above the limit.
+        if block > self.limit {
+            for generation in [&self.young, &self.old] {
+                if generation.newest_first(key, block.min(self.head), &mut visit)?.is_break() {
+                    return Ok(());
+                }
             }
         }
         self.database.newest_first(key, block.min(self.limit), visit)
-    }
-
-    fn in_memory(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
-        self.young.newest(key, version).or_else(|| self.old.newest(key, version))
     }
 }
