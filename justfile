@@ -32,6 +32,10 @@ bench FILTER="":
 bench-http +PATHS:
     scripts/bench_http.sh {{PATHS}}
 
+# Proofs, logs, storage and calls a second from folders, at the head and at old blocks, on two generated chains: needs wrk.
+bench-archive *ARGS:
+    scripts/bench_archive.py {{ARGS}}
+
 # Time and memory of the import of dev20k, which is in FOLDER, by the server.
 bench-import FOLDER:
     scripts/bench_import.sh {{FOLDER}}

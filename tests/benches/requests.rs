@@ -20,7 +20,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 const BLOCKS: u64 = 2_000;
-const SHAPE: Shape = Shape { accounts: 10, slots: 10_000, transactions_per_block: 10, seed: 1 };
+const SHAPE: Shape =
+    Shape { accounts: 10, slots: 10_000, holders: 0, recipients: u64::MAX, transactions_per_block: 10, seed: 1 };
 
 criterion_main!(benches);
 criterion_group! {

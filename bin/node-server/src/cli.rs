@@ -67,14 +67,23 @@ pub(crate) struct StorageOptions {
     /// user's data folder]
     #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = PathBufValueParser::new().map(DataDir::from))]
     pub(crate) data_dir: Option<DataDir>,
-    /// Most MiB that the caches of the folder take in memory
+    /// Most MiB that all caches take in memory together
     #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
     cache_mb: u32,
 }
 
 impl StorageOptions {
-    /// The most bytes that caches take.
+    /// The most bytes that the caches of the folder take.
     pub(crate) fn cache_bytes(&self) -> usize {
+        self.all_cache_bytes() - self.code_cache_bytes() as usize
+    }
+
+    /// The most bytes that analysed code takes.
+    pub(crate) fn code_cache_bytes(&self) -> u64 {
+        self.all_cache_bytes() as u64 / 16
+    }
+
+    fn all_cache_bytes(&self) -> usize {
         (self.cache_mb as usize).saturating_mul(1 << 20)
     }
 }
@@ -202,7 +211,8 @@ mod tests {
         assert_eq!(config.limits(), Limits::default());
         assert_eq!(config.filter_limits(), FilterLimits::default());
         assert_eq!(config.pool_limits(), PoolLimits::default());
-        assert_eq!(config.storage.cache_bytes(), Options::default().cache_bytes);
+        let caches = config.storage.cache_bytes() + config.storage.code_cache_bytes() as usize;
+        assert_eq!(caches, Options::default().cache_bytes);
         assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
     }
 }

@@ -68,7 +68,7 @@ fn build(
 ) -> Result<Node, CommandError> {
     let options = &config.chain;
     let spec = Arc::new(genesis.spec);
-    let executor = Arc::new(EvmExecutor::new(spec.clone()));
+    let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), config.storage.code_cache_bytes()));
     let recovery = Arc::new(Secp256k1Recovery);
     let chain = Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone());
     import(&chain, options, context)?;

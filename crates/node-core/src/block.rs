@@ -1,7 +1,7 @@
 //! Blocks as the node keeps them: with hashes, senders and totals computed once.
 
 use crate::state::StateChanges;
-use node_types::consensus::{Header, Receipt, Transaction, Withdrawal};
+use node_types::consensus::{Header, Log, Receipt, Transaction, Withdrawal};
 use node_types::{Address, BlockNumber, H256, U256};
 use std::fmt;
 use std::sync::Arc;
@@ -104,6 +104,40 @@ pub struct TransactionPosition {
     pub block: BlockNumber,
     /// Position among the block's transactions.
     pub index: usize,
+}
+
+/// The logs of one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockLogs {
+    /// Hash of the block.
+    pub hash: H256,
+    /// The logs in their order.
+    pub logs: Vec<BlockLog>,
+}
+
+/// A log with the transaction that emitted it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockLog {
+    /// Position of the transaction in the block.
+    pub transaction_index: usize,
+    /// Hash of the transaction.
+    pub transaction_hash: H256,
+    /// The log.
+    pub log: Log,
+}
+
+impl BlockLogs {
+    /// The logs of the block `hash`, from the hash of each transaction and the logs in its receipt.
+    pub fn new(
+        hash: H256,
+        transactions: impl IntoIterator<Item = H256>,
+        logs: impl IntoIterator<Item = Vec<Log>>,
+    ) -> Self {
+        let of_transaction = |(transaction_index, (transaction_hash, logs)): (usize, (H256, Vec<Log>))| {
+            logs.into_iter().map(move |log| BlockLog { transaction_index, transaction_hash, log })
+        };
+        Self { hash, logs: transactions.into_iter().zip(logs).enumerate().flat_map(of_transaction).collect() }
+    }
 }
 
 /// Position of a log on the canonical chain. The order is that of the chain.

@@ -1,9 +1,9 @@
 //! Finding logs: which ones a filter asks for, and where the chain holds them.
 
 use crate::backend::{BackendError, LogFilter, View};
-use crate::block::{BlockRef, Body, LogPosition};
+use crate::block::{BlockLogs, BlockRef, LogPosition};
 use crate::context::Context;
-use node_types::consensus::{Log, Receipt};
+use node_types::consensus::Log;
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
@@ -53,26 +53,31 @@ pub fn scan(
     limit: usize,
 ) -> Result<LogScan, BackendError> {
     let mut scan = LogScan::default();
-    let mut current: Option<BlockLogs> = None;
+    let mut current: Option<(BlockNumber, Arc<BlockLogs>)> = None;
     while from.block <= to {
         context.check()?;
         // One more than still fits, so that the scan knows whether anything is left.
         let wanted = limit.saturating_sub(scan.logs.len()).saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, filter, from, to, wanted)?;
         for position in &candidates {
-            let block = match current.take().filter(|block| block.number == position.block) {
-                Some(block) => block,
-                None => BlockLogs::read(view, position.block)?,
+            let block = match current.take().filter(|(number, _)| *number == position.block) {
+                Some((_, block)) => block,
+                None => view.logs(position.block)?.ok_or(BackendError::UnknownBlock(position.block))?,
             };
-            let block = current.insert(block);
-            if !block.advance(position.log_index).is_some_and(|log| filter.matches(log)) {
-                continue;
-            }
+            let (number, block) = current.insert((position.block, block));
+            let log = usize::try_from(position.log_index).ok().and_then(|index| block.logs.get(index));
+            let Some(found) = log.filter(|found| filter.matches(&found.log)) else { continue };
             if scan.logs.len() == limit {
                 scan.next = Some(*position);
                 return Ok(scan);
             }
-            scan.logs.extend(block.found(position.log_index));
+            scan.logs.push(FoundLog {
+                block: BlockRef { number: *number, hash: block.hash },
+                log_index: position.log_index,
+                transaction_index: found.transaction_index,
+                transaction_hash: found.transaction_hash,
+                log: found.log.clone(),
+            });
         }
         match candidates.last() {
             Some(last) if candidates.len() == wanted => {
@@ -82,58 +87,6 @@ pub fn scan(
         }
     }
     Ok(scan)
-}
-
-/// The logs of one block, read in ascending order.
-struct BlockLogs {
-    number: BlockNumber,
-    hash: H256,
-    body: Arc<Body>,
-    receipts: Arc<Vec<Receipt>>,
-    /// The transaction reached so far.
-    transaction: usize,
-    /// Position in the block of that transaction's first log.
-    first_log: u64,
-}
-
-impl BlockLogs {
-    fn read(view: &dyn View, number: BlockNumber) -> Result<Self, BackendError> {
-        let unknown = || BackendError::UnknownBlock(number);
-        Ok(Self {
-            number,
-            hash: view.canonical_hash(number)?.ok_or_else(unknown)?,
-            body: view.body(number.into())?.ok_or_else(unknown)?,
-            receipts: view.receipts(number.into())?.ok_or_else(unknown)?,
-            transaction: 0,
-            first_log: 0,
-        })
-    }
-
-    /// Goes on to the transaction that emitted the log at `log_index`, and answers the log.
-    fn advance(&mut self, log_index: u64) -> Option<&Log> {
-        while self.first_log + self.receipts.get(self.transaction)?.logs.len() as u64 <= log_index {
-            self.first_log += self.receipts[self.transaction].logs.len() as u64;
-            self.transaction += 1;
-        }
-        self.log(log_index)
-    }
-
-    /// The log at `log_index`, if the transaction reached so far emitted it.
-    fn log(&self, log_index: u64) -> Option<&Log> {
-        let within = usize::try_from(log_index.checked_sub(self.first_log)?).ok()?;
-        self.receipts.get(self.transaction)?.logs.get(within)
-    }
-
-    /// The same log with its place.
-    fn found(&self, log_index: u64) -> Option<FoundLog> {
-        Some(FoundLog {
-            block: BlockRef { number: self.number, hash: self.hash },
-            log_index,
-            transaction_index: self.transaction,
-            transaction_hash: self.body.transactions.get(self.transaction)?.hash,
-            log: self.log(log_index)?.clone(),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use node_core::forks::ChainSpec;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// Memory for analysed code, in bytes.
-const CODE_CACHE_CAPACITY: u64 = 64 << 20;
+/// Memory for analysed code, in bytes, unless another is asked for.
+const CODE_CACHE_BYTES: u64 = 64 << 20;
 
 /// Runs code on revm by the rules of one chain.
 #[derive(Debug)]
@@ -24,7 +24,12 @@ pub struct EvmExecutor {
 impl EvmExecutor {
     /// An executor for the chain `spec`.
     pub fn new(spec: Arc<ChainSpec>) -> Self {
-        Self { spec, codes: CodeCache::new(CODE_CACHE_CAPACITY) }
+        Self::with_code_cache(spec, CODE_CACHE_BYTES)
+    }
+
+    /// The same, which keeps analysed code in at most `bytes` of memory.
+    pub fn with_code_cache(spec: Arc<ChainSpec>, bytes: u64) -> Self {
+        Self { spec, codes: CodeCache::new(bytes) }
     }
 
     /// The chain's rules.

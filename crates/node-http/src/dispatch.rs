@@ -3,15 +3,20 @@
 //! Reads of a few microseconds run where the request arrived: handing them over would cost more than they do.
 //! Everything that can be long, and everything that runs code, goes to one pool of threads for the whole server. A
 //! thread of the pool is a permit: it is taken by the work and not by the request, so that clients who leave cannot
-//! start more work than there are threads.
+//! start more work than there are threads. Searches for logs are short as a rule and can be long: they begin where the
+//! request arrived, and those that take longer than a slice of time begin again in the pool.
 
 use crate::problem::HttpError;
-use node_core::context::Context;
-use node_types::wire::{BlockArgument, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput};
+use node_core::context::{Context, Interrupted};
+use node_core::node::NodeError;
+use node_types::wire::{
+    BlockArgument, BlockTag, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput, GetLogsInput,
+};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Bodies longer than this, in bytes, are decoded in the pool.
@@ -20,11 +25,20 @@ const SHORT_BODY: usize = 64 * 1024;
 /// More blocks than these in one fee history are read in the pool.
 const SHORT_HISTORY: u64 = 32;
 
+/// More slots than these are proven in the pool.
+const SHORT_PROOF: usize = 4;
+
+/// How long other requests of the thread may wait for work that turns out to be long: many times what a rare log takes,
+/// and little beside what the pool is for.
+const SLICE: Duration = Duration::from_micros(300);
+
 /// Where work runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On the thread that the request arrived on: a few microseconds.
     Here,
+    /// The same, but if it takes longer than [`SLICE`], it begins again in the pool. It has to look at its context.
+    HereBriefly,
     /// In the pool: it may take long, or runs code.
     Pool,
 }
@@ -50,28 +64,45 @@ impl Place {
         if *input.block_count > SHORT_HISTORY { Self::Pool } else { Self::Here }
     }
 
+    /// Where to search for logs.
+    pub(crate) fn logs(input: &GetLogsInput) -> Self {
+        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockTag::Pending));
+        if with_pending { Self::Pool } else { Self::HereBriefly }
+    }
+
+    /// Where to prove an account and so many slots of it, where one proof is short, or not.
+    pub(crate) fn proof(quick: bool, slots: usize) -> Self {
+        if quick && slots <= SHORT_PROOF { Self::Here } else { Self::Pool }
+    }
+
     /// Where to decode a body of `length` bytes.
     pub(crate) fn decoding(length: usize) -> Self {
         if length > SHORT_BODY { Self::Pool } else { Self::Here }
     }
 }
 
-/// Runs `work` at `place`, under `context`, which is cancelled when nobody waits any more.
-pub(crate) async fn run<T: Send + 'static>(
+/// Runs `work` on `input` at `place`, under `context`, which is cancelled when nobody waits any more.
+pub(crate) async fn run<I: Clone + Send + 'static, T: Send + 'static>(
     pool: &Pool,
     place: Place,
     context: Context,
-    work: impl FnOnce(&Context) -> Result<T, HttpError> + Send + 'static,
+    input: I,
+    work: impl Fn(&Context, I) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
-    if place == Place::Here {
-        return guarded(|| work(&context));
+    match place {
+        Place::Here => return guarded(|| work(&context, input)),
+        Place::HereBriefly => match guarded(|| work(&context.clone().with_timeout(SLICE), input.clone())) {
+            Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => {}
+            done => return done,
+        },
+        Place::Pool => {}
     }
     let (sender, receiver) = oneshot::channel();
     let guard = CancelOnDrop(context.clone());
     pool.submit(Box::new(move || {
         // Time that ran out in the queue is a sign of too much work, not of too long work.
         let result = match context.check() {
-            Ok(()) => guarded(|| work(&context)),
+            Ok(()) => guarded(|| work(&context, input)),
             Err(_) => Err(HttpError::Overloaded),
         };
         // Nobody receives it when the client has left.
@@ -177,20 +208,47 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn value(number: u32) -> impl FnOnce(&Context) -> Result<u32, HttpError> + Send + 'static {
-        move |_| Ok(number)
+    fn value(number: u32) -> impl Fn(&Context, ()) -> Result<u32, HttpError> + Send + 'static {
+        move |_, ()| Ok(number)
     }
 
     #[actix_web::test]
     async fn work_runs_at_its_place() {
         let pool = Pool::new(1, 0).unwrap();
         let here = thread::current().id();
-        for (place, same) in [(Place::Here, true), (Place::Pool, false)] {
-            let thread = run(&pool, place, Context::unbounded(), |_| Ok(thread::current().id())).await.unwrap();
+        for (place, same) in [(Place::Here, true), (Place::HereBriefly, true), (Place::Pool, false)] {
+            let thread = run(&pool, place, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
             assert_eq!(thread == here, same, "{place:?}");
         }
+    }
+
+    #[actix_web::test]
+    async fn what_takes_longer_than_a_slice_begins_again_in_the_pool() {
+        let pool = Pool::new(1, 0).unwrap();
+        let here = thread::current().id();
+        let begun = Arc::new(AtomicUsize::new(0));
+        let work = {
+            let begun = begun.clone();
+            move |context: &Context, input| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                if thread::current().id() != here {
+                    return Ok(input);
+                }
+                loop {
+                    context.check().map_err(NodeError::from)?;
+                }
+            }
+        };
+        assert_eq!(run(&pool, Place::HereBriefly, Context::unbounded(), 7, work).await.unwrap(), 7);
+        assert_eq!(begun.load(Ordering::SeqCst), 2);
+
+        // A request whose own time is over does not begin again.
+        let over = Context::unbounded().with_timeout(Duration::ZERO);
+        let result =
+            run(&pool, Place::HereBriefly, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
+        assert!(result.await.is_err());
     }
 
     #[actix_web::test]
@@ -199,33 +257,35 @@ mod tests {
         let (release, blocked) = std::sync::mpsc::channel::<()>();
         let busy = pool.clone();
         let running = actix_web::rt::spawn(async move {
-            run(&busy, Place::Pool, Context::unbounded(), move |_| Ok(blocked.recv().is_ok())).await
+            let blocked = Mutex::new(blocked);
+            let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
+            run(&busy, Place::Pool, Context::unbounded(), (), work).await
         });
         while pool.shared.lock().idle == 1 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         let queue = pool.clone();
         let waiting =
-            actix_web::rt::spawn(async move { run(&queue, Place::Pool, Context::unbounded(), value(2)).await });
+            actix_web::rt::spawn(async move { run(&queue, Place::Pool, Context::unbounded(), (), value(2)).await });
         while pool.shared.lock().jobs.is_empty() {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = run(&pool, Place::Pool, Context::unbounded(), value(3)).await;
+        let refused = run(&pool, Place::Pool, Context::unbounded(), (), value(3)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         release.send(()).unwrap();
         assert!(running.await.unwrap().unwrap());
         assert_eq!(waiting.await.unwrap().unwrap(), 2);
-        assert_eq!(run(&pool, Place::Pool, Context::unbounded(), value(4)).await.unwrap(), 4);
+        assert_eq!(run(&pool, Place::Pool, Context::unbounded(), (), value(4)).await.unwrap(), 4);
     }
 
     #[actix_web::test]
     async fn a_panic_ends_only_its_request() {
         // The thread may still be on its way back when the next request comes.
         let pool = Pool::new(1, 1).unwrap();
-        for place in [Place::Here, Place::Pool] {
-            let result = run::<u32>(&pool, place, Context::unbounded(), |_| panic!("a defect")).await;
+        for place in [Place::Here, Place::HereBriefly, Place::Pool] {
+            let result = run::<_, u32>(&pool, place, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
             assert!(matches!(result, Err(HttpError::Panicked)), "{place:?}: {result:?}");
-            assert_eq!(run(&pool, place, Context::unbounded(), value(1)).await.unwrap(), 1, "{place:?}");
+            assert_eq!(run(&pool, place, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{place:?}");
         }
     }
 
@@ -233,7 +293,7 @@ mod tests {
     async fn whoever_stops_waiting_cancels_the_work() {
         let pool = Pool::new(1, 0).unwrap();
         let context = Context::unbounded();
-        let endless = run::<()>(&pool, Place::Pool, context.clone(), |context| {
+        let endless = run::<_, ()>(&pool, Place::Pool, context.clone(), (), |context, ()| {
             while context.check().is_ok() {
                 thread::yield_now();
             }

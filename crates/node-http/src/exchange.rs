@@ -8,6 +8,7 @@ use crate::problem::{self, HttpError};
 use crate::server::Service;
 use actix_web::http::header::{ALLOW, CACHE_CONTROL, HeaderName, HeaderValue, LINK, RETRY_AFTER};
 use actix_web::http::{Method, StatusCode};
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
@@ -58,6 +59,11 @@ impl Exchange {
         self
     }
 
+    /// The node that answers.
+    pub(crate) fn node(&self) -> &Node {
+        &self.service.node
+    }
+
     /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request
@@ -68,8 +74,8 @@ impl Exchange {
         let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
         let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
         let place = Place::decoding(body.len());
-        let decode = move |_: &Context| wire::decode_body(&body).map_err(HttpError::Body);
-        dispatch::run(&self.service.pool, place, self.service.context(), decode).await
+        let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
+        dispatch::run(&self.service.pool, place, self.service.context(), body, decode).await
     }
 
     /// Decodes the body, which may be left out.
@@ -122,13 +128,13 @@ impl Exchange {
         self,
         input: Result<I, HttpError>,
         place: impl FnOnce(&I) -> Place,
-        work: impl FnOnce(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
+        work: impl Fn(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
     ) -> HttpResponse
     where
-        I: Send + 'static,
+        I: Clone + Send + 'static,
         O: Serialize,
     {
-        self.answer_page(input, place, |node, context, input| Ok((work(node, context, input)?, None))).await
+        self.answer_page(input, place, move |node, context, input| Ok((work(node, context, input)?, None))).await
     }
 
     /// Answers with a page: `work` also tells where the next one is, relative to the base of all paths.
@@ -136,10 +142,10 @@ impl Exchange {
         mut self,
         input: Result<I, HttpError>,
         place: impl FnOnce(&I) -> Place,
-        work: impl FnOnce(&Node, &Context, I) -> Result<(O, Option<String>), NodeError> + Send + 'static,
+        work: impl Fn(&Node, &Context, I) -> Result<(O, Option<String>), NodeError> + Send + 'static,
     ) -> HttpResponse
     where
-        I: Send + 'static,
+        I: Clone + Send + 'static,
         O: Serialize,
     {
         let input = match self.without_query(input) {
@@ -149,11 +155,12 @@ impl Exchange {
         let schema = encode::schema_url(&self.base_url(), &["Output_", self.operation].concat());
         let described_by = described_by(&schema);
         let service = self.service.clone();
-        let answer = dispatch::run(&self.service.pool, place(&input), self.service.context(), move |context| {
+        let place = place(&input);
+        let answer = move |context: &Context, input| {
             let (answer, next) = work(&service.node, context, input)?;
             Ok((encode::with_schema(&schema, &answer)?, next))
-        });
-        match answer.await {
+        };
+        match dispatch::run(&self.service.pool, place, self.service.context(), input, answer).await {
             Ok((body, next)) => {
                 let next =
                     next.map(|next| format!("<{}/{next}>; rel=\"next\"", self.service.config.base_path.as_str()));

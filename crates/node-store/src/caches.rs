@@ -1,17 +1,21 @@
 //! Decoded objects that were read lately, bounded in bytes.
 
-use node_core::block::{Body, SealedHeader};
+use crate::rows::SnapshotId;
+use node_core::block::{BlockLog, BlockLogs, Body, SealedHeader};
 use node_types::consensus::Receipt;
-use node_types::{Bytes, H256, U256};
+use node_types::{BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Objects by the hash of their block, or of themselves. What a hash names never changes, so nothing goes stale.
 pub(crate) struct Caches {
+    pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
+    pub(crate) logs: ByHash<Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
 }
@@ -20,12 +24,46 @@ impl Caches {
     /// Caches of so many bytes together.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
+            hashes: BlockHashes::new(bytes / 16),
             headers: ByHash::new(bytes / 8),
-            bodies: ByHash::new(bytes / 4),
-            receipts: ByHash::new(bytes / 4),
+            bodies: ByHash::new(bytes * 3 / 16),
+            receipts: ByHash::new(bytes / 8),
+            logs: ByHash::new(bytes / 4),
             tips: ByHash::new(bytes / 8),
-            code: ByHash::new(bytes / 4),
+            code: ByHash::new(bytes / 8),
         }
+    }
+}
+
+/// Block hashes of a snapshot of the database, in runs of consecutive blocks. What a snapshot holds never changes, so
+/// nothing goes stale.
+pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), Arc<[H256]>>);
+
+impl BlockHashes {
+    /// Blocks of a run: whoever asks for one often asks for the next.
+    const RUN: BlockNumber = 32;
+
+    fn new(bytes: u64) -> Self {
+        Self(Cache::new(bytes as usize / (Self::RUN as usize * size_of::<H256>() + ENTRY)))
+    }
+
+    /// The hash that the snapshot has for the block `number`, if it has one; `read` gets those of a range of blocks, as
+    /// many as there are.
+    pub(crate) fn get<E>(
+        &self,
+        snapshot: SnapshotId,
+        number: BlockNumber,
+        read: impl FnOnce(RangeInclusive<BlockNumber>) -> Result<Arc<[H256]>, E>,
+    ) -> Result<Option<H256>, E> {
+        let (run, index) = (number / Self::RUN, (number % Self::RUN) as usize);
+        if let Some(hashes) = self.0.get(&(snapshot, run)) {
+            return Ok(hashes.get(index).copied());
+        }
+        let first = run * Self::RUN;
+        let hashes = read(first..=first + Self::RUN - 1)?;
+        let hash = hashes.get(index).copied();
+        self.0.insert((snapshot, run), hashes);
+        Ok(hash)
     }
 }
 
@@ -44,7 +82,39 @@ impl<T> Weighter<H256, (T, u32)> for Bytewise {
     }
 }
 
-impl<T: Clone> ByHash<T> {
+/// What is kept.
+pub(crate) trait Decoded: Clone {
+    /// About how many bytes it takes, if its encoding has `encoded`.
+    fn bytes(&self, encoded: usize) -> usize {
+        2 * encoded
+    }
+}
+
+impl Decoded for Arc<SealedHeader> {}
+impl Decoded for Arc<Body> {}
+impl Decoded for Arc<Vec<(U256, u64)>> {}
+
+impl Decoded for Arc<Vec<Receipt>> {
+    fn bytes(&self, encoded: usize) -> usize {
+        // Zeros of bloom filters are not stored.
+        2 * encoded + self.len() * size_of::<Receipt>()
+    }
+}
+
+impl Decoded for Arc<BlockLogs> {
+    fn bytes(&self, _encoded: usize) -> usize {
+        let of_log = |log: &BlockLog| size_of::<BlockLog>() + size_of_val(&*log.log.topics) + log.log.data.len();
+        self.logs.iter().map(of_log).sum()
+    }
+}
+
+impl Decoded for Bytes {
+    fn bytes(&self, encoded: usize) -> usize {
+        encoded
+    }
+}
+
+impl<T: Decoded> ByHash<T> {
     fn new(bytes: u64) -> Self {
         Self(Cache::with_weighter((bytes / 1024) as usize, bytes, Bytewise))
     }
@@ -53,9 +123,9 @@ impl<T: Clone> ByHash<T> {
         self.0.get(&hash).map(|(value, _)| value)
     }
 
-    /// Keeps a value whose encoding has `encoded` bytes. Decoded it takes about twice as many.
+    /// Keeps a value whose encoding has `encoded` bytes.
     pub(crate) fn insert(&self, hash: H256, value: T, encoded: usize) {
-        let bytes = u32::try_from(2 * encoded + ENTRY).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(value.bytes(encoded) + ENTRY).unwrap_or(u32::MAX);
         self.0.insert(hash, (value, bytes));
     }
 
@@ -67,5 +137,57 @@ impl<T: Clone> ByHash<T> {
         let (value, encoded) = read()?;
         self.insert(hash, value.clone(), encoded);
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::consensus::{Bloom, Log, ReceiptOutcome, TransactionType};
+    use std::convert::Infallible;
+
+    /// Receipts that take many bytes decoded and few encoded.
+    fn receipts() -> Arc<Vec<Receipt>> {
+        let receipt = Receipt {
+            transaction_type: TransactionType::Legacy,
+            outcome: ReceiptOutcome::Success(true),
+            cumulative_gas_used: 0,
+            logs_bloom: Bloom::ZERO,
+            logs: vec![Log::default()],
+        };
+        Arc::new(vec![receipt; 100])
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_bytes() {
+        let capacity = 1 << 20;
+        let cache = ByHash::new(capacity);
+        for index in 0..1_000 {
+            cache.insert(H256::from_low_u64_be(index), receipts(), crate::values::encode_receipts(&receipts()).len());
+        }
+        let kept = (0..1_000).filter(|index| cache.get(H256::from_low_u64_be(*index)).is_some()).count();
+        let taken = (kept * 100 * size_of::<Receipt>()) as u64;
+        assert!((capacity / 4..=capacity).contains(&taken), "{kept} kept, {taken} bytes");
+    }
+
+    #[test]
+    fn runs_of_hashes_are_read_once_and_end_where_the_snapshot_does() {
+        let cache = BlockHashes::new(1 << 20);
+        let hash = H256::from_low_u64_be;
+        let end = BlockHashes::RUN + 3;
+        let [older, newer] = [0, 1].map(SnapshotId::of_test);
+        let mut reads = 0;
+        let mut get = |snapshot, number| {
+            let read = |range: RangeInclusive<BlockNumber>| {
+                reads += 1;
+                Ok::<_, Infallible>(range.take_while(|number| *number < end).map(hash).collect())
+            };
+            cache.get(snapshot, number, read).unwrap()
+        };
+        for number in 0..2 * BlockHashes::RUN {
+            assert_eq!(get(older, number), (number < end).then(|| hash(number)), "block {number}");
+        }
+        get(newer, 0);
+        assert_eq!(reads, 3);
     }
 }

@@ -13,6 +13,7 @@ use node_types::consensus::Receipt;
 use node_types::{BlockNumber, H256};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::ops::ControlFlow;
 
 /// Most ids of a chunk in the database.
 const CHUNK: usize = 256;
@@ -59,7 +60,7 @@ pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> 
 }
 
 /// Joins the chunks of one term, ascending, into larger ones.
-pub(crate) fn join(chunks: &[(u64, &Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
+pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
     let mut ids = Vec::new();
     for (first, value) in chunks {
         ids.extend(decode(*first, value)?);
@@ -143,7 +144,7 @@ impl Union {
     fn open(rows: &Rows, terms: &[Term], from: LogId) -> Result<Self, StoreError> {
         let mut union = Self { cursors: Vec::with_capacity(terms.len()), heap: BinaryHeap::new() };
         for term in terms {
-            let mut cursor = Cursor { key: Key::of_term(*term), chunk: Vec::new(), index: 0 };
+            let mut cursor = Cursor::new(*term);
             if let Some(id) = cursor.seek(rows, from)? {
                 union.heap.push(Reverse((id, union.cursors.len())));
             }
@@ -177,44 +178,69 @@ struct Cursor {
     /// The chunk that was read last; `index` is the place in it.
     chunk: Vec<LogId>,
     index: usize,
+    /// Whether the database has nothing behind that chunk.
+    database_ended: bool,
 }
 
 impl Cursor {
+    fn new(term: Term) -> Self {
+        Self { key: Key::of_term(term), chunk: Vec::new(), index: 0, database_ended: false }
+    }
+
     fn seek(&mut self, rows: &Rows, wanted: LogId) -> Result<Option<LogId>, StoreError> {
         self.index += self.chunk[self.index..].partition_point(|id| *id < wanted);
         if self.index == self.chunk.len() {
-            self.chunk = chunk_reaching(rows, &self.key, wanted)?;
+            self.chunk = self.next_chunk(rows, wanted)?;
             self.index = self.chunk.partition_point(|id| *id < wanted);
         }
         Ok(self.chunk.get(self.index).copied())
     }
-}
 
-/// The first chunk that does not end before `wanted`; empty if there is none.
-fn chunk_reaching(rows: &Rows, key: &Key, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
-    let reaches = |ids: Vec<LogId>| ids.last().is_some_and(|last| *last >= wanted).then_some(ids);
-    let end = LogId::first_of(rows.limit + 1);
-    if wanted < end {
-        let below_end = |(first, value): (u64, Value)| -> Result<Vec<LogId>, StoreError> {
-            Ok(decode(first, &value)?.into_iter().take_while(|id| *id < end).collect())
-        };
-        let before = rows.database.last_up_to(key, wanted.0)?.map(below_end).transpose()?;
-        if let Some(ids) = before.and_then(reaches) {
-            return Ok(ids);
+    /// The first chunk that does not end before `wanted`; empty if there is none.
+    fn next_chunk(&mut self, rows: &Rows, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
+        if !self.database_ended {
+            let ids = self.next_in_database(rows, wanted)?;
+            if !ids.is_empty() {
+                return Ok(ids);
+            }
         }
-        let behind = rows.database.first_behind(key, wanted.0)?.map(below_end).transpose()?;
-        if let Some(ids) = behind.filter(|ids| !ids.is_empty()) {
-            return Ok(ids);
+        for generation in [&rows.old, &rows.young] {
+            if let Some((first, value)) = generation.newest(&self.key, wanted.0) {
+                let ids = decode(first, &value)?;
+                if ids.last().is_some_and(|last| *last >= wanted) {
+                    return Ok(ids);
+                }
+            }
+            if let Some((first, value)) = generation.oldest_from(&self.key, wanted.0) {
+                return Ok(decode(first, &value)?);
+            }
         }
+        Ok(Vec::new())
     }
-    for generation in [&rows.old, &rows.young] {
-        let before = generation.newest(key, wanted.0).map(|(first, value)| decode(first, value)).transpose()?;
-        if let Some(ids) = before.and_then(reaches) {
-            return Ok(ids);
+
+    fn next_in_database(&mut self, rows: &Rows, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
+        let end = LogId::first_of(rows.limit + 1);
+        let mut found = Vec::new();
+        self.database_ended = true;
+        if wanted >= end {
+            return Ok(found);
         }
-        if let Some((first, value)) = generation.oldest_from(key, wanted.0) {
-            return Ok(decode(first, value)?);
-        }
+        rows.database.ascending_around(&self.key, wanted.0, |first, value| {
+            if !found.is_empty() {
+                self.database_ended = false;
+                return Ok(ControlFlow::Break(()));
+            }
+            // Chunks from the end on hold logs of blocks that were taken back.
+            if first >= end.0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            let mut ids = decode(first, value)?;
+            ids.truncate(ids.partition_point(|id| *id < end));
+            if ids.last().is_some_and(|last| *last >= wanted) {
+                found = ids;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
-    Ok(Vec::new())
 }

@@ -15,18 +15,22 @@ use std::sync::Arc;
 
 /// An account as of block `at`.
 pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Result<Option<AccountRow>, StoreError> {
-    match rows.newest(&Key::of_hash(Table::Accounts, address_hash), at)? {
-        Some((_, value)) => Ok(AccountRow::decode(&value)?),
-        None => Ok(None),
-    }
+    let mut account = None;
+    rows.newest_first(&Key::of_hash(Table::Accounts, address_hash), at, |_, value| {
+        account = AccountRow::decode(value)?;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(account)
 }
 
 /// A slot as of block `at`, by its hash.
 pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) -> Result<U256, StoreError> {
-    match rows.newest(&Key::of_slot(trie, slot_hash), at)? {
-        Some((_, value)) => Ok(decode_word(&value)?),
-        None => Ok(U256::zero()),
-    }
+    let mut word = U256::zero();
+    rows.newest_first(&Key::of_slot(trie, slot_hash), at, |_, value| {
+        word = decode_word(value)?;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(word)
 }
 
 /// The newest version of nodes that were read or written lately. Only the writer of the newest state uses it.

@@ -3,6 +3,7 @@
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
 use node_chain::genesis::DEV_GENESIS;
+use node_core::backend::{BackendError, StateBackend};
 use node_tests::generator::{GenerateError, Generator, MAX_TRANSACTIONS_PER_BLOCK, Shape};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -28,9 +29,18 @@ struct Arguments {
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=10))]
     accounts: usize,
 
-    /// Storage slots that are written.
+    /// Storage slots of the contract that are written.
     #[arg(long, default_value_t = Shape::default().slots, value_parser = clap::value_parser!(u64).range(1..))]
     slots: u64,
+
+    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them.
+    #[arg(long, default_value_t = Shape::default().holders)]
+    holders: u64,
+
+    /// Addresses that transfers go to; without it each goes to another one.
+    #[arg(long, default_value_t = Shape::default().recipients, hide_default_value = true,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    recipients: u64,
 
     /// Chooses among chains that are otherwise alike.
     #[arg(long, default_value_t = Shape::default().seed)]
@@ -43,6 +53,11 @@ struct Arguments {
     /// Where the genesis is written, in geth's JSON format.
     #[arg(long)]
     genesis_output: Option<PathBuf>,
+
+    /// Where to list what may be asked for, a line each: `holder ADDRESS`, `tag TOPIC`. A holder's slot is number 0; a
+    /// tag is the third topic of one log.
+    #[arg(long)]
+    names_output: Option<PathBuf>,
 }
 
 /// Why there is no chain.
@@ -52,6 +67,8 @@ enum Error {
     Write { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Generate(#[from] GenerateError),
+    #[error(transparent)]
+    Read(#[from] BackendError),
 }
 
 fn main() -> ExitCode {
@@ -73,7 +90,23 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         fs::write(path, DEV_GENESIS).map_err(unwritable(path))?;
     }
     let mut file = BufWriter::new(File::create(&arguments.output).map_err(unwritable(&arguments.output))?);
-    let Arguments { accounts, slots, transactions_per_block, seed, .. } = *arguments;
-    Generator::new(Shape { accounts, slots, transactions_per_block, seed }).write(arguments.blocks, &mut file)?;
-    file.flush().map_err(unwritable(&arguments.output))
+    let Arguments { accounts, slots, holders, recipients, transactions_per_block, seed, .. } = *arguments;
+    let mut generator = Generator::new(Shape { accounts, slots, holders, recipients, transactions_per_block, seed });
+    generator.write(arguments.blocks, &mut file)?;
+    file.flush().map_err(unwritable(&arguments.output))?;
+    if let Some(path) = &arguments.names_output {
+        fs::write(path, names(&generator)?).map_err(unwritable(path))?;
+    }
+    Ok(())
+}
+
+fn names(generator: &Generator) -> Result<String, BackendError> {
+    let mut names: String = generator.holders().iter().map(|holder| format!("holder {holder:#x}\n")).collect();
+    let view = generator.backend().view()?;
+    for number in 0..=view.head().number {
+        let receipts = view.receipts(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
+        let tags = receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(|log| log.topics.get(2));
+        names.extend(tags.map(|tag| format!("tag {tag:#x}\n")));
+    }
+    Ok(names)
 }

@@ -1,4 +1,5 @@
-//! The contract that generated chains use: one word for each key, and a log of each write.
+//! The contract that generated chains use: one word for each key, and a log of each write. Its holders, further copies,
+//! have a word from the start.
 
 use node_types::{Address, Bytes, H160, H256, U256, keccak256};
 
@@ -8,31 +9,40 @@ pub const CONTRACT: Address = H160([
     0xa3,
 ]);
 
-/// First topic of every log; the second is the key.
+/// First topic of every log; the second is the key, the third the tag that the write gave, which no other log has.
 pub const EVENT: H256 = {
     let mut word = [0; 32];
     [word[28], word[29], word[30], word[31]] = [0xde, 0xad, 0xbe, 0xef];
     H256(word)
 };
 
-/// Called with 32 bytes, a key, it returns the word that is stored there; with more, a key and a value, it stores and
-/// logs.
+/// Called with 32 bytes, a key, it returns the word that is stored there; with more, a key, a value and a tag, it stores
+/// and logs.
 #[rustfmt::skip]
-const RUNTIME: [u8; 34] = [
-    0x36, 0x60, 32, 0x14, 0x60, 24, 0x57,   // CALLDATASIZE PUSH1 32 EQ PUSH1 read JUMPI
+const RUNTIME: [u8; 37] = [
+    0x36, 0x60, 32, 0x14, 0x60, 27, 0x57,   // CALLDATASIZE PUSH1 32 EQ PUSH1 read JUMPI
     0x60, 32, 0x35, 0x5f, 0x35, 0x55,       // PUSH1 32 CALLDATALOAD PUSH0 CALLDATALOAD SSTORE
-    0x5f, 0x35, 0x63, 0xde, 0xad, 0xbe, 0xef, // PUSH0 CALLDATALOAD PUSH4 event
-    0x5f, 0x5f, 0xa2, 0x00,                 // PUSH0 PUSH0 LOG2 STOP
+    0x60, 64, 0x35, 0x5f, 0x35,             // PUSH1 64 CALLDATALOAD PUSH0 CALLDATALOAD
+    0x63, 0xde, 0xad, 0xbe, 0xef,           // PUSH4 event
+    0x5f, 0x5f, 0xa3, 0x00,                 // PUSH0 PUSH0 LOG3 STOP
     0x5b, 0x5f, 0x35, 0x54, 0x5f, 0x52,     // read: JUMPDEST PUSH0 CALLDATALOAD SLOAD PUSH0 MSTORE
     0x60, 32, 0x5f, 0xf3,                   // PUSH1 32 PUSH0 RETURN
 ];
 
-/// Returns what follows it.
+/// Stores 1 at key 0.
+const FIRST_WORD: [u8; 4] = [0x60, 1, 0x5f, 0x55]; // PUSH1 1 PUSH0 SSTORE
+
+/// Length of what [`constructor`] gives.
+const CONSTRUCTOR: usize = 9;
+
+/// Returns the runtime code, which stands directly behind it, `offset` bytes from the start of the code.
 #[rustfmt::skip]
-const CONSTRUCTOR: [u8; 9] = [
-    0x60, RUNTIME.len() as u8, 0x80, 0x60, 9, // PUSH1 length DUP1 PUSH1 offset
-    0x5f, 0x39, 0x5f, 0xf3,                 // PUSH0 CODECOPY PUSH0 RETURN
-];
+const fn constructor(offset: usize) -> [u8; CONSTRUCTOR] {
+    [
+        0x60, RUNTIME.len() as u8, 0x80, 0x60, offset as u8, // PUSH1 length DUP1 PUSH1 offset
+        0x5f, 0x39, 0x5f, 0xf3,                 // PUSH0 CODECOPY PUSH0 RETURN
+    ]
+}
 
 /// The key number `index`.
 pub fn slot_key(index: u64) -> H256 {
@@ -41,10 +51,15 @@ pub fn slot_key(index: u64) -> H256 {
 
 /// Input of the transaction that creates the contract.
 pub(super) fn creation_code() -> Bytes {
-    [CONSTRUCTOR.as_slice(), &RUNTIME].concat().into()
+    [&constructor(CONSTRUCTOR)[..], &RUNTIME].concat().into()
 }
 
-/// Input of a call that stores `value` at `key`.
-pub(super) fn store(key: H256, value: U256) -> Bytes {
-    [key.0, value.to_big_endian()].concat().into()
+/// Input of a transaction that creates a holder.
+pub(super) fn holder_creation_code() -> Bytes {
+    [&FIRST_WORD[..], &constructor(FIRST_WORD.len() + CONSTRUCTOR), &RUNTIME].concat().into()
+}
+
+/// Input of a call that stores `value` at `key` and logs it with `tag`.
+pub(super) fn store(key: H256, value: U256, tag: H256) -> Bytes {
+    [key.0, value.to_big_endian(), tag.0].concat().into()
 }

@@ -1,7 +1,9 @@
 //! Makes chains of any size on the development genesis: the same chain from the same [`Shape`].
 //!
-//! The first transaction deploys a contract. Each of the others, from the accounts of the development chain in turn,
-//! either has it store a word, which emits a log, or transfers one wei to an address that was never used before.
+//! The first transaction deploys a contract. The first of every other block, from the accounts of the development chain
+//! in turn, has it store a word, which emits a log. Of the others, the first of a chain deploy its holders: copies of the
+//! contract with a word of their own. From then on each transfers one wei or has a holder, if there are any, else the
+//! contract, store a word.
 
 mod contract;
 
@@ -39,8 +41,12 @@ const DEPLOY_GAS_LIMIT: u64 = 200_000;
 pub struct Shape {
     /// Senders, 1 to 10.
     pub accounts: usize,
-    /// Storage slots that are written, at least 1.
+    /// Storage slots of the contract that are written, at least 1.
     pub slots: u64,
+    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them.
+    pub holders: u64,
+    /// Addresses that transfers go to, at least 1.
+    pub recipients: u64,
     /// Transactions in each block, the deployment included; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
     pub transactions_per_block: usize,
     /// Chooses among chains that are otherwise alike.
@@ -49,7 +55,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { accounts: 10, slots: 10_000, transactions_per_block: 2, seed: 0 }
+        Self { accounts: 10, slots: 10_000, holders: 0, recipients: u64::MAX, transactions_per_block: 2, seed: 0 }
     }
 }
 
@@ -73,7 +79,6 @@ pub struct Generator {
     backend: Arc<MemoryBackend>,
     executor: EvmExecutor,
     transactions: Transactions,
-    per_block: usize,
 }
 
 impl Generator {
@@ -82,9 +87,10 @@ impl Generator {
     /// # Panics
     /// When a number of `shape` is out of its range.
     pub fn new(shape: Shape) -> Self {
-        let Shape { accounts, slots, transactions_per_block, seed } = shape;
+        let Shape { accounts, slots, recipients, transactions_per_block, .. } = shape;
         assert!((1..=Account::all().len()).contains(&accounts), "accounts: {accounts}");
         assert!(slots > 0, "slots: 0");
+        assert!(recipients > 0, "recipients: 0");
         assert!(transactions_per_block <= MAX_TRANSACTIONS_PER_BLOCK, "transactions a block: {transactions_per_block}");
         let genesis = dev_genesis();
         let backend = MemoryBackend::new(genesis.block()).expect("the built-in genesis begins a chain");
@@ -93,14 +99,24 @@ impl Generator {
             executor: EvmExecutor::new(spec.clone()),
             backend: Arc::new(backend),
             spec,
-            transactions: Transactions { senders: Account::all().take(accounts).collect(), slots, seed, made: 0 },
-            per_block: transactions_per_block,
+            transactions: Transactions {
+                shape,
+                senders: Account::all().take(accounts).collect(),
+                holders: Vec::new(),
+                transfers: 0,
+                made: 0,
+            },
         }
     }
 
     /// The chain so far.
     pub fn backend(&self) -> Arc<MemoryBackend> {
         self.backend.clone()
+    }
+
+    /// The accounts beside the contract that have a storage slot, number 0.
+    pub fn holders(&self) -> &[Address] {
+        &self.transactions.holders
     }
 
     /// The rules of the chain.
@@ -115,7 +131,8 @@ impl Generator {
         let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
         let header = next_header(&self.spec, &parent, parent.header.timestamp + BLOCK_TIME);
         let base_fee = header.base_fee_per_gas.unwrap_or_default();
-        let (transactions, per_block) = (&mut self.transactions, self.per_block);
+        let transactions = &mut self.transactions;
+        let per_block = transactions.shape.transactions_per_block;
         let block = assemble(&Context::unbounded(), &self.executor, &*view, header, |execution| {
             let mut done = Vec::with_capacity(per_block);
             for _ in 0..per_block {
@@ -141,9 +158,12 @@ impl Generator {
 
 /// The transactions of a chain, in their order.
 struct Transactions {
+    shape: Shape,
     senders: Vec<Account>,
-    slots: u64,
-    seed: u64,
+    /// Those that are deployed already.
+    holders: Vec<Address>,
+    /// How many transfers there are already.
+    transfers: u64,
     /// How many there are already. As the senders take turns, it gives each one's nonce too.
     made: u64,
 }
@@ -152,19 +172,14 @@ impl Transactions {
     /// The next one, for a block with a base fee of `base_fee` wei per gas.
     fn next(&mut self, base_fee: u64) -> RecoveredTransaction {
         let count = self.senders.len() as u64;
-        let sender = &self.senders[(self.made % count) as usize];
-        let dice = Dice::throw(self.seed, self.made);
+        let index = (self.made % count) as usize;
+        let nonce = self.made / count;
+        let dice = Dice::throw(self.shape.seed, self.made);
         let tip = dice.tip();
-        let (to, value, input) = match self.made {
-            0 => (None, 0, contract::creation_code()),
-            _ if dice.stores() => {
-                (Some(CONTRACT), 0, contract::store(slot_key(dice.number() % self.slots), dice.value()))
-            }
-            _ => (Some(dice.address()), 1, Bytes::new()),
-        };
-        let transaction = sender.sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+        let (to, value, input) = self.what(&dice, self.senders[index].address, nonce);
+        let transaction = self.senders[index].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
             chain_id: CHAIN_ID,
-            nonce: self.made / count,
+            nonce,
             max_priority_fee_per_gas: tip,
             max_fee_per_gas: tip + base_fee,
             gas_limit: if to.is_none() { DEPLOY_GAS_LIMIT } else { GAS_LIMIT },
@@ -174,8 +189,47 @@ impl Transactions {
             access_list: Vec::new(),
         }));
         self.made += 1;
-        RecoveredTransaction { hash: transaction.hash(), transaction, sender: sender.address }
+        RecoveredTransaction { hash: transaction.hash(), transaction, sender: self.senders[index].address }
     }
+
+    /// Receiver, wei and input of the next one, which `sender` signs.
+    fn what(&mut self, dice: &Dice, sender: Address, nonce: u64) -> (Option<Address>, u64, Bytes) {
+        if self.made == 0 {
+            return (None, 0, contract::creation_code());
+        }
+        let first_of_block = self.made.is_multiple_of(self.shape.transactions_per_block as u64);
+        if !first_of_block && (self.holders.len() as u64) < self.shape.holders {
+            self.holders.push(created(sender, nonce));
+            return (None, 0, contract::holder_creation_code());
+        }
+        if !first_of_block && !dice.stores() {
+            let recipient = recipient(self.shape.seed, self.transfers % self.shape.recipients);
+            self.transfers += 1;
+            return (Some(recipient), 1, Bytes::new());
+        }
+        let (to, key) = if first_of_block || self.holders.is_empty() {
+            (CONTRACT, slot_key(dice.number() % self.shape.slots))
+        } else {
+            (self.holders[(dice.number() % self.holders.len() as u64) as usize], H256::zero())
+        };
+        (Some(to), 0, contract::store(key, dice.value(), tag(self.shape.seed, self.made)))
+    }
+}
+
+/// The address of the contract that `sender` creates (Yellow Paper, section 7).
+fn created(sender: Address, nonce: u64) -> Address {
+    let mut stream = rlp::RlpStream::new_list(2);
+    stream.append(&sender).append(&nonce);
+    Address::from_slice(&keccak256(stream.out())[12..])
+}
+
+fn recipient(seed: u64, index: u64) -> Address {
+    Address::from_slice(&keccak256([b"recipient".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())[12..])
+}
+
+/// The tag of the transaction number `index`.
+fn tag(seed: u64, index: u64) -> H256 {
+    keccak256([b"tag".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())
 }
 
 /// What is left to chance in one transaction: a hash of the seed and its place. No two choices of one transaction share a byte.
@@ -186,7 +240,7 @@ impl Dice {
         Self(keccak256([seed.to_be_bytes(), index.to_be_bytes()].concat()))
     }
 
-    /// Whether the contract is called.
+    /// Whether a word is stored.
     fn stores(&self) -> bool {
         self.0[0].is_multiple_of(2)
     }
@@ -194,10 +248,6 @@ impl Dice {
     /// 0.001 to 0.256 gwei, in wei per gas.
     fn tip(&self) -> U256 {
         U256::from(self.0[1]) * 1_000_000 + 1_000_000
-    }
-
-    fn address(&self) -> Address {
-        Address::from_slice(&self.0[12..])
     }
 
     fn number(&self) -> u64 {

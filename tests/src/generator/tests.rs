@@ -4,9 +4,10 @@ use node_chain::{Chain, import_file};
 use node_core::executor::{Call, CallOutcome, Executor};
 use node_evm::Secp256k1Recovery;
 use node_types::consensus::ReceiptOutcome;
+use std::collections::{BTreeMap, BTreeSet};
 
 const BLOCKS: u64 = 50;
-const SHAPE: Shape = Shape { accounts: 3, slots: 20, transactions_per_block: 4, seed: 7 };
+const SHAPE: Shape = Shape { accounts: 3, slots: 20, holders: 12, recipients: 30, transactions_per_block: 4, seed: 7 };
 
 fn chain_file(shape: Shape) -> Vec<u8> {
     let mut file = Vec::new();
@@ -37,6 +38,8 @@ fn a_shape_names_one_chain() {
     let others = [
         Shape { accounts: 4, ..SHAPE },
         Shape { slots: 21, ..SHAPE },
+        Shape { holders: 13, ..SHAPE },
+        Shape { recipients: 31, ..SHAPE },
         Shape { transactions_per_block: 5, ..SHAPE },
         Shape { seed: 8, ..SHAPE },
     ];
@@ -46,35 +49,51 @@ fn a_shape_names_one_chain() {
 }
 
 #[test]
-fn transactions_succeed_and_the_contract_keeps_and_logs_what_they_store() {
+fn transactions_succeed_and_what_they_store_is_kept_and_logged() {
     let mut generator = Generator::new(SHAPE);
-    let (mut stored, mut transfers) = (std::collections::BTreeMap::new(), 0);
-    for _ in 0..BLOCKS {
+    let mut stored: BTreeMap<(Address, H256), U256> = BTreeMap::new();
+    let (mut recipients, mut tags, mut transfers) = (BTreeSet::new(), BTreeSet::new(), 0);
+    for number in 1..=BLOCKS {
         let block = generator.next_block().unwrap();
         assert_eq!(block.body.transactions.len(), SHAPE.transactions_per_block);
+        let mut of_contract = 0;
         for (recovered, receipt) in block.body.transactions.iter().zip(block.receipts.iter()) {
             let transaction = &recovered.transaction;
             assert_eq!(receipt.outcome, ReceiptOutcome::Success(true), "{transaction:?}");
             let logs: Vec<_> = receipt.logs.iter().map(|log| (log.address, log.topics.clone())).collect();
-            if transaction.to() == Some(CONTRACT) {
-                let (key, value) = transaction.input().split_at(32);
-                let key = H256::from_slice(key);
-                assert_eq!(logs, [(CONTRACT, vec![EVENT, key])]);
-                stored.insert(key, U256::from_big_endian(value));
-            } else {
-                assert_eq!(logs, []);
-                transfers += 1;
+            match transaction.to() {
+                Some(to) if to == CONTRACT || generator.holders().contains(&to) => {
+                    let words: Vec<_> = transaction.input().chunks(32).map(H256::from_slice).collect();
+                    let [key, value, tag] = words[..] else { panic!("{words:?}") };
+                    assert_eq!(logs, [(to, vec![EVENT, key, tag])]);
+                    assert!(tags.insert(tag), "{tag} twice");
+                    stored.insert((to, key), U256::from_big_endian(value.as_bytes()));
+                    of_contract += u32::from(to == CONTRACT);
+                }
+                to => {
+                    assert_eq!(logs, []);
+                    recipients.extend(to);
+                    transfers += u32::from(to.is_some());
+                }
             }
         }
+        assert!(number == 1 || of_contract > 0, "no log of the contract in block {number}");
     }
+    assert_eq!((recipients.len() as u64, transfers > 50), (SHAPE.recipients, true), "{transfers} transfers");
+    assert_eq!(generator.holders().len() as u64, SHAPE.holders);
+    for holder in generator.holders() {
+        stored.entry((*holder, H256::zero())).or_insert(U256::one());
+    }
+    let of_contract: Vec<_> = stored.keys().filter(|(address, _)| *address == CONTRACT).map(|(_, key)| *key).collect();
     let expected: Vec<_> = (0..SHAPE.slots).map(generator::slot_key).collect();
-    assert!(stored.keys().all(|key| expected.contains(key)), "{stored:?}");
-    assert!(stored.len() > 10 && transfers > 50, "{} slots, {transfers} transfers", stored.len());
+    assert!(of_contract.iter().all(|key| expected.contains(key)), "{of_contract:?}");
+    assert!(of_contract.len() > 10, "{} slots", of_contract.len());
+    assert!(stored.values().filter(|value| **value > U256::one()).count() > of_contract.len(), "no holder was written");
 
     let view = generator.backend().view().unwrap();
     let head = view.header(BLOCKS.into()).unwrap().unwrap();
-    for (key, value) in stored {
-        let call = Call { to: Some(CONTRACT), input: key.as_bytes().into(), ..Call::default() };
+    for ((address, key), value) in stored {
+        let call = Call { to: Some(address), input: key.as_bytes().into(), ..Call::default() };
         match generator.executor.call(&Context::unbounded(), &*view, &head.header, &call) {
             Ok(CallOutcome::Returned { output, .. }) => assert_eq!(U256::from_big_endian(&output), value, "{key}"),
             other => panic!("{key}: {other:?}"),
@@ -84,9 +103,10 @@ fn transactions_succeed_and_the_contract_keeps_and_logs_what_they_store() {
 
 #[test]
 fn the_largest_blocks_do_not_raise_the_base_fee() {
-    let largest = Shape { slots: u64::MAX, transactions_per_block: MAX_TRANSACTIONS_PER_BLOCK, ..Shape::default() };
+    let largest =
+        Shape { slots: u64::MAX, holders: 500, transactions_per_block: MAX_TRANSACTIONS_PER_BLOCK, ..Shape::default() };
     let mut generator = Generator::new(largest);
-    for _ in 0..3 {
+    for _ in 0..6 {
         let header = &generator.next_block().unwrap().header.header;
         assert!(header.gas_used < header.gas_limit / 2, "{} of {}", header.gas_used, header.gas_limit);
     }

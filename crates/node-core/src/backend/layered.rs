@@ -3,7 +3,7 @@
 use super::candidates::Candidates;
 use super::fees::fee_row;
 use super::{AccountProof, BackendError, FeeRow, LogFilter, View};
-use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -114,6 +114,15 @@ impl View for LayeredView {
 
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError> {
         self.read(number.into(), |layer| layer.header.hash, |base| base.canonical_hash(number))
+    }
+
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
+        let of_layer = |layer: &ExecutedBlock| {
+            let transactions = layer.body.transactions.iter().map(|transaction| transaction.hash);
+            let logs = layer.receipts.iter().map(|receipt| receipt.logs.clone());
+            Arc::new(BlockLogs::new(layer.header.hash, transactions, logs))
+        };
+        self.read(number.into(), of_layer, |base| base.logs(number))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

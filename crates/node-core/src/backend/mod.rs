@@ -16,7 +16,7 @@ pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 
-use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::{Context, Interrupted};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
@@ -84,6 +84,16 @@ pub trait View: Send + Sync {
     /// The hash of the canonical block `number`.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
 
+    /// The logs of the canonical block `number`.
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
+        let Some(hash) = self.canonical_hash(number)? else { return Ok(None) };
+        let (Some(body), Some(receipts)) = (self.body(number.into())?, self.receipts(number.into())?) else {
+            return Ok(None);
+        };
+        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
+        Ok(Some(Arc::new(BlockLogs::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone())))))
+    }
+
     /// A block that is kept beside the canonical chain.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;
 
@@ -129,6 +139,11 @@ pub trait View: Send + Sync {
 
     /// The account with the Merkle proofs of it and of `slots`, as of block `at`.
     fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError>;
+
+    /// Whether [`proof`](Self::proof) takes microseconds at any height: no old state has to be built anew for it.
+    fn proves_quickly(&self) -> bool {
+        false
+    }
 
     /// The state root after `changes` are laid over the state as of block `at`.
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError>;

@@ -193,7 +193,7 @@ fn transaction_receipt(
         effective_gas_price: Quantity(effective_gas_price(&recovered.transaction, place.base_fee)),
         from: Data(recovered.sender),
         gas_used: Quantity(gas_used),
-        logs: logs.map(|(log, log_index)| placed_log(place, log, log_index, recovered.hash, index)).collect(),
+        logs: logs.map(|(log, log_index)| placed_log(place, log.clone(), log_index, recovered.hash, index)).collect(),
         logs_bloom: Data(receipt.logs_bloom),
         status: match receipt.outcome {
             ReceiptOutcome::StateRoot(_) => None,
@@ -207,23 +207,23 @@ fn transaction_receipt(
 }
 
 /// A log that a scan found; `pending` if its block is not mined yet.
-pub(crate) fn log(found: &FoundLog, pending: bool, removed: bool) -> wire::Log {
+pub(crate) fn log(found: FoundLog, pending: bool, removed: bool) -> wire::Log {
     let place = Place { mined: (!pending).then_some((found.block.hash, found.block.number)), base_fee: 0 };
     wire::Log {
         removed,
-        ..placed_log(&place, &found.log, found.log_index, found.transaction_hash, found.transaction_index)
+        ..placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
     }
 }
 
-fn placed_log(place: &Place, log: &Log, log_index: u64, transaction: H256, transaction_index: usize) -> wire::Log {
+fn placed_log(place: &Place, log: Log, log_index: u64, transaction: H256, transaction_index: usize) -> wire::Log {
     wire::Log {
         address: Data(log.address),
         block_hash: place.hash(),
         block_number: place.number(),
-        data: Data(log.data.clone()),
+        data: Data(log.data),
         log_index: place.if_mined(Quantity(log_index)),
         removed: false,
-        topics: log.topics.iter().copied().map(Data).collect(),
+        topics: log.topics.into_iter().map(Data).collect(),
         transaction_hash: place.if_mined(Data(transaction)),
         transaction_index: place.if_mined(Quantity(transaction_index as u64)),
     }

@@ -55,7 +55,7 @@ impl Node {
         let changes = self.filters.changes(context, filter_id(id)?).map_err(|error| refused(error, id))?;
         let result = match changes {
             FilterChanges::Logs(logs) => WireChanges::Logs(
-                logs.iter().map(|changed| assemble::log(&changed.found, false, changed.removed)).collect(),
+                logs.into_iter().map(|changed| assemble::log(changed.found, false, changed.removed)).collect(),
             ),
             FilterChanges::Hashes(hashes) => WireChanges::Hashes(hashes.into_iter().map(Data).collect()),
         };
@@ -69,7 +69,9 @@ impl Node {
         if scan.next.is_some() {
             return Err(NodeError::TooManyFilterLogs { limit });
         }
-        Ok(GetFilterLogsOutput { logs: scan.logs.iter().map(|found| assemble::log(found, false, false)).collect() })
+        Ok(GetFilterLogsOutput {
+            logs: scan.logs.into_iter().map(|found| assemble::log(found, false, false)).collect(),
+        })
     }
 
     /// Ends a filter. Answers whether there was one.

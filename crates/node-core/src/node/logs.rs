@@ -5,7 +5,7 @@ use super::{Limits, Node, NodeError, assemble};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::Context;
-use crate::logs::{LogScan, scan};
+use crate::logs::{FoundLog, LogScan, scan};
 use node_types::wire::{AddressFilter, BlockArgument, BlockTag, ErrorDetail, GetLogsInput, GetLogsOutput, TopicFilter};
 use node_types::{BlockNumber, H256, keccak256};
 use rlp::RlpStream;
@@ -41,7 +41,7 @@ impl Node {
     pub fn get_logs(&self, context: &Context, input: GetLogsInput) -> Result<GetLogsOutput, NodeError> {
         let (snapshot, range, found) = self.find_logs(context, &input, None)?;
         match found.next {
-            None => Ok(answer(&snapshot, &found)),
+            None => Ok(answer(&snapshot, found.logs)),
             Some(next) => Err(NodeError::TooManyLogs {
                 limit: self.limits.logs,
                 to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
@@ -70,7 +70,7 @@ impl Node {
                 request: digest(&input),
             }),
         };
-        Ok(LogPage { output: answer(&snapshot, &found), next })
+        Ok(LogPage { output: answer(&snapshot, found.logs), next })
     }
 
     fn find_logs(
@@ -106,9 +106,12 @@ impl Node {
     }
 }
 
-fn answer(snapshot: &Snapshot, found: &LogScan) -> GetLogsOutput {
-    let log = |found| assemble::log(found, snapshot.is_pending(found.block.number), false);
-    GetLogsOutput { logs: found.logs.iter().map(log).collect() }
+fn answer(snapshot: &Snapshot, found: Vec<FoundLog>) -> GetLogsOutput {
+    let log = |found: FoundLog| {
+        let pending = snapshot.is_pending(found.block.number);
+        assemble::log(found, pending, false)
+    };
+    GetLogsOutput { logs: found.into_iter().map(log).collect() }
 }
 
 /// The blocks to look at, both ends included. Where there are faults, the range means nothing.

@@ -115,6 +115,11 @@ impl Node {
         &self.backend
     }
 
+    /// Whether a proof takes microseconds at any height.
+    pub fn proves_quickly(&self) -> bool {
+        self.backend.view().is_ok_and(|view| view.proves_quickly())
+    }
+
     /// Transactions that wait to be mined.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool

@@ -15,13 +15,13 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
     let cursor = exchange.parameters(|parameters| cursor(parameters.query("cursor")));
     let input = exchange.body::<GetLogsInput>().await;
     match cursor {
-        Ok(None) if !exchange.prefers("page") => exchange.answer(input, |_| Place::Pool, Node::get_logs).await,
+        Ok(None) if !exchange.prefers("page") => exchange.answer(input, Place::logs, Node::get_logs).await,
         Ok(cursor) => {
             let work = move |node: &Node, context: &_, input| {
                 let page = node.get_logs_page(context, input, cursor)?;
                 Ok((page.output, page.next.map(|cursor| format!("getLogs/?cursor={cursor}"))))
             };
-            exchange.answer_page(input, |_| Place::Pool, work).await
+            exchange.answer_page(input, Place::logs, work).await
         }
         Err(error) => exchange.fail(&error),
     }

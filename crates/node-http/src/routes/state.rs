@@ -29,15 +29,18 @@ async fn get_storage_at(mut exchange: Exchange) -> HttpResponse {
 
 async fn get_proof(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body::<GetProofInput>().await;
-    exchange.answer(input, |_| Place::Pool, Node::get_proof).await
+    let quick = exchange.node().proves_quickly();
+    let place = move |input: &GetProofInput| Place::proof(quick, input.storage_keys.len());
+    exchange.answer(input, place, Node::get_proof).await
 }
 
 async fn get_account(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(account_in_path);
-    // The storage root takes a walk through the trie.
+    // The storage root comes with a proof.
+    let quick = exchange.node().proves_quickly();
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_account(context, input.address.0, input.block_number);
-    exchange.answer(input, |_| Place::Pool, work).await
+    exchange.answer(input, move |_| Place::proof(quick, 0), work).await
 }
 
 async fn get_balance(exchange: Exchange) -> HttpResponse {

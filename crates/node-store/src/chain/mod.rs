@@ -8,19 +8,19 @@ pub(crate) use write::{first_log_above, keys_of_block};
 use crate::caches::Caches;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
-use crate::rows::{Generation, Rows, Tables, Value};
+use crate::rows::{Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
-use crate::wal::Sequence;
 use node_core::backend::BackendError;
 use node_core::block::{BlockId, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
-use rpds::VectorSync;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A chain as of one moment, which is also a view of it. Cloning is cheap, for everything within is shared.
 ///
-/// A method that fails leaves the chain half changed: changes are made to a clone.
+/// A method that fails leaves the chain half changed: changes are made to a clone. What a clone appends goes to the
+/// young generation that both share, where the original does not see it.
 #[derive(Clone)]
 pub(crate) struct Chain {
     pub(crate) head: BlockRef,
@@ -29,8 +29,6 @@ pub(crate) struct Chain {
     pub(crate) rows: Rows,
     /// The last block of the old generation. Those of the database end at `rows.limit`; the young one has the rest.
     pub(crate) old_end: BlockNumber,
-    /// The entry of the log for each block in memory, from the lowest on.
-    pub(crate) sequences: VectorSync<Sequence>,
     pub(crate) side_blocks: SideBlocks,
     pub(crate) caches: Arc<Caches>,
 }
@@ -44,13 +42,12 @@ impl Chain {
         side_blocks: SideBlocks,
         caches: Arc<Caches>,
     ) -> Self {
-        let (young, old) = (Generation::new(), Generation::new());
+        let (young, old) = Default::default();
         Self {
             head,
             earliest,
-            rows: Rows { young, old, database, limit: head.number },
+            rows: Rows { head: head.number, young, old, database, limit: head.number },
             old_end: head.number,
-            sequences: VectorSync::new_sync(),
             side_blocks,
             caches,
         }
@@ -72,6 +69,18 @@ impl Chain {
         if number > self.head.number {
             return Ok(None);
         }
+        // Up to the limit, what the database has is canonical.
+        if number <= self.rows.limit {
+            let database = &self.rows.database;
+            let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
+                let [first, last] = [range.start(), range.end()].map(|number| Key::of_block(Table::Headers, *number));
+                let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
+                rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
+            };
+            if let Some(hash) = self.caches.hashes.get(database.id(), number, read)? {
+                return Ok(Some(hash));
+            }
+        }
         Ok(Some(values::header_hash(&self.block_row(Table::Headers, number)?)?))
     }
 
@@ -82,10 +91,11 @@ impl Chain {
 
     /// The header of the canonical block `number`, not above the head.
     pub(crate) fn canonical_header(&self, number: BlockNumber) -> Result<Arc<SealedHeader>, StoreError> {
-        let row = self.block_row(Table::Headers, number)?;
-        self.caches
-            .headers
-            .get_or(values::header_hash(&row)?, || Ok((Arc::new(values::decode_header(&row)?), row.len())))
+        let hash = self.canonical(number)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
+        self.caches.headers.get_or(hash, || {
+            let row = self.block_row(Table::Headers, number)?;
+            Ok((Arc::new(values::decode_header(&row)?), row.len()))
+        })
     }
 
     /// Refuses blocks above the head.

@@ -7,7 +7,9 @@ use crate::state::{self, TrieReader};
 use crate::trie::{self, Path};
 use crate::{postings, values};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
-use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use node_core::block::{
+    BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -60,6 +62,17 @@ impl View for Chain {
         Ok(self.canonical(number)?)
     }
 
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
+        let Some(hash) = self.canonical(number)? else { return Ok(None) };
+        let read = || -> Result<_, StoreError> {
+            let (body, receipts) = (self.block_row(Table::Bodies, number)?, self.block_row(Table::Receipts, number)?);
+            let transactions = values::decode_transaction_hashes(&body)?;
+            let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
+            Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
+        };
+        Ok(Some(self.caches.logs.get_or(hash, read)?))
+    }
+
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
         Ok(self.side_blocks.get(hash).cloned())
     }
@@ -106,24 +119,25 @@ impl View for Chain {
         let hash = keccak256(address);
         let account = state::account(&self.rows, hash, at)?;
         let reader = |trie| TrieReader { rows: &self.rows, trie, at: Some(at), cache: None };
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0))?;
+        let leaf = account.map(|account| account.leaf());
+        let value = leaf.map(|leaf| leaf.encode());
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0), value.as_deref())?;
         let storage = account.and_then(|account| account.storage);
         let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
             let Some((trie, _)) = storage else {
                 return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
             };
             let hash = keccak256(slot);
-            Ok(StorageProof {
-                slot: *slot,
-                value: state::slot(&self.rows, trie, hash, at)?,
-                proof: trie::prove(&mut reader(trie), &Path::of_key(hash.0))?,
-            })
+            let value = state::slot(&self.rows, trie, hash, at)?;
+            let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
+            let proof = trie::prove(&mut reader(trie), &Path::of_key(hash.0), word.as_deref())?;
+            Ok(StorageProof { slot: *slot, value, proof })
         };
-        Ok(AccountProof {
-            account: account.map(|account| account.leaf()),
-            proof,
-            storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()?,
-        })
+        Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
+    }
+
+    fn proves_quickly(&self) -> bool {
+        true
     }
 
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {

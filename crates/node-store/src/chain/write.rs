@@ -5,14 +5,13 @@ use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, MAX_BLOCK, Table};
 use crate::postings;
-use crate::rows::{Generation, Value, first_version_above};
+use crate::rows::{Tables, Value};
 use crate::state::{self, NodeCache};
 use crate::values;
-use crate::wal::Sequence;
 use node_core::backend::{BackendError, View, fee_row};
 use node_core::block::{BlockId, BlockRef, ExecutedBlock};
 use node_core::state::StateChanges;
-use rpds::VectorSync;
+use node_types::BlockNumber;
 use std::sync::Arc;
 
 impl Chain {
@@ -57,8 +56,18 @@ impl Chain {
         let fees = fee_row(block);
         let tips = values::encode_tips(&fees.tips);
 
-        let young = &mut self.rows.young;
-        let mut put = |key, value: Value| young.put(key, number, value);
+        let mut code_rows = Vec::new();
+        for (code_hash, code) in &block.changes.code {
+            let key = Key::of_hash(Table::Code, *code_hash);
+            if self.rows.get(&key)?.is_none() {
+                code_rows.push((key, Value::from(&**code)));
+            }
+        }
+
+        // From here on nothing fails: no row of a block that is refused stays.
+        let young = &self.rows.young;
+        let put = |key, value: Value| young.put(key, number, value);
+        code_rows.into_iter().for_each(|(key, value)| put(key, value));
         new.rows.into_iter().for_each(|(key, value)| put(key, value));
         put(Key::of_block(Table::Headers, number), bytes.header.as_slice().into());
         put(Key::of_block(Table::Bodies, number), bytes.body.as_slice().into());
@@ -73,50 +82,45 @@ impl Chain {
         for (key, ids) in terms {
             young.put(key, ids[0].0, postings::encode(&ids).into());
         }
-        for (code_hash, code) in &block.changes.code {
-            let key = Key::of_hash(Table::Code, *code_hash);
-            if !self.rows.contains(&key)? {
-                self.rows.young.put(key, number, Value::from(&**code));
-            }
-        }
 
         self.caches.headers.insert(hash, Arc::clone(&block.header), bytes.header.len());
         self.caches.bodies.insert(hash, Arc::clone(&block.body), bytes.body.len());
         self.caches.receipts.insert(hash, Arc::clone(&block.receipts), bytes.receipts.len());
         self.caches.tips.insert(hash, fees.tips, tips.len());
         self.head = BlockRef { number, hash };
+        self.rows.head = number;
         self.side_blocks.remove(self.head);
         Ok(())
     }
 
-    /// Makes the head, which is not genesis, a side block.
-    pub(crate) fn pop(&mut self) -> Result<BlockRef, BackendError> {
-        let removed = self.head;
-        let row =
-            values::decode_changes_row(&self.block_row(Table::Changes, removed.number)?).map_err(StoreError::from)?;
-        let block = self.executed(removed, &row)?;
-        let parent = BlockRef { number: removed.number - 1, hash: block.header.header.parent_hash };
-        if removed.number > self.rows.limit {
-            for key in keys_of_block(&block, &row)? {
-                let version = first_version_above(&key, parent.number);
-                self.rows.young.drop_from(&key, version);
-                self.rows.old.drop_from(&key, version);
-            }
-            self.sequences.drop_last_mut();
-        } else {
-            self.rows.limit = parent.number;
+    /// Makes the blocks above `ancestor` side blocks; answers them, the highest first.
+    pub(crate) fn take_back(&mut self, ancestor: BlockNumber) -> Result<Vec<BlockRef>, BackendError> {
+        let mut removed = Vec::new();
+        while self.head.number > ancestor {
+            let block = self.executed(self.head)?;
+            removed.push(self.head);
+            self.head = BlockRef { number: self.head.number - 1, hash: block.header.header.parent_hash };
+            self.rows.head = self.head.number;
+            self.side_blocks.insert(block);
         }
-        self.old_end = self.old_end.min(parent.number);
-        self.head = parent;
-        self.side_blocks.insert(block);
+        if !removed.is_empty() {
+            // Other versions of the chain still have the generations with all their rows.
+            for generation in [&mut self.rows.young, &mut self.rows.old] {
+                *generation = Arc::new(generation.up_to(ancestor));
+            }
+            self.rows.limit = self.rows.limit.min(ancestor);
+            self.old_end = self.old_end.min(ancestor);
+        }
         Ok(removed)
     }
 
-    /// The canonical block `reference` as it was appended; `row` says what it changed.
-    fn executed(&self, reference: BlockRef, row: &values::ChangesRow) -> Result<ExecutedBlock, BackendError> {
+    /// The canonical block `reference` as it was appended.
+    fn executed(&self, reference: BlockRef) -> Result<ExecutedBlock, BackendError> {
+        let row = self.block_row(Table::Changes, reference.number)?;
+        let row = values::decode_changes_row(&row).map_err(StoreError::from)?;
         let id = BlockId::Hash(reference.hash);
         let missing = |table: Table| StoreError::Missing { table: table.name() };
-        let mut changes = StateChanges { accounts: row.accounts.clone(), ..StateChanges::default() };
+        let mut changes = StateChanges { accounts: row.accounts, ..StateChanges::default() };
         for hash in &row.code {
             changes.code.insert(*hash, self.code(*hash)?.ok_or(missing(Table::Code))?);
         }
@@ -128,41 +132,23 @@ impl Chain {
         })
     }
 
-    /// Notes the entry of the log that holds the newest blocks.
-    pub(crate) fn stamp(&mut self, sequence: Sequence) {
-        let in_memory = self.head.number - self.rows.limit;
-        while (self.sequences.len() as u64) < in_memory {
-            self.sequences.push_back_mut(sequence);
-        }
+    /// Drops rows of blocks above the head, which a change that failed has left.
+    pub(crate) fn forget_above_head(&mut self) {
+        self.rows.young = Arc::new(self.rows.young.up_to(self.head.number));
     }
 
-    /// The log entry of the last block of the old generation; none if that is empty.
-    pub(crate) fn old_sequence(&self) -> Option<Sequence> {
-        let count = self.old_end.checked_sub(self.rows.limit)?.checked_sub(1)?;
-        self.sequences.get(usize::try_from(count).ok()?).copied()
-    }
-
-    /// The chain after its old generation went to the database, of which `database` is a snapshot.
-    pub(crate) fn old_is_in_database(&mut self, database: Arc<crate::rows::Tables>) {
-        let flushed = (self.old_end - self.rows.limit) as usize;
-        self.sequences = self.sequences.iter().skip(flushed).copied().collect::<VectorSync<_>>();
+    /// The chain after its old generation went to the database, of which `database` is a snapshot. Blocks of that
+    /// generation that were taken back meanwhile are hidden there.
+    pub(crate) fn old_is_in_database(&mut self, database: Arc<Tables>) {
         self.rows.database = database;
         self.rows.limit = self.old_end;
-        self.rows.old = Generation::new();
+        self.rows.old = Arc::default();
     }
 
     /// Makes the young generation old. There must be no block in the old one.
     pub(crate) fn age(&mut self) {
         debug_assert_eq!(self.old_end, self.rows.limit);
-        // Code that was deployed by blocks which were taken back stays.
-        for (key, versions) in self.rows.old.iter() {
-            if let [(version, code)] = versions[..]
-                && self.rows.young.newest(key, u64::MAX).is_none()
-            {
-                self.rows.young.put(*key, version, Arc::clone(code));
-            }
-        }
-        self.rows.old = std::mem::replace(&mut self.rows.young, Generation::new());
+        self.rows.old = std::mem::take(&mut self.rows.young);
         self.old_end = self.head.number;
     }
 }

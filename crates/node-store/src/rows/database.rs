@@ -7,6 +7,7 @@ use crate::values;
 use node_types::BlockNumber;
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How every table is defined.
 pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -16,16 +17,36 @@ pub(crate) fn definition(table: Table) -> Definition {
 }
 
 /// A snapshot of the tables.
-pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
+pub(crate) struct Tables {
+    id: SnapshotId,
+    tables: Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>,
+}
+
+/// Tells snapshots apart, for as long as the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SnapshotId(u64);
+
+#[cfg(test)]
+impl SnapshotId {
+    pub(crate) fn of_test(id: u64) -> Self {
+        Self(id)
+    }
+}
 
 impl Tables {
     pub(crate) fn open(transaction: &ReadTransaction) -> Result<Self, StoreError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let open = |table: &Table| transaction.open_table(definition(*table));
-        Ok(Self(Table::ALL.iter().map(open).collect::<Result<_, _>>()?))
+        let tables = Table::ALL.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { id: SnapshotId(NEXT.fetch_add(1, Ordering::Relaxed)), tables })
+    }
+
+    pub(crate) fn id(&self) -> SnapshotId {
+        self.id
     }
 
     pub(crate) fn table(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
-        &self.0[table as usize]
+        &self.tables[table as usize]
     }
 
     /// The row of a key without versions.
@@ -71,11 +92,29 @@ impl Tables {
         Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
     }
 
-    /// The first row of `key` behind this log.
-    pub(crate) fn first_behind(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
+    /// Visits the last row of `key` with this log or an earlier one, if there is one, then the rows behind it.
+    pub(crate) fn ascending_around(
+        &self,
+        key: &Key,
+        log: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(key.table().suffix(), Suffix::Log);
         let from = key.versioned(log);
-        let found = self.table(key.table()).lower_bound(Bound::Excluded(&*from))?.next()?;
-        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+        let mut cursor = self.table(key.table()).upper_bound(Bound::Included(&*from))?;
+        if let Some((found, value)) = cursor.peek_prev()?
+            && let Some(first) = version_in(key, found.value())
+            && visit(first, value.value())?.is_break()
+        {
+            return Ok(());
+        }
+        while let Some((found, value)) = cursor.next()? {
+            let Some(first) = version_in(key, found.value()) else { break };
+            if visit(first, value.value())?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,152 +1,130 @@
 //! Rows of the newest blocks, in memory.
 
-use crate::keys::{Key, Suffix};
-use rpds::{HashTrieMapSync, VectorSync};
+use crate::keys::{Key, LogId, Suffix};
+use dashmap::DashMap;
+use node_types::BlockNumber;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The bytes of a value.
 pub(crate) type Value = Arc<[u8]>;
 
-/// Rows of consecutive blocks. Cloning is cheap, for all within is shared.
-#[derive(Clone)]
+/// Rows of consecutive blocks, to which one thread adds blocks while others read.
+///
+/// Every row has a version that tells its block, and readers ask for rows up to a block: what is added for later
+/// blocks is nothing to them. Rows are never taken out; [`Generation::up_to`] makes a generation without them.
+#[derive(Default)]
 pub(crate) struct Generation {
-    rows: HashTrieMapSync<Key, Versions>,
-    count: usize,
+    rows: DashMap<Key, Versions>,
+    count: AtomicUsize,
 }
 
 /// The rows with one prefix, ascending by version. Most prefixes have one row.
 #[derive(Clone)]
 enum Versions {
-    One(u64, Value),
-    Many(VectorSync<(u64, Value)>),
+    One((u64, Value)),
+    Many(Vec<(u64, Value)>),
 }
 
 impl Generation {
-    pub(crate) fn new() -> Self {
-        Self { rows: HashTrieMapSync::new_sync(), count: 0 }
-    }
-
     /// The number of rows.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.count.load(Ordering::Relaxed)
     }
 
     /// Adds a row, whose version is above all others of the key; in tables without versions, that is its block.
-    pub(crate) fn put(&mut self, key: Key, version: u64, value: Value) {
-        self.count += 1;
-        match self.rows.get_mut(&key) {
-            Some(versions) => versions.push(version, value),
-            None => self.rows.insert_mut(key, Versions::One(version, value)),
+    pub(crate) fn put(&self, key: Key, version: u64, value: Value) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        match self.rows.entry(key) {
+            dashmap::Entry::Occupied(mut versions) => versions.get_mut().push(version, value),
+            dashmap::Entry::Vacant(place) => drop(place.insert(Versions::One((version, value)))),
         }
     }
 
-    /// Drops the rows of `key` from `version` on.
-    pub(crate) fn drop_from(&mut self, key: &Key, version: u64) {
-        let Some(versions) = self.rows.get(key) else { return };
-        let (kept, dropped) = versions.clone().without(version);
-        self.count -= dropped;
-        match kept {
-            _ if dropped == 0 => {}
-            Some(kept) => self.rows.insert_mut(*key, kept),
-            None => drop(self.rows.remove_mut(key)),
+    /// The rows of blocks up to and including `block`.
+    pub(crate) fn up_to(&self, block: BlockNumber) -> Self {
+        let kept = Self::default();
+        for entry in &self.rows {
+            let (key, versions) = entry.pair();
+            let rows = versions.up_to(last_version_of(key, block));
+            kept.count.fetch_add(rows.len(), Ordering::Relaxed);
+            match rows {
+                [] => {}
+                [row] => drop(kept.rows.insert(*key, Versions::One(row.clone()))),
+                rows => drop(kept.rows.insert(*key, Versions::Many(rows.to_vec()))),
+            }
         }
+        kept
     }
 
     /// The newest row of `key` with this version or a lower one.
-    pub(crate) fn newest(&self, key: &Key, version: u64) -> Option<(u64, &Value)> {
+    pub(crate) fn newest(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
         let versions = self.rows.get(key)?;
-        versions.get(versions.count_up_to(version).checked_sub(1)?)
+        versions.up_to(version).last().cloned()
     }
 
-    /// The rows of `key` with this version or a lower one, the newest first.
-    pub(crate) fn newest_first(&self, key: &Key, version: u64) -> impl Iterator<Item = (u64, &Value)> {
-        let versions = self.rows.get(key);
-        let count = versions.map_or(0, |versions| versions.count_up_to(version));
-        (0..count).rev().filter_map(move |index| versions?.get(index))
+    /// Visits the rows of `key` with this version or a lower one, the newest first. `visit` must not come back here.
+    pub(crate) fn newest_first<E>(
+        &self,
+        key: &Key,
+        version: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, E>,
+    ) -> Result<ControlFlow<()>, E> {
+        let Some(versions) = self.rows.get(key) else { return Ok(ControlFlow::Continue(())) };
+        for (version, value) in versions.up_to(version).iter().rev() {
+            if visit(*version, value)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The first row of `key` with this version or a higher one.
-    pub(crate) fn oldest_from(&self, key: &Key, version: u64) -> Option<(u64, &Value)> {
+    pub(crate) fn oldest_from(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
         let versions = self.rows.get(key)?;
-        versions.get(version.checked_sub(1).map_or(0, |below| versions.count_up_to(below)))
+        let below = version.checked_sub(1).map_or(0, |below| versions.up_to(below).len());
+        versions.as_slice().get(below).cloned()
     }
 
-    /// All rows, those of one key together and ascending by version.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Vec<(u64, &Value)>)> {
-        self.rows.iter().map(|(key, versions)| {
-            let rows = (0..versions.len()).filter_map(|index| versions.get(index)).collect();
-            (key, rows)
-        })
+    /// Visits all rows, those of one key together and ascending by version.
+    pub(crate) fn for_each<E>(&self, mut visit: impl FnMut(&Key, &[(u64, Value)]) -> Result<(), E>) -> Result<(), E> {
+        self.rows.iter().try_for_each(|entry| visit(entry.key(), entry.value().as_slice()))
     }
 }
 
 impl Versions {
-    fn len(&self) -> usize {
+    fn as_slice(&self) -> &[(u64, Value)] {
         match self {
-            Self::One(..) => 1,
-            Self::Many(versions) => versions.len(),
-        }
-    }
-
-    fn get(&self, index: usize) -> Option<(u64, &Value)> {
-        match self {
-            Self::One(version, value) => (index == 0).then_some((*version, value)),
-            Self::Many(versions) => versions.get(index).map(|(version, value)| (*version, value)),
+            Self::One(row) => std::slice::from_ref(row),
+            Self::Many(rows) => rows,
         }
     }
 
     fn push(&mut self, version: u64, value: Value) {
+        debug_assert!(self.as_slice().last().is_none_or(|(last, _)| *last < version));
         match self {
-            Self::One(first, first_value) => {
-                debug_assert!(*first < version);
-                let mut versions = VectorSync::new_sync();
-                versions.push_back_mut((*first, Arc::clone(first_value)));
-                versions.push_back_mut((version, value));
-                *self = Self::Many(versions);
-            }
-            Self::Many(versions) => {
-                debug_assert!(versions.last().is_none_or(|(last, _)| *last < version));
-                versions.push_back_mut((version, value));
-            }
+            Self::One(first) => *self = Self::Many(vec![first.clone(), (version, value)]),
+            Self::Many(rows) => rows.push((version, value)),
         }
     }
 
-    /// What is below `version`, and how many rows are not.
-    fn without(self, version: u64) -> (Option<Self>, usize) {
-        match self {
-            Self::One(own, _) if own >= version => (None, 1),
-            Self::One(..) => (Some(self), 0),
-            Self::Many(mut versions) => {
-                let before = versions.len();
-                while versions.last().is_some_and(|(last, _)| *last >= version) {
-                    versions.drop_last_mut();
-                }
-                let dropped = before - versions.len();
-                ((!versions.is_empty()).then_some(Self::Many(versions)), dropped)
-            }
-        }
-    }
-
-    fn count_up_to(&self, version: u64) -> usize {
-        let holds = |index: usize| self.get(index).is_some_and(|(own, _)| own <= version);
+    /// The rows with this version or a lower one.
+    fn up_to(&self, version: u64) -> &[(u64, Value)] {
+        let rows = self.as_slice();
         // Most readers want the newest.
-        if holds(self.len() - 1) {
-            return self.len();
+        if rows.last().is_some_and(|(last, _)| *last <= version) {
+            return rows;
         }
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if holds(middle) { low = middle + 1 } else { high = middle }
-        }
-        low
+        &rows[..rows.partition_point(|(own, _)| *own <= version)]
     }
 }
 
-/// The version from which on the rows of a key belong to blocks above `block`.
-pub(crate) fn first_version_above(key: &Key, block: u64) -> u64 {
+/// The highest version that a row of `key` from `block` can have.
+fn last_version_of(key: &Key, block: BlockNumber) -> u64 {
     match key.table().suffix() {
-        Suffix::Log => crate::keys::LogId::first_of(block + 1).0,
-        Suffix::Block | Suffix::None => block + 1,
+        Suffix::Log => LogId::first_of(block + 1).0 - 1,
+        Suffix::Block | Suffix::None => block,
     }
 }
 
@@ -155,29 +133,45 @@ mod tests {
     use super::*;
     use crate::keys::Table;
     use node_types::H256;
+    use std::convert::Infallible;
 
     #[test]
-    fn rows_come_and_go_by_version() {
+    fn rows_are_found_by_version() {
         let key = Key::of_hash(Table::Accounts, H256::repeat_byte(1));
         let value = |version: u64| Value::from([version as u8]);
         for versions in [&[3][..], &[3, 5], &[3, 5, 9]] {
-            let mut rows = Generation::new();
+            let rows = Generation::default();
             versions.iter().for_each(|version| rows.put(key, *version, value(*version)));
             for at in 0..12 {
                 let up_to: Vec<_> = versions.iter().rev().copied().filter(|version| *version <= at).collect();
                 let newest = rows.newest(&key, at).map(|(version, value)| (version, value[0]));
                 assert_eq!(newest, up_to.first().map(|version| (*version, *version as u8)), "{versions:?} at {at}");
-                let all: Vec<_> = rows.newest_first(&key, at).map(|(version, _)| version).collect();
-                assert_eq!(all, up_to, "{versions:?} at {at}");
+                let found = |rows: &Generation, at| {
+                    let mut found = Vec::new();
+                    let visited = rows.newest_first(&key, at, |version, _| {
+                        found.push(version);
+                        Ok::<_, Infallible>(ControlFlow::Continue(()))
+                    });
+                    assert!(visited.is_ok_and(|flow| flow.is_continue()));
+                    found
+                };
+                assert_eq!(found(&rows, at), up_to, "{versions:?} at {at}");
                 let next = versions.iter().copied().find(|version| *version >= at);
                 assert_eq!(rows.oldest_from(&key, at).map(|(version, _)| version), next, "{versions:?} from {at}");
 
-                let mut cut = rows.clone();
-                cut.drop_from(&key, at);
-                let left: Vec<_> = cut.newest_first(&key, u64::MAX).map(|(version, _)| version).collect();
-                let below: Vec<_> = versions.iter().rev().copied().filter(|version| *version < at).collect();
-                assert_eq!((left, cut.count()), (below.clone(), below.len()), "{versions:?} cut at {at}");
+                let kept = rows.up_to(at);
+                assert_eq!(found(&kept, u64::MAX), up_to, "{versions:?} up to {at}");
+                assert_eq!((kept.count(), rows.count()), (up_to.len(), versions.len()));
             }
         }
+    }
+
+    #[test]
+    fn logs_belong_to_the_block_in_their_id() {
+        let key = Key::of_term(crate::keys::Term::Any);
+        let rows = Generation::default();
+        let ids = [LogId::first_of(4), LogId::first_of(5), LogId(LogId::first_of(6).0 - 1), LogId::first_of(6)];
+        ids.iter().for_each(|id| rows.put(key, id.0, Value::from([])));
+        assert_eq!([3, 4, 5, 6].map(|block| rows.up_to(block).count()), [0, 1, 3, 4]);
     }
 }

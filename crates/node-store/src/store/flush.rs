@@ -1,7 +1,7 @@
-//! Moving rows to the database.
+//! Moving rows to the database, on a thread of its own.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
-use super::{Store, Writer};
+use super::{Shared, Writer};
 use crate::block_bytes::BlockBytes;
 use crate::chain::{Chain, first_log_above, keys_of_block};
 use crate::error::StoreError;
@@ -10,68 +10,155 @@ use crate::keys::{Key, LogId, Suffix, Table};
 use crate::rows::{Generation, Tables, definition};
 use crate::wal::Sequence;
 use crate::{postings, values};
-use node_core::backend::BackendError;
+use node_core::backend::RecordKind;
 use node_core::block::{BlockRef, ExecutedBlock};
-use node_types::{BlockNumber, H256};
+use node_types::BlockNumber;
+use parking_lot::MutexGuard;
 use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-impl Store {
-    /// Moves everything to the database, so that the next start has nothing to read from the log.
-    pub fn flush(&self) -> Result<(), BackendError> {
+/// What one commit brings to the database.
+pub(super) struct Batch {
+    /// The chain whose old generation goes there.
+    chain: Arc<Chain>,
+    /// The head of the database before.
+    database_head: BlockNumber,
+    /// All entries of the log up to this one are in the database afterwards.
+    pub(super) logged: Sequence,
+    /// The last entry whose change the batch may hold in part.
+    last: Sequence,
+    /// The records that changed, as they are now.
+    records: Vec<(RecordKind, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Shared {
+    /// Moves everything to the database.
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
-        writer.check()?;
-        if writer.logged == self.log.last() {
-            return Ok(());
+        let wanted = self.log.last();
+        loop {
+            self.wait_for_flusher(&mut writer);
+            writer.check()?;
+            if writer.logged >= wanted {
+                return Ok(());
+            }
+            self.age(&mut writer);
         }
-        self.log.sync().map_err(StoreError::from)?;
-        let done = self.age(&mut writer).and_then(|()| self.flush_old(&mut writer));
-        if done.is_err() {
-            writer.failure = Some(None);
-        }
-        Ok(done?)
     }
 
-    /// When the young generation is full, moves the old one to the database and makes the young one old.
-    pub(super) fn flush_when_full(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let chain = self.chain();
-        let young_blocks = chain.head.number - chain.old_end;
-        if chain.rows.young.count() < self.options.commit_rows || young_blocks < self.options.blocks_in_memory {
-            return Ok(());
+    /// When the young generation is full, sends it to the database. Waits until the one before has arrived there.
+    pub(super) fn flush_when_full(&self, writer: &mut MutexGuard<'_, Writer>) {
+        let full = || {
+            let chain = self.current.read();
+            let young_blocks = chain.head.number - chain.old_end;
+            chain.rows.young.count() >= self.options.commit_rows && young_blocks >= self.options.blocks_in_memory
+        };
+        while full() && writer.failure.is_none() {
+            if !writer.flushing {
+                return self.age(writer);
+            }
+            self.turn.wait(writer);
         }
-        self.age(writer)
     }
 
-    /// Moves the old generation to the database, if there is one, and makes the young one old.
-    fn age(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let chain = self.chain();
-        if chain.old_end > chain.rows.limit {
-            self.flush_old(writer)?;
+    pub(super) fn wait_for_flusher(&self, writer: &mut MutexGuard<'_, Writer>) {
+        while writer.flushing {
+            self.turn.wait(writer);
         }
+    }
+
+    /// Makes the young generation old and wakes the flusher, which has nothing to do.
+    pub(super) fn age(&self, writer: &mut Writer) {
         let mut chain = Chain::clone(&self.current.read());
         chain.age();
-        *self.current.write() = Arc::new(chain);
-        Ok(())
+        self.publish(chain);
+        writer.flushing = true;
+        self.turn.notify_all();
     }
 
-    /// Moves the old generation, which is not empty unless the young one is, to the database, with all records and
-    /// side blocks.
-    fn flush_old(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let mut chain = Chain::clone(&self.current.read());
-        // The entry of the last block is read again after a crash: it may hold more blocks than those that are flushed.
-        let logged = match chain.old_sequence() {
-            Some(sequence) if chain.old_end < chain.head.number => sequence.previous(),
-            _ => {
-                debug_assert_eq!(chain.old_end, chain.head.number);
-                self.log.last()
+    /// What the flusher's thread does until the store is closed.
+    pub(super) fn run_flusher(&self) {
+        let mut writer = self.writer.lock();
+        loop {
+            if writer.flushing {
+                let batch = self.batch(&writer);
+                let commit = || catch_unwind(AssertUnwindSafe(|| self.commit(&batch)));
+                let done = MutexGuard::unlocked(&mut writer, commit).unwrap_or(Err(StoreError::Poisoned));
+                match done {
+                    Ok(tables) => self.committed(&mut writer, &batch, tables),
+                    // What was acknowledged is in the log: the next change has to fail.
+                    Err(error) => writer.failure = Some(Some(error)),
+                }
+                writer.flushing = false;
+                self.turn.notify_all();
+            } else if writer.closing {
+                return;
+            } else {
+                self.turn.wait(&mut writer);
             }
-        };
-        self.log.sync_through(logged)?;
-        let tables = self.commit(writer, &chain, logged)?;
-        chain.old_is_in_database(tables);
-        *self.current.write() = Arc::new(chain);
-        Ok(self.log.drop_through(logged)?)
+        }
+    }
+
+    pub(super) fn batch(&self, writer: &Writer) -> Batch {
+        let mut records = self.records.write();
+        let records = &mut *records;
+        let dirty = std::mem::take(&mut records.dirty).into_iter();
+        let records = dirty.map(|key| (key.0, key.1.clone(), records.values.get(&key).cloned())).collect();
+        // Records are written to the log under their lock: all entries up to here are in `records`.
+        let last = self.log.last();
+        let chain = self.chain();
+        // An entry may hold blocks of both generations.
+        let young = writer.entries.iter().find(|(number, _)| *number > chain.old_end);
+        let logged = young.map_or(last, |(_, sequence)| sequence.previous());
+        Batch { chain, database_head: writer.database_head, logged, last, records }
+    }
+
+    /// Writes a batch in one commit; answers the tables as they are then.
+    pub(super) fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
+        let Batch { chain, .. } = batch;
+        // Nothing comes to the database that a crash could take out of the log.
+        self.log.sync_through(batch.last)?;
+        let transaction = self.begin_write()?;
+        for number in chain.rows.limit + 1..=batch.database_head {
+            delete_block(&transaction, chain, number)?;
+        }
+        write_rows(&transaction, &chain.rows.old)?;
+        write_side_blocks(&transaction, chain)?;
+        {
+            let mut table = transaction.open_table(RECORDS)?;
+            for (kind, key, value) in &batch.records {
+                let row = [&[kind_byte(*kind)][..], key].concat();
+                match value {
+                    Some(value) => drop(table.insert(&*row, &**value)?),
+                    None => drop(table.remove(&*row)?),
+                }
+            }
+            let missing = StoreError::Missing { table: Table::Headers.name() };
+            let (Some(genesis), Some(hash)) = (chain.canonical(0)?, chain.canonical(chain.old_end)?) else {
+                return Err(missing);
+            };
+            let head = BlockRef { number: chain.old_end, hash };
+            let mut table = transaction.open_table(META)?;
+            for (name, value) in (Meta { genesis, head, earliest: chain.earliest, logged: batch.logged }).rows() {
+                table.insert(name, &*value)?;
+            }
+        }
+        transaction.commit()?;
+        self.log.drop_through(batch.logged)?;
+        Tables::open(&self.database.begin_read()?)
+    }
+
+    /// Goes on with what a commit brought to the database.
+    pub(super) fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
+        writer.database_head = batch.chain.old_end;
+        writer.logged = batch.logged;
+        let mut chain = Chain::clone(&self.current.read());
+        chain.old_is_in_database(Arc::new(tables));
+        let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
+        writer.entries.drain(..in_memory);
+        self.publish(chain);
     }
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
@@ -80,68 +167,22 @@ impl Store {
         transaction.set_quick_repair(true);
         Ok(transaction)
     }
-
-    /// Writes the old generation of `chain`, what was taken back, side blocks and records in one commit; answers the
-    /// tables as they are then.
-    pub(super) fn commit(
-        &self,
-        writer: &mut Writer,
-        chain: &Chain,
-        logged: Sequence,
-    ) -> Result<Arc<Tables>, StoreError> {
-        let transaction = self.begin_write()?;
-        for number in chain.rows.limit + 1..=writer.database_head {
-            delete_block(&transaction, chain, number)?;
-        }
-        write_rows(&transaction, &chain.rows.old)?;
-        write_side_blocks(&transaction, chain)?;
-        // Held until the commit, so that what is written meanwhile is dirty again.
-        let mut records = self.records.write();
-        {
-            let mut table = transaction.open_table(RECORDS)?;
-            for (kind, key) in &records.dirty {
-                let row = [&[kind_byte(*kind)][..], key].concat();
-                match records.values.get(&(*kind, key.clone())) {
-                    Some(value) => drop(table.insert(&*row, &**value)?),
-                    None => drop(table.remove(&*row)?),
-                }
-            }
-            let hash = chain.canonical(chain.old_end)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
-            let genesis: H256 = chain.canonical(0)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
-            let head = BlockRef { number: chain.old_end, hash };
-            let mut table = transaction.open_table(META)?;
-            for (name, value) in (Meta { genesis, head, earliest: chain.earliest, logged }).rows() {
-                table.insert(name, &*value)?;
-            }
-        }
-        transaction.commit()?;
-        records.dirty.clear();
-        writer.database_head = chain.old_end;
-        writer.logged = logged;
-        Ok(Arc::new(Tables::open(&self.database.begin_read()?)?))
-    }
-}
-
-impl Drop for Store {
-    /// Spares the next start the reading of the log. If it fails, the log has everything.
-    fn drop(&mut self) {
-        let _ = self.flush();
-    }
 }
 
 /// Writes all rows of a generation, table by table in the order of their keys.
 fn write_rows(transaction: &WriteTransaction, generation: &Generation) -> Result<(), StoreError> {
     let mut tables: [Vec<_>; Table::ALL.len()] = Default::default();
-    for (key, rows) in generation.iter() {
+    generation.for_each(|key, rows| {
         let table = &mut tables[key.table() as usize];
         if key.table() == Table::Postings {
-            for (first, chunk) in postings::join(&rows)? {
+            for (first, chunk) in postings::join(rows)? {
                 table.push((key.versioned(first.0), chunk.into()));
             }
         } else {
-            table.extend(rows.into_iter().map(|(version, value)| (key.versioned(version), Arc::clone(value))));
+            table.extend(rows.iter().map(|(version, value)| (key.versioned(*version), Arc::clone(value))));
         }
-    }
+        Ok::<_, StoreError>(())
+    })?;
     for (table, mut rows) in Table::ALL.into_iter().zip(tables) {
         rows.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
         let mut table = transaction.open_table(definition(table))?;

@@ -20,10 +20,11 @@ use crate::wal::{Sequence, Wal, WalOptions};
 use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
-use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, BTreeSet};
+use parking_lot::{Condvar, Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 /// How a store is to be opened.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +87,13 @@ pub enum SyncPolicy {
 /// # }
 /// ```
 pub struct Store {
+    shared: Arc<Shared>,
+    /// Moves rows to the database; ends when the writer is closing.
+    flusher: Option<JoinHandle<()>>,
+}
+
+/// What the callers of a store share with the thread that moves rows to the database.
+struct Shared {
     folder: Arc<dyn Folder>,
     options: Options,
     /// Whether changes are synced before they are acknowledged.
@@ -95,6 +103,8 @@ pub struct Store {
     current: RwLock<Arc<Chain>>,
     /// Taken before all other locks.
     writer: Mutex<Writer>,
+    /// `flushing` or `closing` of the writer has changed.
+    turn: Condvar,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
 }
@@ -109,6 +119,12 @@ struct Writer {
     database_head: BlockNumber,
     /// The last entry of the log that the database has.
     logged: Sequence,
+    /// The blocks in memory, from the lowest on, each with the entry of the log that holds it.
+    entries: VecDeque<(BlockNumber, Sequence)>,
+    /// Whether the old generation is on its way to the database.
+    flushing: bool,
+    /// Whether the flusher has to end.
+    closing: bool,
 }
 
 /// Small durable records, all of them in memory.
@@ -140,21 +156,40 @@ impl Records {
 impl Store {
     /// Makes every acknowledged change durable.
     pub fn sync(&self) -> Result<(), BackendError> {
-        Ok(self.log.sync().map_err(StoreError::from)?)
+        Ok(self.shared.log.sync().map_err(StoreError::from)?)
     }
 
     /// Changes when changes are durable, for an import into a store that goes on to serve. Those made so far are durable
     /// when this returns.
     pub fn set_sync_policy(&self, policy: SyncPolicy) -> Result<(), BackendError> {
-        self.sync_always.store(policy == SyncPolicy::Always, Ordering::SeqCst);
+        self.shared.sync_always.store(policy == SyncPolicy::Always, Ordering::SeqCst);
         self.sync()
+    }
+
+    /// Moves everything to the database, so that the next start has nothing to read from the log.
+    pub fn flush(&self) -> Result<(), BackendError> {
+        Ok(self.shared.flush()?)
     }
 
     /// The folder.
     pub fn folder(&self) -> &Arc<dyn Folder> {
-        &self.folder
+        &self.shared.folder
     }
+}
 
+impl Drop for Store {
+    /// Spares the next start the reading of the log. If it fails, the log has everything.
+    fn drop(&mut self) {
+        let _ = self.shared.flush();
+        self.shared.writer.lock().closing = true;
+        self.shared.turn.notify_all();
+        if let Some(flusher) = self.flusher.take() {
+            let _ = flusher.join();
+        }
+    }
+}
+
+impl Shared {
     fn chain(&self) -> Arc<Chain> {
         Arc::clone(&self.current.read())
     }
@@ -170,8 +205,11 @@ impl Store {
         let (change, entry) = match change(&mut chain, &mut writer.nodes) {
             Ok(done) => done,
             Err(error) => {
-                // They may be nodes of a state that never came to be.
+                // They may be nodes and rows of blocks that never came to be.
                 writer.nodes.clear();
+                let mut chain = Chain::clone(&self.current.read());
+                chain.forget_above_head();
+                self.publish(chain);
                 return Err(error);
             }
         };
@@ -182,18 +220,19 @@ impl Store {
                 return Err(error.into());
             }
         };
-        chain.stamp(sequence);
-        self.publish(chain, &change);
-        if let Err(error) = self.flush_when_full(&mut writer) {
-            // The change is in the log: the next one has to fail, not this.
-            writer.failure = Some(Some(error));
-        }
+        writer.stamp(&change, sequence);
+        self.publish(chain);
+        self.tell(&change);
+        self.flush_when_full(&mut writer);
         Ok(change)
     }
 
-    fn publish(&self, chain: Chain, change: &HeadChange) {
+    fn publish(&self, chain: Chain) {
         // The old chain may be freed here, which is done after the lock is.
         let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
+    }
+
+    fn tell(&self, change: &HeadChange) {
         if !change.removed.is_empty() || !change.added.is_empty() {
             let listeners = self.listeners.read().clone();
             listeners.iter().for_each(|listener| listener.head_changed(change));
@@ -215,6 +254,14 @@ impl Writer {
             Some(failure) => Err(failure.take().unwrap_or(StoreError::Poisoned)),
             None => Ok(()),
         }
+    }
+
+    /// Notes that the blocks which a change added are in this entry of the log.
+    fn stamp(&mut self, change: &HeadChange, sequence: Sequence) {
+        if let Some(first) = change.removed.iter().chain(&change.added).map(|block| block.number).min() {
+            self.entries.truncate(self.entries.partition_point(|(number, _)| *number < first));
+        }
+        self.entries.extend(change.added.iter().map(|block| (block.number, sequence)));
     }
 }
 
@@ -240,12 +287,9 @@ fn switch(
     if ancestor < chain.earliest {
         return Err(BackendError::StatePruned { block: ancestor, earliest: chain.earliest });
     }
-    let mut change = HeadChange { removed: Vec::new(), added: Vec::new() };
-    if chain.head.number > ancestor {
+    let mut change = HeadChange { removed: chain.take_back(ancestor)?, added: Vec::new() };
+    if !change.removed.is_empty() {
         nodes.clear();
-    }
-    while chain.head.number > ancestor {
-        change.removed.push(chain.pop()?);
     }
     let mut encoded = Vec::with_capacity(branch.len());
     for block in branch {
@@ -268,23 +312,23 @@ fn keep_side_block(chain: &mut Chain, block: ExecutedBlock) -> Result<(HeadChang
 
 impl StateBackend for Store {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
-        Ok(self.chain())
+        Ok(self.shared.chain())
     }
 
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.change(|chain, nodes| append(chain, &block, nodes)).map(drop)
+        self.shared.change(|chain, nodes| append(chain, &block, nodes)).map(drop)
     }
 
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        self.change(|chain, nodes| switch(chain, ancestor, branch, nodes))
+        self.shared.change(|chain, nodes| switch(chain, ancestor, branch, nodes))
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.change(|chain, _| keep_side_block(chain, block)).map(drop)
+        self.shared.change(|chain, _| keep_side_block(chain, block)).map(drop)
     }
 
     fn subscribe(&self, listener: Arc<dyn HeadListener>) {
-        self.listeners.write().push(listener);
+        self.shared.listeners.write().push(listener);
     }
 
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
@@ -292,19 +336,19 @@ impl StateBackend for Store {
         let sequence = {
             // The order of the log is that of memory. Others may append while this waits for its sync, so that one
             // sync serves many.
-            let mut records = self.records.write();
-            let sequence = self.log.append(&entry).map_err(StoreError::from)?;
+            let mut records = self.shared.records.write();
+            let sequence = self.shared.log.append(&entry).map_err(StoreError::from)?;
             records.write(writes.to_vec());
             sequence
         };
-        if self.sync_always.load(Ordering::SeqCst) {
-            self.log.sync_through(sequence).map_err(StoreError::from)?;
+        if self.shared.sync_always.load(Ordering::SeqCst) {
+            self.shared.log.sync_through(sequence).map_err(StoreError::from)?;
         }
         Ok(())
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
-        let records = self.records.read();
+        let records = self.shared.records.read();
         let of_kind = records.values.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
         Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
     }

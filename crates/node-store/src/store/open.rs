@@ -1,7 +1,7 @@
 //! Opening a folder: making a chain in it, or finding one and bringing it up to date from the log.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
-use super::{Options, Records, Store, SyncPolicy, Writer, append, keep_side_block, switch};
+use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, switch};
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::caches::Caches;
 use crate::chain::Chain;
@@ -14,10 +14,11 @@ use crate::rows::{Tables, definition};
 use crate::side_blocks::SideBlocks;
 use crate::state::{NODE_BYTES, NodeCache};
 use crate::wal::{self, Sequence, Wal};
-use node_core::backend::{BackendError, HeadChange};
+use node_core::backend::BackendError;
 use node_core::block::ExecutedBlock;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, RwLock};
 use redb::{Database, ReadableDatabase, ReadableTable, TableError};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -93,39 +94,59 @@ impl Store {
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 * 3 / 8));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = Chain::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
-        let store = Self {
+        let writer = Writer {
+            nodes,
+            failure: None,
+            database_head: head.number,
+            logged,
+            entries: VecDeque::new(),
+            flushing: false,
+            closing: false,
+        };
+        let shared = Arc::new(Shared {
             folder,
             options,
             sync_always: AtomicBool::new(options.sync == SyncPolicy::Always),
             database,
             log,
             current: RwLock::new(Arc::new(chain)),
-            writer: Mutex::new(Writer { nodes, failure: None, database_head: head.number, logged }),
+            writer: Mutex::new(writer),
+            turn: Condvar::new(),
             records: RwLock::new(records),
             listeners: RwLock::default(),
+        });
+        let flusher = {
+            let shared = Arc::clone(&shared);
+            let thread = std::thread::Builder::new().name("store-flusher".to_owned());
+            thread.spawn(move || shared.run_flusher()).map_err(StoreError::File)?
         };
+        let store = Self { shared, flusher: Some(flusher) };
         let begun = match (&meta, &genesis) {
-            (None, Some(genesis)) => store.begin(genesis),
+            (None, Some(genesis)) => store.shared.begin(genesis),
             _ => Ok(()),
         };
-        if let Err(error) = begun.and_then(|()| store.replay(logged)) {
+        if let Err(error) = begun.and_then(|()| store.shared.replay(logged)) {
             // Or what was read of the log so far would be written as all of it when the store is dropped.
-            store.writer.lock().failure = Some(None);
+            store.shared.writer.lock().failure = Some(None);
             return Err(error);
         }
         Ok(store)
     }
+}
 
+impl Shared {
     /// Writes the first block to an empty database.
     fn begin(&self, genesis: &ExecutedBlock) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         let mut chain = Chain::clone(&self.current.read());
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
-        chain.rows.old = std::mem::replace(&mut chain.rows.young, crate::rows::Generation::new());
+        chain.age();
+        self.publish(chain);
         // Should there be a log, the database was removed, and what the log holds is to be read.
-        let tables = self.commit(&mut writer, &chain, Sequence::default())?;
-        chain.old_is_in_database(tables);
-        *self.current.write() = Arc::new(chain);
+        let mut batch = self.batch(&writer);
+        batch.logged = Sequence::default();
+        let tables = self.commit(&batch)?;
+        self.committed(&mut writer, &batch, tables);
         Ok(())
     }
 
@@ -134,9 +155,10 @@ impl Store {
         let mut writer = self.writer.lock();
         for entry in self.log.entries_after(logged) {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
+            writer.check()?;
             let mut chain = Chain::clone(&self.current.read());
             let nodes = &mut writer.nodes;
-            match Entry::decode(&payload)? {
+            let (change, _) = match Entry::decode(&payload)? {
                 Entry::Records(writes) => {
                     self.records.write().write(writes);
                     continue;
@@ -145,13 +167,13 @@ impl Store {
                 Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => {
                     continue;
                 }
-                Entry::Append(block) => drop(append(&mut chain, &block, nodes)?),
-                Entry::Switch(ancestor, branch) => drop(switch(&mut chain, ancestor, branch, nodes)?),
-                Entry::SideBlock(block) => drop(keep_side_block(&mut chain, block)?),
-            }
-            chain.stamp(sequence);
-            self.publish(chain, &HeadChange { removed: Vec::new(), added: Vec::new() });
-            self.flush_when_full(&mut writer)?;
+                Entry::Append(block) => append(&mut chain, &block, nodes)?,
+                Entry::Switch(ancestor, branch) => switch(&mut chain, ancestor, branch, nodes)?,
+                Entry::SideBlock(block) => keep_side_block(&mut chain, block)?,
+            };
+            writer.stamp(&change, sequence);
+            self.publish(chain);
+            self.flush_when_full(&mut writer);
         }
         Ok(())
     }

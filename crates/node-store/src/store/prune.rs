@@ -1,7 +1,7 @@
 //! Dropping old states.
 
-use super::Store;
 use super::meta::{META, Meta};
+use super::{Shared, Store};
 use crate::chain::Chain;
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, trie_of, version_of};
@@ -28,12 +28,25 @@ impl Store {
     /// [`BackendError::UnknownBlock`] if the floor is beyond the head. After another error, or a crash, some rows may be
     /// left that nothing needs; pruning again drops them.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
+        self.shared.prune_before(floor)
+    }
+}
+
+impl Shared {
+    fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         if floor > self.chain().head.number {
             return Err(BackendError::UnknownBlock(floor));
         }
-        self.flush()?;
-        let mut writer = self.writer.lock();
-        writer.check()?;
+        let mut writer = loop {
+            self.flush()?;
+            let mut writer = self.writer.lock();
+            self.wait_for_flusher(&mut writer);
+            writer.check()?;
+            // Rows of blocks that were taken back would pass for the newest.
+            if writer.database_head == self.current.read().rows.limit {
+                break writer;
+            }
+        };
         let mut chain = Chain::clone(&self.current.read());
         // The head may have gone back since.
         if floor > chain.head.number {

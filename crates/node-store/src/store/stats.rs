@@ -69,8 +69,8 @@ pub struct TableStats {
 impl Store {
     /// Counts rows and bytes of each table, in time linear in the size of the database.
     pub fn stats(&self) -> Result<Stats, BackendError> {
-        let chain = self.chain();
-        let transaction = self.database.begin_read().map_err(StoreError::from)?;
+        let chain = self.shared.chain();
+        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
         let mut tables = Vec::new();
         for table in transaction.list_tables().map_err(StoreError::from)? {
             tables.push(stats_of(&transaction, table)?);
@@ -88,8 +88,8 @@ impl Store {
 
     /// Bytes of the files of the folder whose names are `chosen`.
     fn file_bytes(&self, chosen: impl Fn(&str) -> bool) -> Result<u64, StoreError> {
-        let size = |name: &String| self.folder.open(name)?.size();
-        let names = self.folder.list().map_err(StoreError::File)?;
+        let size = |name: &String| self.folder().open(name)?.size();
+        let names = self.folder().list().map_err(StoreError::File)?;
         names.iter().filter(|name| chosen(name)).map(size).sum::<Result<u64, _>>().map_err(StoreError::File)
     }
 }

@@ -4,18 +4,28 @@ use super::small;
 use crate::files::Folder;
 use crate::files::faults::FaultyDisk;
 use crate::{Store, SyncPolicy};
+use alloy_trie::{HashBuilder, Nibbles};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{LogFilter, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::LogPosition;
 use node_core::context::Context;
 use node_core::logs;
+use node_types::{H256, keccak256};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Panics unless both views answer alike, with proofs as of some blocks.
 fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
     let head = reference.head();
     assert_eq!(store.head(), head);
+    for number in 0..=head.number + 1 {
+        let [got, expected] =
+            [store, reference].map(|view| (view.canonical_hash(number).unwrap(), view.logs(number).unwrap()));
+        assert_eq!(got, expected, "block {number}");
+        let [got, expected] = [store, reference].map(|view| view.header(number.into()).unwrap());
+        assert_eq!(got, expected, "header {number}");
+    }
     for at in [0, head.number, random.below(head.number + 1), random.below(head.number + 1)] {
         for address in Random::addresses() {
             let [got, expected] = [store, reference].map(|view| view.proof(address, &Random::slots(), at).unwrap());
@@ -34,6 +44,30 @@ fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
         let scan = |view| logs::scan(view, &Context::unbounded(), &filter, from, to, limit).unwrap();
         assert_eq!(scan(store), scan(reference), "{filter:?} from {from:?} to {to}, at most {limit}");
     }
+}
+
+/// Panics unless the state root as of `at`, which another implementation makes of all that `view` reads, is the header's.
+fn recompute_root(view: &dyn View, at: u64) {
+    let mut accounts = BTreeMap::new();
+    for address in Random::addresses() {
+        let Some(account) = view.account(address, at).unwrap() else { continue };
+        let values = Random::slots().into_iter().map(|slot| (slot, view.storage(address, slot, at).unwrap()));
+        let leaves: BTreeMap<_, _> = values
+            .filter(|(_, value)| !value.is_zero())
+            .map(|(slot, value)| (keccak256(slot), rlp::encode(&value).to_vec()))
+            .collect();
+        let mut leaf = rlp::RlpStream::new_list(4);
+        leaf.append(&account.nonce).append(&account.balance).append(&root_of(&leaves)).append(&account.code_hash);
+        accounts.insert(keccak256(address), leaf.out().to_vec());
+    }
+    let header = view.header(at.into()).unwrap().unwrap();
+    assert_eq!(root_of(&accounts), header.header.state_root, "state root as of {at}");
+}
+
+fn root_of(leaves: &BTreeMap<H256, Vec<u8>>) -> H256 {
+    let mut builder = HashBuilder::default();
+    leaves.iter().for_each(|(key, value)| builder.add_leaf(Nibbles::unpack(key.0), value));
+    H256(builder.root().0)
 }
 
 /// Plays `steps` random changes; compares after each.
@@ -125,7 +159,10 @@ fn play(seed: u64, steps: usize, blocks_in_memory: u64) {
         let [got, expected] =
             [&store as &dyn StateBackend, &reference].map(|backend| backend.records(RecordKind::Filter).unwrap());
         assert_eq!(got, expected);
-        compare(random, &*store.view().unwrap(), &*reference.view().unwrap());
+        let view = store.view().unwrap();
+        compare(random, &*view, &*reference.view().unwrap());
+        recompute_root(&*view, view.head().number);
+        recompute_root(&*view, random.below(view.head().number + 1));
     }
     check_view(&*store.view().unwrap(), &chain);
     for chain in dropped {

@@ -81,7 +81,7 @@ impl Model {
             let trie: Trie = leaves.iter().map(|(key, value)| (*key, value.clone())).collect();
             assert_eq!(self.roots[at], trie.root(), "root as of {at}");
             for key in keys {
-                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0)).unwrap();
+                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0), None).unwrap();
                 assert_eq!(proof, trie.prove(key.as_bytes()), "proof of {key:#x} as of {at}");
             }
             let targets = keys.iter().map(|key| alloy_trie::Nibbles::unpack(B256::from(key.0)));
@@ -92,7 +92,7 @@ impl Model {
             assert_eq!(builder.root().0, self.roots[at].0, "alloy's root as of {at}");
             let nodes = builder.take_proof_nodes();
             for key in keys.iter().filter(|_| !leaves.is_empty()) {
-                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0)).unwrap();
+                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0), None).unwrap();
                 let theirs = nodes.matching_nodes_sorted(&alloy_trie::Nibbles::unpack(B256::from(key.0)));
                 let ours: Vec<_> = proof.iter().map(|node| node.to_vec()).collect();
                 let theirs: Vec<_> = theirs.into_iter().map(|(_, node)| node.to_vec()).collect();

@@ -69,6 +69,16 @@ pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
     Ok(body)
 }
 
+/// The hashes of the transactions of a body.
+pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Vec<H256>, Malformed> {
+    let mut reader = Reader::new(value, "a body");
+    let transaction = |reader: &mut Reader<'_>| {
+        let (hash, _sender, _encoding) = (reader.h256()?, reader.address()?, reader.bytes()?);
+        Ok(hash)
+    };
+    (0..reader.count(53)?).map(|_| transaction(&mut reader)).collect()
+}
+
 fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {
     Ok(Withdrawal {
         index: reader.varint()?,

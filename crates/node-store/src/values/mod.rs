@@ -6,7 +6,8 @@ mod changes;
 
 pub(crate) use account::AccountRow;
 pub(crate) use block::{
-    decode_body, decode_header, decode_receipts, encode_body, encode_header, encode_receipts, header_hash,
+    decode_body, decode_header, decode_receipts, decode_transaction_hashes, encode_body, encode_header,
+    encode_receipts, header_hash,
 };
 pub(crate) use changes::{ChangesRow, decode_accounts, decode_changes_row, encode_accounts, encode_changes_row};
 

@@ -176,10 +176,10 @@ impl Wal {
         pending.syncing = true;
         let spare = std::mem::take(&mut pending.spare);
         let frames = std::mem::replace(&mut pending.frames, spare);
-        let (first, through) = (pending.synced.next(), pending.last);
+        let through = pending.last;
         drop(pending);
 
-        let result = self.writer.lock().commit(&frames, first, through);
+        let result = self.writer.lock().commit(&frames, through);
 
         let mut pending = self.pending.lock();
         pending.syncing = false;
@@ -208,9 +208,9 @@ impl Wal {
         Entries::new(Arc::clone(&self.folder), segments, sequence, self.synced())
     }
 
-    /// Drops the segments that hold no entry after `sequence`. The newest segment stays.
+    /// Drops the segments that hold no entry after `sequence`.
     pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
-        let dropped = self.writer.lock().forget_segments(sequence);
+        let dropped = self.writer.lock().forget_segments(sequence)?;
         if dropped.is_empty() {
             return Ok(());
         }

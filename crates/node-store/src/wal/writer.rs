@@ -16,6 +16,8 @@ pub(super) struct Writer {
     segments: Vec<Sequence>,
     file: Arc<dyn File>,
     name: String,
+    /// The last entry that was written.
+    through: Sequence,
     /// The length of the segment. All of it is durable: every write is followed by a sync, or by nothing ever.
     end: u64,
     salt: u64,
@@ -30,41 +32,55 @@ impl Writer {
         salt: u64,
         segment_bytes: u64,
     ) -> Result<Self, WalError> {
-        let first = recovered.last.next();
-        let name = segment_name(first);
-        let file = create_segment(&*folder, &name, first, salt)?;
+        let through = recovered.last;
+        let name = segment_name(through.next());
+        let file = create_segment(&*folder, &name, through.next(), salt)?;
         let mut segments = recovered.segments;
-        segments.push(first);
+        segments.push(through.next());
         let end = SegmentHeader::SIZE as u64;
-        Ok(Self { folder, mark: recovered.mark, segments, file, name, end, salt, segment_bytes })
+        Ok(Self { folder, mark: recovered.mark, segments, file, name, through, end, salt, segment_bytes })
+    }
+
+    /// Begins a new segment behind what was written.
+    fn begin_segment(&mut self) -> Result<(), WalError> {
+        let first = self.through.next();
+        let name = segment_name(first);
+        self.file = create_segment(&*self.folder, &name, first, self.salt)?;
+        self.name = name;
+        self.segments.push(first);
+        self.end = SegmentHeader::SIZE as u64;
+        Ok(())
     }
 
     pub(super) fn segments(&self) -> &[Sequence] {
         &self.segments
     }
 
-    /// Makes frames durable: the entries `first` to `through`. After an error this must not be called again.
-    pub(super) fn commit(&mut self, frames: &[u8], first: Sequence, through: Sequence) -> Result<(), WalError> {
+    /// Makes frames durable: the entries after those that were written, up to `through`. After an error this must not be
+    /// called again.
+    pub(super) fn commit(&mut self, frames: &[u8], through: Sequence) -> Result<(), WalError> {
         if frames.is_empty() {
             return Ok(());
         }
         if self.end >= self.segment_bytes {
-            self.name = segment_name(first);
-            self.file = create_segment(&*self.folder, &self.name, first, self.salt)?;
-            self.segments.push(first);
-            self.end = SegmentHeader::SIZE as u64;
+            self.begin_segment()?;
         }
         self.file.write_at(self.end, frames).map_err(WalError::io("write", &self.name))?;
         self.file.sync_data().map_err(WalError::io("sync", &self.name))?;
         self.end += frames.len() as u64;
+        self.through = through;
         self.mark.write(through)
     }
 
-    /// Takes the segments without an entry after `sequence` out of the list, and answers them, oldest first.
-    pub(super) fn forget_segments(&mut self, sequence: Sequence) -> Vec<Sequence> {
+    /// Takes the segments without an entry after `sequence` out of the list, and answers them, oldest first. A new one is
+    /// begun when that would be all.
+    pub(super) fn forget_segments(&mut self, sequence: Sequence) -> Result<Vec<Sequence>, WalError> {
+        if self.through <= sequence && self.end > SegmentHeader::SIZE as u64 {
+            self.begin_segment()?;
+        }
         // A segment ends where the next one begins.
         let dropped = self.segments.iter().skip(1).take_while(|next| next.previous() <= sequence).count();
-        self.segments.drain(..dropped).collect()
+        Ok(self.segments.drain(..dropped).collect())
     }
 }
 

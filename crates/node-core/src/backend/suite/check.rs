@@ -2,7 +2,7 @@
 
 use super::{ModelState, Random, TestChain};
 use crate::backend::View;
-use crate::block::{BlockId, TransactionPosition};
+use crate::block::{BlockId, BlockLog, BlockLogs, TransactionPosition};
 use crate::state::StateChanges;
 use node_types::U256;
 
@@ -24,6 +24,14 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             assert_eq!(view.receipts(id).unwrap().as_deref(), Some(&*block.receipts), "receipts {id:?}");
         }
         assert_eq!(view.canonical_hash(reference.number).unwrap(), Some(reference.hash), "hash of {reference}");
+        let mut logs = Vec::new();
+        for (index, receipt) in block.receipts.iter().enumerate() {
+            let transaction_hash = block.body.transactions[index].hash;
+            let of_receipt = receipt.logs.iter().cloned();
+            logs.extend(of_receipt.map(|log| BlockLog { transaction_index: index, transaction_hash, log }));
+        }
+        let expected = BlockLogs { hash: reference.hash, logs };
+        assert_eq!(view.logs(reference.number).unwrap().as_deref(), Some(&expected), "logs of {reference}");
         assert!(view.side_block(reference.hash).unwrap().is_none(), "{reference} is canonical");
         for (index, transaction) in block.body.transactions.iter().enumerate() {
             let position = TransactionPosition { block: reference.number, index };
@@ -33,7 +41,8 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             assert_eq!(view.code(*hash).unwrap().as_ref(), Some(code), "code {hash:#x}");
         }
     }
-    assert_eq!(view.canonical_hash(chain.head().header.header.number + 1).unwrap(), None);
+    let beyond = chain.head().header.header.number + 1;
+    assert_eq!((view.canonical_hash(beyond).unwrap(), view.logs(beyond).unwrap()), (None, None));
 }
 
 fn check_state(view: &dyn View, chain: &TestChain, at: u64) {

@@ -65,9 +65,9 @@ impl Store {
         mut progress: impl FnMut(BlockNumber),
     ) -> Result<Verified, BackendError> {
         self.flush()?;
-        let chain = self.chain();
+        let chain = self.shared.chain();
         let base = Base { chain: &chain, context, senders };
-        let node_bytes = self.options.cache_bytes as u64 / 8;
+        let node_bytes = self.shared.options.cache_bytes as u64 / 8;
         let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
         let checked = base.check_chain(nodes, &mut progress).and_then(|()| self.check_others(&base));
         let difference = match checked {
@@ -80,7 +80,7 @@ impl Store {
 
     /// Checks the tables that are no part of the chain.
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
-        let transaction = self.database.begin_read().map_err(StoreError::from)?;
+        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
         let meta = Meta::read(&transaction.open_table(META).map_err(StoreError::from)?)?;
         let meta = meta.ok_or(StoreError::Missing { table: "meta" })?;
         let name = |fault: Fault| fault.at(None, "meta", b"chain".to_vec());

@@ -73,7 +73,7 @@ fn whole_stores_hold() {
 type Rows = Vec<(Table, Vec<u8>, Option<Vec<u8>>)>;
 
 fn write(store: &Store, rows: &Rows) {
-    let transaction = store.database.begin_write().unwrap();
+    let transaction = store.shared.database.begin_write().unwrap();
     for (table, key, value) in rows {
         let mut table = transaction.open_table(definition(*table)).unwrap();
         match value {
@@ -83,13 +83,13 @@ fn write(store: &Store, rows: &Rows) {
     }
     transaction.commit().unwrap();
     // The tables that are read are those of the last commit of the store itself.
-    let mut chain = Chain::clone(&store.current.read());
-    chain.rows.database = Arc::new(Tables::open(&store.database.begin_read().unwrap()).unwrap());
-    *store.current.write() = Arc::new(chain);
+    let mut chain = Chain::clone(&store.shared.current.read());
+    chain.rows.database = Arc::new(Tables::open(&store.shared.database.begin_read().unwrap()).unwrap());
+    *store.shared.current.write() = Arc::new(chain);
 }
 
 fn all_rows(store: &Store, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let chain = Arc::clone(&store.current.read());
+    let chain = Arc::clone(&store.shared.current.read());
     let rows = chain.rows.database.table(table).iter().unwrap();
     let row = |row: Result<(redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>), _>| {
         let (key, value) = row.unwrap();
@@ -217,7 +217,7 @@ fn missing_rows_are_found() {
         |store| {
             let key = Key::of_term(Term::Any);
             let id = crate::keys::LogId::first_of(block).0;
-            let (first, value) = store.current.read().rows.database.last_up_to(&key, id).unwrap().unwrap();
+            let (first, value) = store.shared.current.read().rows.database.last_up_to(&key, id).unwrap().unwrap();
             let mut ids = postings::decode(first, &value).unwrap();
             let count = ids.len();
             ids.retain(|id| id.position().block != block);

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Requests a second from an archive in a folder: proofs, logs, storage and calls, at the head and at old blocks.
+
+    scripts/bench_archive.py [--work FOLDER] [--rounds N] [--seconds S] [--blocks N] [--long-blocks N] [--programs FOLDER] [--quick]
+
+Makes two chains with the project's own generator, one ten times as long as the other, imports each into a folder of its
+own, and asks the server with wrk (1 thread, 16 connections): requests over thousands of accounts, slots and topics in
+random order. The first half of the rounds finds the newest blocks in memory, the other half, after a restart, finds all
+of them in the database. Each round measures every request once, so that a machine that slows down slows all of them;
+medians of the rounds are judged, ratios within each round. A value beyond its bar ends with status 1.
+
+FOLDER keeps chains and databases for the next run; without it they are made anew. Needs wrk.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LUA = ROOT / "scripts" / "wrk_requests.lua"
+CONTRACT = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
+DISTINCT = 6_000
+
+
+def build():
+    """Builds server and generator; answers the folder of the programs."""
+    for package in (["-p", "node-server"], ["-p", "node-tests", "--bin", "generate"]):
+        subprocess.run(["cargo", "build", "--release", "--quiet", *package], cwd=ROOT, check=True)
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
+    )
+    return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
+
+
+class Chain:
+    """A generated chain: its files, and what may be asked of it."""
+
+    def __init__(self, programs, work, blocks, holders):
+        self.blocks = blocks
+        self.folder = work / f"chain-{blocks}"
+        self.genesis, self.file, names = (self.folder / name for name in ("genesis.json", "chain.rlp", "names"))
+        if not names.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            started = time.monotonic()
+            shape = f"--blocks {blocks} --transactions-per-block 3 --holders {holders} --recipients 1000 --slots 1000"
+            outputs = ["--output", self.file, "--genesis-output", self.genesis, "--names-output", names]
+            subprocess.run([programs / "generate", *shape.split(), *outputs], check=True)
+            size = self.file.stat().st_size / 1e6
+            print(f"{blocks} blocks generated in {time.monotonic() - started:.1f} s, {size:.0f} MB")
+        of = {"holder": [], "tag": []}
+        for line in names.read_text().splitlines():
+            kind, value = line.split()
+            of[kind].append(value)
+        self.holders = of["holder"]
+        self.tags = random.Random(1).sample(of["tag"], min(DISTINCT, len(of["tag"])))
+
+    def old_blocks(self):
+        """All accounts exist, and thousands of versions follow."""
+        return range(self.blocks // 2, self.blocks * 6 // 10)
+
+
+class Server:
+    def __init__(self, programs, chain, data, fresh):
+        command = [programs / "node-server", "run", "--port", "0", "--data-dir", data, "--genesis", chain.genesis]
+        if fresh:
+            command += ["--import", chain.file, "--strict"]
+        started = time.monotonic()
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line.startswith("listening on "):
+            sys.exit(f"the server does not start: {line}")
+        self.url = line.split()[-1]
+        self.seconds = time.monotonic() - started
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(timeout=120) != 0:
+            sys.exit("the server did not stop cleanly")
+
+    def status(self, name):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) / 1024
+
+    def cpu(self):
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def ask(self, path, body):
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
+
+
+class Case:
+    """One kind of request: where it goes, its bodies, and what every answer has to be."""
+
+    def __init__(self, name, path, bodies=(), check=lambda answer: True):
+        self.name, self.path, self.bodies, self.check = name, path, bodies, check
+
+    def measure(self, server, work, seconds, seed):
+        """Requests a second, and microseconds of the server's processor time for each."""
+        file = work / "bodies"
+        file.write_text("".join(json.dumps(body) + "\n" for body in self.bodies))
+        for body in random.Random(seed).sample(self.bodies, min(3, len(self.bodies))):
+            answer = server.ask(self.path, body)
+            if not self.check(answer):
+                sys.exit(f"{self.name}: {body} is answered with {str(answer)[:1000]}")
+        before = server.cpu()
+        output = subprocess.run(
+            ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", LUA, server.url, "--", self.path, file, str(seed)],
+            check=True, capture_output=True, text=True,
+        ).stdout
+        used = server.cpu() - before
+        answered, failed, elapsed = re.search(r"answered (\d+) failed (\d+) seconds ([\d.]+)", output).groups()
+        if int(failed) or not int(answered):
+            sys.exit(f"{self.name}: {failed} requests failed\n{output}")
+        return int(answered) / float(elapsed), used / int(answered) * 1e6
+
+
+def cases(chain):
+    pick = random.Random(2)
+    old = chain.old_blocks()
+    zero = "0x" + "00" * 32
+
+    def proof(block):
+        return [{"Address": holder, "StorageKeys": [zero], "BlockNumber": block()} for holder in chain.holders]
+
+    def storage(block):
+        return [{"Address": holder, "Position": zero, "BlockNumber": block()} for holder in chain.holders]
+
+    def call(block):
+        return [{"Transaction": {"To": holder, "Data": zero}, "BlockNumber": block()} for holder in chain.holders]
+
+    def latest():
+        return "latest"
+
+    def some_old():
+        return str(pick.choice(old))
+
+    def hundred_blocks():
+        first = pick.randrange(2, chain.blocks - 99)
+        return {"Address": CONTRACT, "FromBlock": str(first), "ToBlock": str(first + 99)}
+
+    def proves(answer):
+        return answer["AccountProof"] and answer["StorageProof"][0]["Proof"]
+
+    def is_word(answer):
+        return answer.get("Value", answer.get("Data")) not in (None, zero, "0", "0x")
+
+    return [
+        Case("health", "/health"),
+        Case("proof, head", "/getProof/", proof(latest), proves),
+        Case("proof, old", "/getProof/", proof(some_old), proves),
+        Case("storage, head", "/getStorageAt/", storage(latest), is_word),
+        Case("storage, old", "/getStorageAt/", storage(some_old), is_word),
+        Case("call, head", "/call/", call(latest), is_word),
+        Case("call, old", "/call/", call(some_old), is_word),
+        rare_topic(chain),
+        Case("logs, 100 blocks", "/getLogs/", [hundred_blocks() for _ in range(DISTINCT)],
+             lambda answer: len(answer["Logs"]) >= 100),
+    ]
+
+
+def rare_topic(chain, name="logs, rare topic"):
+    bodies = [{"FromBlock": "0", "ToBlock": "latest", "Topics": [None, None, tag]} for tag in chain.tags]
+    return Case(name, "/getLogs/", bodies, lambda answer: len(answer["Logs"]) == 1)
+
+
+# Case, least requests a second.
+RATES = {"proof, head": 15_000, "logs, rare topic": 30_000, "logs, 100 blocks": 6_000}
+
+# Case, the one it is compared with, least share of its rate.
+RATIOS = [
+    ("proof, old", "proof, head", 0.9),
+    ("storage, old", "storage, head", 0.8),
+    ("call, old", "call, head", 0.8),
+    ("logs, rare topic, long chain", "logs, rare topic", 0.8),
+]
+
+
+def report(rounds):
+    """Prints the medians; answers whether all bars are met."""
+    print(f"{'request':<30}{'requests/s':>12}{'of health':>11}{'CPU us':>8}{'bar':>9}")
+    passed = True
+    for name in rounds[0]:
+        rate = statistics.median(measured[name][0] for measured in rounds)
+        cpu = statistics.median(measured[name][1] for measured in rounds)
+        share = statistics.median(measured[name][0] / measured["health"][0] for measured in rounds)
+        bar, verdict = RATES.get(name), ""
+        if bar:
+            verdict = "PASS" if rate >= bar else "FAIL"
+            passed &= rate >= bar
+        print(f"{name:<30}{rate:>12,.0f}{share:>11.0%}{cpu:>8.1f}{bar or '':>9}  {verdict}")
+    for name, other, bar in RATIOS:
+        ratio = statistics.median(measured[name][0] / measured[other][0] for measured in rounds)
+        cpu = statistics.median(measured[other][1] / measured[name][1] for measured in rounds)
+        passed &= ratio >= bar
+        verdict = "PASS" if ratio >= bar else "FAIL"
+        print(f"{name} / {other}: {ratio:.2f} (by CPU time {cpu:.2f}), bar {bar}  {verdict}")
+    return passed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--programs", type=Path, help="folder of node-server and generate, where they are built already")
+    parser.add_argument("--rounds", type=int, default=5, help="in each half")
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--blocks", type=int, default=20_000)
+    parser.add_argument("--long-blocks", type=int, help="ten times --blocks unless given")
+    parser.add_argument("--quick", action="store_true", help="small chains, one round of a second: does it run?")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.seconds, options.blocks = 1, 1, 2_000
+    holders = min(DISTINCT, options.blocks * 3 // 10)
+    temporary = None if options.work else tempfile.TemporaryDirectory()
+    work = options.work or Path(temporary.name)
+    work.mkdir(parents=True, exist_ok=True)
+    programs = options.programs or build()
+    chains = [Chain(programs, work, blocks, holders) for blocks in (options.blocks, options.long_blocks or 10 * options.blocks)]
+    long_case = rare_topic(chains[1], "logs, rare topic, long chain")
+    of_short = cases(chains[0])
+    passed = True
+    for fresh in (True, False):
+        servers = []
+        try:
+            for chain in chains:
+                data = chain.folder / "data"
+                if fresh:
+                    shutil.rmtree(data, ignore_errors=True)
+                server = Server(programs, chain, data, fresh)
+                servers.append(server)
+                size = sum(file.stat().st_size for file in data.iterdir()) / 2**20
+                print(f"{chain.blocks} blocks: {'import' if fresh else 'start'} {server.seconds:.2f} s, "
+                      f"peak memory {server.status('VmHWM'):.0f} MiB, folder {size:.0f} MiB")
+            rounds = []
+            for number in range(options.rounds):
+                measured = {case.name: case.measure(servers[0], work, options.seconds, number) for case in of_short}
+                measured[long_case.name] = long_case.measure(servers[1], work, options.seconds, number)
+                rounds.append(measured)
+            print("\nthe newest blocks in memory:" if fresh else "\nall blocks in the database:")
+            passed &= report(rounds)
+            for server, chain in zip(servers, chains):
+                print(f"{chain.blocks} blocks: peak memory {server.status('VmHWM'):.0f} MiB")
+        finally:
+            for server in servers:
+                server.stop()
+    sys.exit(0 if passed else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What a durable import costs, and how long a server takes to answer after it.
+
+    scripts/bench_durable.py GENESIS CHAIN [--runs N] [--growth]
+
+Each run imports CHAIN (RLP blocks) into a new folder and reports: seconds until the server listens, with everything
+durable; processor seconds; peak memory; size of the folder after a clean stop; seconds from the start of a process to its
+first answer, after that stop and after a SIGKILL that came right behind the import.
+
+With --growth it also imports the first tenth of the blocks, and says how many times longer the whole takes.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BARS = {"import s": 3.0, "peak MB": 300, "disk MB": 100, "clean s": 0.5, "killed s": 2.0}
+
+
+def build():
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "node-server"], cwd=ROOT, check=True)
+    metadata = subprocess.run(["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True,
+                              capture_output=True).stdout
+    return pathlib.Path(json.loads(metadata)["target_directory"], "release", "node-server")
+
+
+class Server:
+    """A server from its start until it is stopped."""
+
+    def __init__(self, binary, genesis, folder, chain=None):
+        command = [binary, "run", "--port", "0", "--log", "warn", "--genesis", genesis, "--data-dir", folder]
+        if chain:
+            command += ["--import", chain, "--strict"]
+        start = time.monotonic()
+        self.process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+        line = ""
+        while not line.startswith("listening on "):
+            line = self.process.stdout.readline()
+            if not line:
+                sys.exit("the server ended before it listened")
+        self.listening = time.monotonic() - start
+        with urllib.request.urlopen(line.split()[-1] + "/health") as answer:
+            answer.read()
+        self.answered = time.monotonic() - start
+
+    def peak(self):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        return 0
+
+    def end(self, number):
+        self.process.send_signal(number)
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def run(binary, genesis, chain):
+    with tempfile.TemporaryDirectory() as parent:
+        folder = pathlib.Path(parent, "data")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        server = Server(binary, genesis, folder, chain)
+        row = {"import s": server.listening, "peak MB": server.peak() / 1e6}
+        server.end(signal.SIGTERM)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        row["cpu s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        row["disk MB"] = sum(path.stat().st_blocks * 512 for path in folder.iterdir()) / 1e6
+        server = Server(binary, genesis, folder)
+        row["clean s"] = server.answered
+        server.end(signal.SIGTERM)
+    with tempfile.TemporaryDirectory() as parent:
+        folder = pathlib.Path(parent, "data")
+        Server(binary, genesis, folder, chain).end(signal.SIGKILL)
+        server = Server(binary, genesis, folder)
+        row["killed s"] = server.answered
+        server.end(signal.SIGTERM)
+    return row
+
+
+def offsets(data):
+    """Where the blocks of a chain file end."""
+    at = 0
+    while at < len(data):
+        first = data[at]
+        if first < 0xC0:
+            sys.exit(f"no block at byte {at}")
+        if first < 0xF8:
+            at += 1 + first - 0xC0
+        else:
+            width = first - 0xF7
+            at += 1 + width + int.from_bytes(data[at + 1:at + 1 + width], "big")
+        yield at
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("genesis", type=pathlib.Path)
+    parser.add_argument("chain", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--growth", action="store_true", help="compare with the first tenth of the blocks")
+    arguments = parser.parse_args()
+    genesis, chain = arguments.genesis.resolve(), arguments.chain.resolve()
+    binary = build()
+
+    names = ["import s", "cpu s", "peak MB", "disk MB", "clean s", "killed s"]
+    show = lambda title, row: print(f"{title:8}" + "".join(f"{row[name]:>11.2f}" for name in names), flush=True)
+    print(f"{'':8}" + "".join(f"{name:>11}" for name in names))
+    rows = []
+    for number in range(arguments.runs):
+        rows.append(run(binary, genesis, chain))
+        show(f"run {number + 1}", rows[-1])
+    median = {name: statistics.median(row[name] for row in rows) for name in names}
+    show("median", median)
+    print(f"{'bar':8}" + "".join(f"{BARS.get(name, '-'):>11}" for name in names) + "   (of dev20k)")
+
+    if arguments.growth:
+        data = chain.read_bytes()
+        ends = list(offsets(data))
+        with tempfile.NamedTemporaryFile() as tenth:
+            tenth.write(data[:ends[len(ends) // 10 - 1]])
+            tenth.flush()
+            times = [run(binary, genesis, tenth.name)["import s"] for _ in range(arguments.runs)]
+        ratio = median["import s"] / statistics.median(times)
+        print(f"first {len(ends) // 10} blocks: {statistics.median(times):.2f} s; all {len(ends)}: {ratio:.1f} times as long (bar 11)")
+
+
+if __name__ == "__main__":
+    main()
