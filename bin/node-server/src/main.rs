@@ -23,6 +23,10 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
+// A sixth of an import's time is allocation; glibc's allocator takes twice as long where threads free what others made.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let CommandLine { command } = CommandLine::parse();
     let log = match &command {

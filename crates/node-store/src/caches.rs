@@ -6,16 +6,21 @@ use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Objects by the hash of their block, or of themselves. What a hash names never changes, so nothing goes stale.
+/// Objects by the hash of their block, or of themselves, or by their place in a snapshot of the database. What a hash names
+/// and a snapshot holds never changes, so nothing goes stale.
 pub(crate) struct Caches {
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
-    pub(crate) logs: ByHash<Arc<BlockLogs>>,
+    /// Of blocks in memory.
+    pub(crate) new_logs: ByHash<Arc<BlockLogs>>,
+    /// Of blocks in a snapshot of the database: found without their hashes, which many a search has no other use for.
+    pub(crate) logs: Cached<(SnapshotId, BlockNumber), Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
 }
@@ -24,13 +29,15 @@ impl Caches {
     /// Caches of so many bytes together.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
-            hashes: BlockHashes::new(bytes / 16),
-            headers: ByHash::new(bytes / 8),
-            bodies: ByHash::new(bytes * 3 / 16),
-            receipts: ByHash::new(bytes / 8),
-            logs: ByHash::new(bytes / 4),
-            tips: ByHash::new(bytes / 8),
-            code: ByHash::new(bytes / 8),
+            // At the default size, those of 300,000 blocks.
+            hashes: BlockHashes::new(bytes / 4),
+            headers: Cached::new(bytes / 8),
+            bodies: Cached::new(bytes / 8),
+            receipts: Cached::new(bytes / 8),
+            new_logs: Cached::new(bytes / 16),
+            logs: Cached::new(bytes * 3 / 16),
+            tips: Cached::new(bytes / 16),
+            code: Cached::new(bytes / 16),
         }
     }
 }
@@ -41,7 +48,7 @@ pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), Arc<[H256]>>);
 
 impl BlockHashes {
     /// Blocks of a run: whoever asks for one often asks for the next.
-    const RUN: BlockNumber = 32;
+    const RUN: BlockNumber = 8;
 
     fn new(bytes: u64) -> Self {
         Self(Cache::new(bytes as usize / (Self::RUN as usize * size_of::<H256>() + ENTRY)))
@@ -67,8 +74,11 @@ impl BlockHashes {
     }
 }
 
-/// Values by hash, each counted with the bytes it takes.
-pub(crate) struct ByHash<T>(Cache<H256, (T, u32), Bytewise>);
+/// Values, each counted with the bytes it takes.
+pub(crate) struct Cached<K, T>(Cache<K, (T, u32), Bytewise>);
+
+/// Values by hash.
+pub(crate) type ByHash<T> = Cached<H256, T>;
 
 /// Bytes that an entry takes beside its value.
 const ENTRY: usize = 128;
@@ -76,8 +86,8 @@ const ENTRY: usize = 128;
 #[derive(Clone)]
 struct Bytewise;
 
-impl<T> Weighter<H256, (T, u32)> for Bytewise {
-    fn weight(&self, _key: &H256, (_, bytes): &(T, u32)) -> u64 {
+impl<K, T> Weighter<K, (T, u32)> for Bytewise {
+    fn weight(&self, _key: &K, (_, bytes): &(T, u32)) -> u64 {
         u64::from(*bytes)
     }
 }
@@ -114,28 +124,28 @@ impl Decoded for Bytes {
     }
 }
 
-impl<T: Decoded> ByHash<T> {
+impl<K: Hash + Eq + Copy, T: Decoded> Cached<K, T> {
     fn new(bytes: u64) -> Self {
         Self(Cache::with_weighter((bytes / 1024) as usize, bytes, Bytewise))
     }
 
-    pub(crate) fn get(&self, hash: H256) -> Option<T> {
-        self.0.get(&hash).map(|(value, _)| value)
+    pub(crate) fn get(&self, key: K) -> Option<T> {
+        self.0.get(&key).map(|(value, _)| value)
     }
 
     /// Keeps a value whose encoding has `encoded` bytes.
-    pub(crate) fn insert(&self, hash: H256, value: T, encoded: usize) {
+    pub(crate) fn insert(&self, key: K, value: T, encoded: usize) {
         let bytes = u32::try_from(value.bytes(encoded) + ENTRY).unwrap_or(u32::MAX);
-        self.0.insert(hash, (value, bytes));
+        self.0.insert(key, (value, bytes));
     }
 
-    /// The value of `hash`, which `read` gets with the length of its encoding if it is not here.
-    pub(crate) fn get_or<E>(&self, hash: H256, read: impl FnOnce() -> Result<(T, usize), E>) -> Result<T, E> {
-        if let Some(value) = self.get(hash) {
+    /// The value of `key`, which `read` gets with the length of its encoding if it is not here.
+    pub(crate) fn get_or<E>(&self, key: K, read: impl FnOnce() -> Result<(T, usize), E>) -> Result<T, E> {
+        if let Some(value) = self.get(key) {
             return Ok(value);
         }
         let (value, encoded) = read()?;
-        self.insert(hash, value.clone(), encoded);
+        self.insert(key, value.clone(), encoded);
         Ok(value)
     }
 }

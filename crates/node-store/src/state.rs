@@ -3,11 +3,12 @@
 use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
 use crate::rows::{Rows, Value};
-use crate::trie::{self, Change, Decoder, NewRow, Path, Source, Stored, Update};
+use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Path, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::state::{AccountChange, StateChanges};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
+use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -34,10 +35,27 @@ pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) 
 }
 
 /// The newest version of nodes that were read or written lately. Only the writer of the newest state uses it.
-pub(crate) type NodeCache = Cache<(TrieId, Path), Arc<Stored>>;
+pub(crate) type NodeCache = Cache<(TrieId, Path), Arc<Stored>, NodeBytes>;
 
-/// What [`NodeCache`] counts for an entry: a branch, its key and the administration of both.
-pub(crate) const NODE_BYTES: usize = 768;
+/// A cache of so many bytes.
+pub(crate) fn node_cache(bytes: usize) -> NodeCache {
+    NodeCache::with_weighter(bytes / NodeBytes::LEAF, bytes as u64, NodeBytes)
+}
+
+/// Counts the bytes that a node takes, with its key and the administration of both.
+#[derive(Clone)]
+pub(crate) struct NodeBytes;
+
+impl NodeBytes {
+    const LEAF: usize = 192;
+}
+
+impl Weighter<(TrieId, Path), Arc<Stored>> for NodeBytes {
+    fn weight(&self, _key: &(TrieId, Path), stored: &Arc<Stored>) -> u64 {
+        let branch = if matches!(stored.node, Node::Branch(_)) { size_of::<Branch>() } else { 0 };
+        (Self::LEAF + branch) as u64
+    }
+}
 
 /// A trie as of a block.
 pub(crate) struct TrieReader<'a> {

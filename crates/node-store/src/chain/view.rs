@@ -63,14 +63,23 @@ impl View for Chain {
     }
 
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let Some(hash) = self.canonical(number)? else { return Ok(None) };
+        if number > self.head.number {
+            return Ok(None);
+        }
         let read = || -> Result<_, StoreError> {
-            let (body, receipts) = (self.block_row(Table::Bodies, number)?, self.block_row(Table::Receipts, number)?);
-            let transactions = values::decode_transaction_hashes(&body)?;
+            let [header, body, receipts] =
+                [Table::Headers, Table::Bodies, Table::Receipts].map(|table| self.block_row(table, number));
+            let (hash, receipts) = (values::header_hash(&header?)?, receipts?);
+            let transactions = values::decode_transaction_hashes(&body?)?;
             let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
             Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
         };
-        Ok(Some(self.caches.logs.get_or(hash, read)?))
+        // Up to the limit, what the database has is canonical.
+        if number <= self.rows.limit {
+            return Ok(Some(self.caches.logs.get_or((self.rows.database.id(), number), read)?));
+        }
+        let hash = values::header_hash(&self.block_row(Table::Headers, number)?).map_err(StoreError::from)?;
+        Ok(Some(self.caches.new_logs.get_or(hash, read)?))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {

@@ -12,7 +12,7 @@ use crate::journal::{Entry, kind_of};
 use crate::keys::Table;
 use crate::rows::{Tables, definition};
 use crate::side_blocks::SideBlocks;
-use crate::state::{NODE_BYTES, NodeCache};
+use crate::state::node_cache;
 use crate::wal::{self, Sequence, Wal};
 use node_core::backend::BackendError;
 use node_core::block::ExecutedBlock;
@@ -70,7 +70,7 @@ impl Store {
     ) -> Result<Self, BackendError> {
         let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
         let database = Database::builder()
-            .set_cache_size(options.cache_bytes / 2)
+            .set_cache_size(options.cache_bytes / 8 * 5)
             .create_with_backend(file)
             .map_err(StoreError::from)?;
         let meta = read_meta(&database)?;
@@ -88,10 +88,9 @@ impl Store {
         };
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
-        let node_bytes = options.cache_bytes as u64 / 8;
-        let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
+        let nodes = node_cache(options.cache_bytes / 8);
         let (tables, side_blocks, records) = read_tables(&database)?;
-        let caches = Arc::new(Caches::new(options.cache_bytes as u64 * 3 / 8));
+        let caches = Arc::new(Caches::new(options.cache_bytes as u64 / 4));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = Chain::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
         let writer = Writer {

@@ -12,7 +12,7 @@ mod row;
 mod tests;
 mod update;
 
-pub(crate) use node::encode_word_leaf;
+pub(crate) use node::{Branch, Node, encode_word_leaf};
 pub(crate) use path::Path;
 pub(crate) use prove::prove;
 pub(crate) use recompute::{Broken, recompute};

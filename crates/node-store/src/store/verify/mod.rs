@@ -22,7 +22,7 @@ use crate::chain::Chain;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
 use crate::rows::{Tables, Value};
-use crate::state::{NODE_BYTES, NodeCache};
+use crate::state::{NodeCache, node_cache};
 use counts::{Counts, Range};
 use difference::Stop;
 use node_core::backend::BackendError;
@@ -67,8 +67,7 @@ impl Store {
         self.flush()?;
         let chain = self.shared.chain();
         let base = Base { chain: &chain, context, senders };
-        let node_bytes = self.shared.options.cache_bytes as u64 / 8;
-        let nodes = NodeCache::new((node_bytes / NODE_BYTES as u64) as usize);
+        let nodes = node_cache(self.shared.options.cache_bytes / 8);
         let checked = base.check_chain(nodes, &mut progress).and_then(|()| self.check_others(&base));
         let difference = match checked {
             Ok(()) => None,
