@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// With more it would grow from block to block until the accounts are empty.
 pub const MAX_TRANSACTIONS_PER_BLOCK: usize = 200;
 
+/// The same for deployments of holders, which take more gas than others.
+const MAX_DEPLOYMENTS: u64 = 120;
+
 /// Time from one block to the next, in seconds.
 const BLOCK_TIME: u64 = 12;
 
@@ -43,7 +46,8 @@ pub struct Shape {
     pub accounts: usize,
     /// Storage slots of the contract that are written, at least 1.
     pub slots: u64,
-    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them.
+    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them, at
+    /// most 120.
     pub holders: u64,
     /// Addresses that transfers go to, at least 1.
     pub recipients: u64,
@@ -197,8 +201,9 @@ impl Transactions {
         if self.made == 0 {
             return (None, 0, contract::creation_code());
         }
-        let first_of_block = self.made.is_multiple_of(self.shape.transactions_per_block as u64);
-        if !first_of_block && (self.holders.len() as u64) < self.shape.holders {
+        let place = self.made % self.shape.transactions_per_block as u64;
+        let first_of_block = place == 0;
+        if (1..=MAX_DEPLOYMENTS).contains(&place) && (self.holders.len() as u64) < self.shape.holders {
             self.holders.push(created(sender, nonce));
             return (None, 0, contract::holder_creation_code());
         }

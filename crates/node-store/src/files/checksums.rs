@@ -10,8 +10,11 @@
 //! at any moment one of them is whole, and one that is not is known for it.
 
 use super::{File, Folder};
-use std::io;
+use parking_lot::Mutex;
+use quick_cache::sync::Cache;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::{fmt, io};
 use twox_hash::XxHash3_64;
 
 /// The unit that has a checksum, which is redb's smallest page.
@@ -31,9 +34,6 @@ const CHECKSUM: usize = 8;
 
 /// A copy of the header: sequence (8), length of the database (8), header, checksum of these (8).
 const COPY: usize = 16 + HEADER + 8;
-
-/// Blocks whose checksums are read at once.
-const BATCH: usize = 16;
 
 /// The header of the database.
 #[derive(Clone, Debug)]
@@ -77,18 +77,36 @@ impl Header {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Checksums {
     file: Arc<dyn File>,
     /// The name of the database's file.
     database: String,
+    /// Checksums that are not in the file yet, by block.
+    noted: Mutex<BTreeMap<u64, [u8; CHECKSUM]>>,
+    /// Parts of the file that were read lately, by their place.
+    read: Cache<u64, Arc<Part>>,
+}
+
+/// Checksums that are read at once.
+const PART_BLOCKS: usize = BLOCK / CHECKSUM;
+
+/// Parts that are kept: 4 MiB, for 2 GiB of the database.
+const PARTS: usize = 1024;
+
+/// The checksums of consecutive blocks, as many as the file has.
+type Part = Vec<[u8; CHECKSUM]>;
+
+impl fmt::Debug for Checksums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "checksums of {} in {:?}", self.database, self.file)
+    }
 }
 
 impl Checksums {
     /// Opens the file, if there is one.
     pub(super) fn open(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Option<Self>> {
         match folder.open(name) {
-            Ok(file) => Ok(Some(Self { file, database: database.to_owned() })),
+            Ok(file) => Ok(Some(Self::of(file, database))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -96,7 +114,11 @@ impl Checksums {
 
     /// Creates the file. Its name is durable only after the folder is synced.
     pub(super) fn create(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Self> {
-        Ok(Self { file: folder.create(name)?, database: database.to_owned() })
+        Ok(Self::of(folder.create(name)?, database))
+    }
+
+    fn of(file: Arc<dyn File>, database: &str) -> Self {
+        Self { file, database: database.to_owned(), noted: Mutex::default(), read: Cache::new(PARTS) }
     }
 
     /// The last header that was written as a whole; nothing if there is none, or both copies are damaged.
@@ -124,36 +146,59 @@ impl Checksums {
     }
 
     /// Notes that these blocks are written from `offset` on.
-    pub(super) fn note(&self, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        let first = offset / BLOCK as u64;
-        let sums: Vec<u8> =
-            (first..).zip(blocks.chunks(BLOCK)).flat_map(|(index, block)| checksum(index, block)).collect();
-        self.file.write_at(place(first), &sums)
+    pub(super) fn note(&self, offset: u64, blocks: &[u8]) {
+        let sums = (offset / BLOCK as u64..).zip(blocks.chunks(BLOCK));
+        let sums: Vec<_> = sums.map(|(index, block)| (index, checksum(index, block))).collect();
+        self.noted.lock().extend(sums);
     }
 
     /// Makes what was noted durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        // Readers wait: what is taken out here is in the file when they look there.
+        let mut noted = self.noted.lock();
+        let sums: Vec<_> = noted.iter().collect();
+        for run in sums.chunk_by(|(before, _), (block, _)| **before + 1 == **block) {
+            let bytes: Vec<u8> = run.iter().flat_map(|(_, sum)| **sum).collect();
+            self.file.write_at(place(*run[0].0), &bytes)?;
+        }
+        self.file.sync_data()?;
+        noted.keys().for_each(|block| drop(self.read.remove(&(block / PART_BLOCKS as u64))));
+        noted.clear();
+        Ok(())
     }
 
     /// Refuses blocks that are not what was written from `offset` on.
     pub(super) fn check(&self, offset: u64, blocks: &[u8]) -> io::Result<()> {
-        let mut first = offset / BLOCK as u64;
-        for batch in blocks.chunks(BATCH * BLOCK) {
-            let mut sums = [0; BATCH * CHECKSUM];
-            let sums = &mut sums[..batch.len() / BLOCK * CHECKSUM];
-            match self.file.read_at(place(first), sums) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(self.damaged(first)),
-                result => result?,
+        for (index, block) in (offset / BLOCK as u64..).zip(blocks.chunks(BLOCK)) {
+            let found = checksum(index, block);
+            // What was read may have been overtaken by what was noted while it was read.
+            if self.noted.lock().get(&index) == Some(&found) || self.read_lately(index)? == Some(found) {
+                continue;
             }
-            for (index, (block, sum)) in (first..).zip(batch.chunks(BLOCK).zip(sums.chunks(CHECKSUM))) {
-                if checksum(index, block) != *sum {
-                    return Err(self.damaged(index));
-                }
+            self.read.remove(&(index / PART_BLOCKS as u64));
+            if self.noted.lock().get(&index) != Some(&found) && self.read_lately(index)? != Some(found) {
+                return Err(self.damaged(index));
             }
-            first += BATCH as u64;
         }
         Ok(())
+    }
+
+    /// The checksum of a block in the file, unless the file ends before.
+    fn read_lately(&self, block: u64) -> io::Result<Option<[u8; CHECKSUM]>> {
+        let (part, index) = (block / PART_BLOCKS as u64, block as usize % PART_BLOCKS);
+        if let Some(sums) = self.read.get(&part) {
+            return Ok(sums.get(index).copied());
+        }
+        let start = place(part * PART_BLOCKS as u64);
+        let left = usize::try_from(self.file.size()?.saturating_sub(start)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; left.min(BLOCK) / CHECKSUM * CHECKSUM];
+        if !bytes.is_empty() {
+            self.file.read_at(start, &mut bytes)?;
+        }
+        let sums: Part = bytes.as_chunks().0.to_vec();
+        let sum = sums.get(index).copied();
+        self.read.insert(part, Arc::new(sums));
+        Ok(sum)
     }
 
     fn damaged(&self, block: u64) -> io::Error {

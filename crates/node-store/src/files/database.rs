@@ -127,7 +127,7 @@ impl StorageBackend for DatabaseFile {
             // It is never read here, but makes the file one that other tools can read.
             return self.file.write_at(offset, data);
         }
-        self.checksums.note(offset, data)?;
+        self.checksums.note(offset, data);
         self.file.write_at(offset, data)?;
         self.unsynced.store(true, Ordering::SeqCst);
         Ok(())
