@@ -65,6 +65,13 @@ pub enum StoreError {
     Poisoned,
 }
 
+impl StoreError {
+    /// Whether the database only says that it has failed before.
+    pub(crate) fn is_previous_failure(&self) -> bool {
+        matches!(self, Self::Database(error) if matches!(**error, redb::Error::PreviousIo))
+    }
+}
+
 impl From<StoreError> for BackendError {
     fn from(error: StoreError) -> Self {
         Self::Storage(Box::new(error))

@@ -87,7 +87,7 @@ pub(crate) fn candidates(
     let mut parts = Vec::new();
     for terms in parts_of(filter) {
         context.check()?;
-        parts.push(Union::open(rows, &terms, from)?);
+        parts.push(Union::open(rows, context, &terms, from)?);
     }
     let mut found = Vec::new();
     let mut wanted = from;
@@ -141,9 +141,10 @@ struct Union {
 }
 
 impl Union {
-    fn open(rows: &Rows, terms: &[Term], from: LogId) -> Result<Self, StoreError> {
+    fn open(rows: &Rows, context: &Context, terms: &[Term], from: LogId) -> Result<Self, BackendError> {
         let mut union = Self { cursors: Vec::with_capacity(terms.len()), heap: BinaryHeap::new() };
         for term in terms {
+            context.check()?;
             let mut cursor = Cursor::new(*term);
             if let Some(id) = cursor.seek(rows, from)? {
                 union.heap.push(Reverse((id, union.cursors.len())));

@@ -105,8 +105,9 @@ impl Chain {
         }
         if !removed.is_empty() {
             // Other versions of the chain still have the generations with all their rows.
-            for generation in [&mut self.rows.young, &mut self.rows.old] {
-                *generation = Arc::new(generation.up_to(ancestor));
+            self.rows.young = Arc::new(self.rows.young.up_to(ancestor));
+            if ancestor < self.old_end {
+                self.rows.old = Arc::new(self.rows.old.up_to(ancestor));
             }
             self.rows.limit = self.rows.limit.min(ancestor);
             self.old_end = self.old_end.min(ancestor);

@@ -107,9 +107,10 @@ impl StorageBackend for DatabaseFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut header = self.header.lock();
-        if self.unsynced.swap(false, Ordering::SeqCst) {
+        if self.unsynced.load(Ordering::SeqCst) {
             self.file.sync_data()?;
             self.checksums.sync()?;
+            self.unsynced.store(false, Ordering::SeqCst);
         }
         if let Some(bytes) = header.written.take() {
             header.durable = Header { sequence: header.durable.sequence + 1, length: self.file.size()?, bytes };

@@ -18,6 +18,7 @@ use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What one commit brings to the database.
 pub(super) struct Batch {
@@ -26,7 +27,7 @@ pub(super) struct Batch {
     /// The head of the database before.
     database_head: BlockNumber,
     /// All entries of the log up to this one are in the database afterwards.
-    pub(super) logged: Sequence,
+    logged: Sequence,
     /// The last entry whose change the batch may hold in part.
     last: Sequence,
     /// The records that changed, as they are now.
@@ -41,6 +42,10 @@ impl Shared {
         loop {
             self.wait_for_flusher(&mut writer);
             writer.check()?;
+            // What was read so far is not all.
+            if writer.replaying.is_some() {
+                return Err(StoreError::Poisoned);
+            }
             if writer.logged >= wanted {
                 return Ok(());
             }
@@ -53,7 +58,8 @@ impl Shared {
         let full = || {
             let chain = self.current.read();
             let young_blocks = chain.head.number - chain.old_end;
-            chain.rows.young.count() >= self.options.commit_rows && young_blocks >= self.options.blocks_in_memory
+            self.log_is_long()
+                || chain.rows.young.count() >= self.options.commit_rows && young_blocks >= self.options.blocks_in_memory
         };
         while full() && writer.failure.is_none() {
             if !writer.flushing {
@@ -61,6 +67,22 @@ impl Shared {
             }
             self.turn.wait(writer);
         }
+    }
+
+    /// The same for changes that make no rows. Does nothing when another thread is changing the chain, which will see to
+    /// it, or the caller is.
+    pub(super) fn flush_when_log_is_long(&self) {
+        if self.log_is_long()
+            && let Some(mut writer) = self.writer.try_lock()
+            && !writer.flushing
+            && writer.failure.is_none()
+        {
+            self.age(&mut writer);
+        }
+    }
+
+    fn log_is_long(&self) -> bool {
+        self.log_bytes.load(Ordering::Relaxed) >= self.options.memory_bytes
     }
 
     pub(super) fn wait_for_flusher(&self, writer: &mut MutexGuard<'_, Writer>) {
@@ -74,6 +96,7 @@ impl Shared {
         let mut chain = Chain::clone(&self.current.read());
         chain.age();
         self.publish(chain);
+        self.log_bytes.store(0, Ordering::Relaxed);
         writer.flushing = true;
         self.turn.notify_all();
     }
@@ -83,13 +106,10 @@ impl Shared {
         let mut writer = self.writer.lock();
         loop {
             if writer.flushing {
-                let batch = self.batch(&writer);
-                let commit = || catch_unwind(AssertUnwindSafe(|| self.commit(&batch)));
-                let done = MutexGuard::unlocked(&mut writer, commit).unwrap_or(Err(StoreError::Poisoned));
-                match done {
-                    Ok(tables) => self.committed(&mut writer, &batch, tables),
+                let done = catch_unwind(AssertUnwindSafe(|| self.flush_old(&mut writer)));
+                if let Err(error) = done.unwrap_or(Err(StoreError::Poisoned)) {
                     // What was acknowledged is in the log: the next change has to fail.
-                    Err(error) => writer.failure = Some(Some(error)),
+                    writer.failure = Some(Some(error));
                 }
                 writer.flushing = false;
                 self.turn.notify_all();
@@ -101,13 +121,23 @@ impl Shared {
         }
     }
 
+    /// Moves the old generation to the database, and what the database has out of the log. Others have the writer's lock
+    /// most of the time.
+    fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
+        writer.check()?;
+        let batch = self.batch(writer);
+        let tables = MutexGuard::unlocked(writer, || self.commit(&batch))?;
+        self.committed(writer, &batch, tables);
+        MutexGuard::unlocked(writer, || Ok(self.log.drop_through(batch.logged)?))
+    }
+
     pub(super) fn batch(&self, writer: &Writer) -> Batch {
         let mut records = self.records.write();
         let records = &mut *records;
         let dirty = std::mem::take(&mut records.dirty).into_iter();
         let records = dirty.map(|key| (key.0, key.1.clone(), records.values.get(&key).cloned())).collect();
         // Records are written to the log under their lock: all entries up to here are in `records`.
-        let last = self.log.last();
+        let last = writer.replaying.unwrap_or_else(|| self.log.last());
         let chain = self.chain();
         // An entry may hold blocks of both generations.
         let young = writer.entries.iter().find(|(number, _)| *number > chain.old_end);
@@ -146,7 +176,6 @@ impl Shared {
             }
         }
         transaction.commit()?;
-        self.log.drop_through(batch.logged)?;
         Tables::open(&self.database.begin_read()?)
     }
 
@@ -261,4 +290,30 @@ fn write_side_blocks(transaction: &WriteTransaction, chain: &Chain) -> Result<()
         table.remove(&*key)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::files::faults::FaultyDisk;
+    use crate::wal::Sequence;
+    use crate::{Options, Store};
+    use node_core::backend::StateBackend;
+    use node_core::backend::suite::Random;
+
+    #[test]
+    fn what_was_not_read_of_the_log_is_not_taken_for_stored() {
+        let chain = Random(1).chain(10);
+        let disk = FaultyDisk::new();
+        let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), Options::default()).unwrap();
+        chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+        assert_eq!(store.shared.log.last(), Sequence(10));
+        let mut writer = store.shared.writer.lock();
+        writer.replaying = Some(Sequence(4));
+        store.shared.age(&mut writer);
+        store.shared.wait_for_flusher(&mut writer);
+        assert!(writer.failure.is_none());
+        assert_eq!(writer.logged, Sequence(4));
+        assert_eq!(store.shared.log.entries_after(writer.logged).count(), 6);
+        writer.replaying = None;
+    }
 }

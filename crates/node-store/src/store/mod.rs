@@ -16,14 +16,14 @@ use crate::error::StoreError;
 use crate::files::Folder;
 use crate::journal;
 use crate::state::NodeCache;
-use crate::wal::{Sequence, Wal, WalOptions};
+use crate::wal::{Sequence, Wal, WalError, WalOptions};
 use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 /// How a store is to be opened.
@@ -35,8 +35,10 @@ pub struct Options {
     pub sync: SyncPolicy,
     /// Rows that go to the database in one commit. Up to twice as many are in memory.
     pub commit_rows: usize,
-    /// At least so many of the newest blocks stay in memory.
+    /// At least so many of the newest blocks stay in memory, unless they are longer than `memory_bytes`.
     pub blocks_in_memory: BlockNumber,
+    /// Bytes of blocks and records that go to the database in one commit, however few rows they are.
+    pub memory_bytes: usize,
     /// Sizes of the log.
     pub log: WalOptions,
 }
@@ -48,6 +50,7 @@ impl Default for Options {
             sync: SyncPolicy::Always,
             commit_rows: 100_000,
             blocks_in_memory: 128,
+            memory_bytes: 64 << 20,
             // Segments are dropped whole: small ones leave less behind.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }
@@ -105,6 +108,8 @@ struct Shared {
     writer: Mutex<Writer>,
     /// `flushing` or `closing` of the writer has changed.
     turn: Condvar,
+    /// Bytes of entries that the log got since the young generation was begun.
+    log_bytes: AtomicUsize,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
 }
@@ -125,6 +130,8 @@ struct Writer {
     flushing: bool,
     /// Whether the flusher has to end.
     closing: bool,
+    /// While the log is read again: its last entry whose change was made.
+    replaying: Option<Sequence>,
 }
 
 /// Small durable records, all of them in memory.
@@ -201,30 +208,40 @@ impl Shared {
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
         writer.check()?;
+        // Should it panic, nobody knows what it left.
+        writer.failure = Some(None);
         let mut chain = Chain::clone(&self.current.read());
         let (change, entry) = match change(&mut chain, &mut writer.nodes) {
             Ok(done) => done,
             Err(error) => {
-                // They may be nodes and rows of blocks that never came to be.
-                writer.nodes.clear();
-                let mut chain = Chain::clone(&self.current.read());
-                chain.forget_above_head();
-                self.publish(chain);
+                self.forget(&mut writer);
                 return Err(error);
             }
         };
         let sequence = match self.write_log(&entry) {
             Ok(sequence) => sequence,
             Err(error) => {
-                writer.failure = Some(None);
+                if matches!(error, StoreError::Log(WalError::TooLarge { .. })) {
+                    self.forget(&mut writer);
+                }
                 return Err(error.into());
             }
         };
+        writer.failure = None;
         writer.stamp(&change, sequence);
         self.publish(chain);
         self.tell(&change);
         self.flush_when_full(&mut writer);
         Ok(change)
+    }
+
+    /// Forgets nodes and rows of blocks that never came to be.
+    fn forget(&self, writer: &mut Writer) {
+        writer.nodes.clear();
+        let mut chain = Chain::clone(&self.current.read());
+        chain.forget_above_head();
+        self.publish(chain);
+        writer.failure = None;
     }
 
     fn publish(&self, chain: Chain) {
@@ -239,8 +256,14 @@ impl Shared {
         }
     }
 
-    fn write_log(&self, entry: &[u8]) -> Result<Sequence, StoreError> {
+    fn append_to_log(&self, entry: &[u8]) -> Result<Sequence, WalError> {
         let sequence = self.log.append(entry)?;
+        self.log_bytes.fetch_add(entry.len(), Ordering::Relaxed);
+        Ok(sequence)
+    }
+
+    fn write_log(&self, entry: &[u8]) -> Result<Sequence, StoreError> {
+        let sequence = self.append_to_log(entry)?;
         if self.sync_always.load(Ordering::SeqCst) {
             self.log.sync_through(sequence)?;
         }
@@ -337,10 +360,11 @@ impl StateBackend for Store {
             // The order of the log is that of memory. Others may append while this waits for its sync, so that one
             // sync serves many.
             let mut records = self.shared.records.write();
-            let sequence = self.shared.log.append(&entry).map_err(StoreError::from)?;
+            let sequence = self.shared.append_to_log(&entry).map_err(StoreError::from)?;
             records.write(writes.to_vec());
             sequence
         };
+        self.shared.flush_when_log_is_long();
         if self.shared.sync_always.load(Ordering::SeqCst) {
             self.shared.log.sync_through(sequence).map_err(StoreError::from)?;
         }

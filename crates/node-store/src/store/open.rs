@@ -21,7 +21,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableError};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The file of the database.
 pub(super) const DATABASE: &str = "chain.redb";
@@ -86,6 +86,9 @@ impl Store {
             }
             (None, None) => return Err(StoreError::NoChain.into()),
         };
+        if meta.is_some() {
+            Wal::check_presence(&*folder).map_err(StoreError::from)?;
+        }
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
         let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
         let nodes = node_cache(options.cache_bytes / 8);
@@ -101,6 +104,7 @@ impl Store {
             entries: VecDeque::new(),
             flushing: false,
             closing: false,
+            replaying: Some(logged),
         };
         let shared = Arc::new(Shared {
             folder,
@@ -111,6 +115,7 @@ impl Store {
             current: RwLock::new(Arc::new(chain)),
             writer: Mutex::new(writer),
             turn: Condvar::new(),
+            log_bytes: AtomicUsize::new(0),
             records: RwLock::new(records),
             listeners: RwLock::default(),
         });
@@ -124,11 +129,7 @@ impl Store {
             (None, Some(genesis)) => store.shared.begin(genesis),
             _ => Ok(()),
         };
-        if let Err(error) = begun.and_then(|()| store.shared.replay(logged)) {
-            // Or what was read of the log so far would be written as all of it when the store is dropped.
-            store.shared.writer.lock().failure = Some(None);
-            return Err(error);
-        }
+        begun.and_then(|()| store.shared.replay(logged))?;
         Ok(store)
     }
 }
@@ -141,9 +142,7 @@ impl Shared {
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
         chain.age();
         self.publish(chain);
-        // Should there be a log, the database was removed, and what the log holds is to be read.
-        let mut batch = self.batch(&writer);
-        batch.logged = Sequence::default();
+        let batch = self.batch(&writer);
         let tables = self.commit(&batch)?;
         self.committed(&mut writer, &batch, tables);
         Ok(())
@@ -157,23 +156,26 @@ impl Shared {
             writer.check()?;
             let mut chain = Chain::clone(&self.current.read());
             let nodes = &mut writer.nodes;
-            let (change, _) = match Entry::decode(&payload)? {
+            let change = match Entry::decode(&payload)? {
                 Entry::Records(writes) => {
                     self.records.write().write(writes);
-                    continue;
+                    None
                 }
-                // The last entry that the database has in part or as a whole is read again.
-                Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => {
-                    continue;
-                }
-                Entry::Append(block) => append(&mut chain, &block, nodes)?,
-                Entry::Switch(ancestor, branch) => switch(&mut chain, ancestor, branch, nodes)?,
-                Entry::SideBlock(block) => keep_side_block(&mut chain, block)?,
+                // The database may have the first entries already.
+                Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => None,
+                Entry::Append(block) => Some(append(&mut chain, &block, nodes)?),
+                Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch, nodes)?),
+                Entry::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
             };
-            writer.stamp(&change, sequence);
-            self.publish(chain);
+            if let Some((change, _)) = change {
+                writer.stamp(&change, sequence);
+                self.publish(chain);
+            }
+            writer.replaying = Some(sequence);
+            self.log_bytes.fetch_add(payload.len(), Ordering::Relaxed);
             self.flush_when_full(&mut writer);
         }
+        writer.replaying = None;
         Ok(())
     }
 }

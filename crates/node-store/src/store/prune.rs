@@ -42,9 +42,14 @@ impl Shared {
             let mut writer = self.writer.lock();
             self.wait_for_flusher(&mut writer);
             writer.check()?;
-            // Rows of blocks that were taken back would pass for the newest.
-            if writer.database_head == self.current.read().rows.limit {
+            // Rows of blocks that were taken back would pass for the newest, and a floor above all that the database has
+            // would refuse the changes that the log still holds.
+            let limit = self.current.read().rows.limit;
+            if writer.database_head == limit && floor <= limit {
                 break writer;
+            }
+            if floor > self.current.read().head.number {
+                return Err(BackendError::UnknownBlock(floor));
             }
         };
         let mut chain = Chain::clone(&self.current.read());
@@ -61,7 +66,7 @@ impl Shared {
         chain.earliest = floor;
         // Nothing is deleted before the database says so.
         let done = self.set_earliest(floor).and_then(|()| {
-            *self.current.write() = Arc::new(chain.clone());
+            self.publish(chain.clone());
             let all = |_: &[u8]| true;
             let accounts = superseded(&chain.rows.database, Table::Accounts, floor, &all);
             let mut dropped = self.delete_in_batches(Table::Accounts, accounts)?;
@@ -73,7 +78,7 @@ impl Shared {
             }
             dropped += self.delete_in_batches(Table::Changes, changes_up_to(&chain.rows.database, floor))?;
             chain.rows.database = Arc::new(Tables::open(&self.database.begin_read()?)?);
-            *self.current.write() = Arc::new(chain);
+            self.publish(chain);
             Ok(dropped)
         });
         if done.is_err() {

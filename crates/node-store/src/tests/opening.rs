@@ -7,6 +7,7 @@ use crate::{Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
 use redb::{Database, TableDefinition};
+use std::error::Error;
 use std::path::Path;
 
 fn store_error(result: Result<Store, BackendError>) -> StoreError {
@@ -104,12 +105,20 @@ fn a_clean_stop_leaves_nothing_to_read_from_the_log() {
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
     chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
     drop(store);
+    // Without entries, a segment is a header.
     let folder = disk.folder();
-    for name in folder.list().unwrap().into_iter().filter(|name| name.starts_with("wal-")) {
-        folder.remove(&name).unwrap();
+    let is_segment = |name: &String| name.starts_with("wal-") && name.ends_with(".log");
+    for name in folder.list().unwrap().iter().filter(|name| is_segment(name)) {
+        assert!(folder.open(name).unwrap().size().unwrap() < 100, "{name}");
     }
     let store = Store::open_in(folder, chain.blocks()[0].clone(), options).unwrap();
     check_view(&*store.view().unwrap(), &chain);
+    drop(store);
+
+    let folder = disk.folder();
+    folder.list().unwrap().iter().filter(|name| is_segment(name)).for_each(|name| folder.remove(name).unwrap());
+    let refused = Store::open_in(folder, chain.blocks()[0].clone(), options).err().unwrap();
+    assert_eq!(refused.source().unwrap().to_string(), "the write-ahead log failed");
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub enum WalError {
         /// The entry that should be there.
         expected: Sequence,
     },
+    /// All segments are gone.
+    #[error("the log is missing: no file wal-….log is in the folder")]
+    NoSegments,
     /// Entries that were acknowledged are gone: a segment was removed, or cut off.
     #[error("entries {from} to {through} were durable and are missing from the log")]
     Missing {

@@ -105,6 +105,11 @@ struct Pending {
 }
 
 impl Wal {
+    /// Refuses a folder without a log: since the first was begun, there is one at any time.
+    pub fn check_presence(folder: &dyn Folder) -> Result<(), WalError> {
+        if recovery::has_segments(folder)? { Ok(()) } else { Err(WalError::NoSegments) }
+    }
+
     /// Opens the log of a folder, or begins one, and recovers what a crash left: an incomplete tail is cut off, and
     /// every entry that is left is made durable.
     ///
@@ -116,11 +121,13 @@ impl Wal {
     /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. No segment
     /// has been changed then.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
-        let recovered = recovery::recover(&*folder, flushed)?;
+        let mut recovered = recovery::recover(&*folder, flushed)?;
+        let removed = std::mem::take(&mut recovered.removed);
         // The hasher's keys are the random numbers that the standard library has.
         let salt = RandomState::new().build_hasher().finish();
         let last = recovered.last;
         let writer = Writer::begin(Arc::clone(&folder), recovered, salt, options.segment_bytes)?;
+        recovery::remove_segments(&*folder, &removed)?;
         let pending =
             Pending { frames: Vec::new(), spare: Vec::new(), syncing: false, last, synced: last, poison: None };
         Ok(Self {
@@ -210,7 +217,10 @@ impl Wal {
 
     /// Drops the segments that hold no entry after `sequence`.
     pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
-        let dropped = self.writer.lock().forget_segments(sequence)?;
+        let dropped = self.writer.lock().forget_segments(sequence).inspect_err(|error| {
+            // A segment may have been begun: what came to the one before would lie behind it.
+            self.pending.lock().poison = Some(error.clone());
+        })?;
         if dropped.is_empty() {
             return Ok(());
         }

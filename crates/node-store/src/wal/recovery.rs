@@ -22,11 +22,13 @@ pub(super) struct Recovered {
     pub(super) mark: Mark,
     /// The first sequences of the segments that hold entries after the flushed ones.
     pub(super) segments: Vec<Sequence>,
+    /// Those of the others. They are to be removed when a new segment is there: a log has one at any time.
+    pub(super) removed: Vec<Sequence>,
     /// The last entry, or the last flushed one if that is later.
     pub(super) last: Sequence,
 }
 
-/// Reads the whole log, repairs its end, and removes segments that are not needed. Changes nothing if entries after
+/// Reads the whole log and repairs its end. Changes nothing if entries after
 /// `flushed` are damaged or missing.
 pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovered, WalError> {
     let (mark, marked) = Mark::open(folder)?;
@@ -46,8 +48,13 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     if scan.last <= flushed {
         removed.append(&mut segments);
     }
-    remove_segments(folder, &removed)?;
-    Ok(Recovered { mark, segments, last: scan.last.max(flushed) })
+    Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
+}
+
+/// Whether the folder has a log.
+pub(super) fn has_segments(folder: &dyn Folder) -> Result<bool, WalError> {
+    let names = folder.list().map_err(WalError::io("list", "the folder"))?;
+    Ok(names.iter().any(|name| parse_segment_name(name).is_some()))
 }
 
 /// What the segments hold.

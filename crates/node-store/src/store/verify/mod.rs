@@ -204,6 +204,12 @@ fn earlier(blocks: Result<(), Stop>, states: Result<(), Stop>) -> Result<(), Sto
         (Err(Stop::Difference(a)), Err(Stop::Difference(b))) => {
             Err(Stop::Difference(if b.block < a.block { b } else { a }))
         }
+        // After one failure redb reads no more, and says nothing of the reason to whoever comes second.
+        (Err(stop), Err(Stop::Failed(BackendError::Storage(error))))
+            if error.downcast_ref::<StoreError>().is_some_and(StoreError::is_previous_failure) =>
+        {
+            Err(stop)
+        }
         (Err(stop), Ok(()) | Err(Stop::Difference(_))) | (_, Err(stop)) => Err(stop),
         (Ok(()), Ok(())) => Ok(()),
     }
