@@ -8,7 +8,7 @@ use super::path::Path;
 use crate::codec::Malformed;
 
 /// Most deltas behind a whole branch.
-pub(crate) const MAX_AGE: u8 = 31;
+pub(crate) const MAX_AGE: u8 = 23;
 
 const EMPTY: u8 = 0;
 const LEAF: u8 = 1;
