@@ -3,7 +3,7 @@
 mod view;
 mod write;
 
-pub(crate) use write::{first_log_above, keys_of_block};
+pub(crate) use write::keys_of_block;
 
 use crate::caches::Caches;
 use crate::error::StoreError;

@@ -3,7 +3,7 @@
 use super::Chain;
 use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
-use crate::keys::{Key, LogId, MAX_BLOCK, Table};
+use crate::keys::{Key, MAX_BLOCK, Table};
 use crate::postings;
 use crate::rows::{Tables, Value};
 use crate::state::{self, NodeCache};
@@ -167,9 +167,4 @@ pub(crate) fn keys_of_block(block: &ExecutedBlock, row: &values::ChangesRow) -> 
     let terms = postings::terms_of(number, &block.receipts);
     keys.extend(terms.ok_or(StoreError::BeyondLimits(block.header.block_ref()))?.into_keys());
     Ok(keys)
-}
-
-/// The first log that belongs to blocks above `limit`.
-pub(crate) fn first_log_above(limit: u64) -> LogId {
-    LogId::first_of(limit + 1)
 }

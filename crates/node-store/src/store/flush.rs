@@ -3,7 +3,7 @@
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
 use super::{Shared, Writer};
 use crate::block_bytes::BlockBytes;
-use crate::chain::{Chain, first_log_above, keys_of_block};
+use crate::chain::{Chain, keys_of_block};
 use crate::error::StoreError;
 use crate::journal::kind_byte;
 use crate::keys::{Key, LogId, Suffix, Table};
@@ -237,7 +237,7 @@ fn delete_block(transaction: &WriteTransaction, chain: &Chain, number: BlockNumb
     };
     for key in keys_of_block(&block, &row)? {
         if key.table().suffix() == Suffix::Log {
-            cut_postings(transaction, &key, first_log_above(number - 1))?;
+            cut_postings(transaction, &key, LogId::first_of(number))?;
         } else {
             transaction.open_table(definition(key.table()))?.remove(&*key.versioned(number))?;
         }
