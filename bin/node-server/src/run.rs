@@ -85,6 +85,7 @@ fn build(
         blobs: Arc::new(KzgVerifier),
         clock: Arc::new(SystemClock),
         spec,
+        production: None,
         finality: if development { Finality::DEVELOPMENT } else { Finality::Head },
         limits: config.limits(),
         pool_limits: config.pool_limits(),

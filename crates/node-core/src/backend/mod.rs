@@ -5,13 +5,20 @@
 //!
 //! "As of block n" always means: after block n was executed.
 
+mod branch;
 mod candidates;
+mod editable;
+mod edited_view;
+pub(crate) mod edits;
 mod fees;
 mod layered;
 mod memory;
 #[cfg(any(test, feature = "backend-tests"))]
 pub mod suite;
 
+pub use branch::Branch;
+pub use editable::{EditableBackend, first_edited_block};
+pub use edits::{Edits, edited_blocks};
 pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
@@ -227,6 +234,12 @@ pub enum RecordKind {
     PoolTransaction,
     /// A filter with its cursor.
     Filter,
+    /// A change of the head's state that no transaction made and no block has taken in.
+    PendingEdit,
+    /// What was done to a block that no rule of the protocol leads to.
+    EditedBlock,
+    /// A point in the chain's past to go back to.
+    Snapshot,
 }
 
 /// A durable record.
@@ -264,6 +277,9 @@ pub enum BackendError {
     /// No proofs are made for the block: it is not, or not yet, on the canonical chain.
     #[error("no proofs are made for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
+    /// The account was changed by hand after the block, and no header commits to it.
+    #[error("the account was edited after block {0}, and no header commits to it until the next block")]
+    Edited(BlockNumber),
     /// A chain cannot begin with the block.
     #[error("block {0} is no genesis block")]
     NotGenesis(BlockRef),

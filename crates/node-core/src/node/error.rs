@@ -40,6 +40,9 @@ pub enum NodeError {
         /// Where the request asks for it.
         location: &'static str,
     },
+    /// The account was changed by hand after the block.
+    #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
+    Edited(BlockNumber),
     /// The call reverted.
     #[error("execution reverted{}", Reason(.reason.as_deref()))]
     ExecutionReverted {
@@ -136,6 +139,7 @@ impl NodeError {
                 vec![ErrorDetail::new("path.FilterId", message)]
             }
             Self::TooManyFilters { .. }
+            | Self::Edited(_)
             | Self::Interrupted(_)
             | Self::Backend(_)
             | Self::NoPendingBlock { .. }
@@ -165,6 +169,7 @@ impl From<BackendError> for NodeError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            BackendError::Edited(block) => Self::Edited(block),
             other => Self::Backend(other),
         }
     }

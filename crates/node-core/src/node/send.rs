@@ -6,7 +6,8 @@ use crate::pool::AddError;
 use node_types::wire::{Data, SendRawTransactionInput, SendRawTransactionOutput};
 
 impl Node {
-    /// Puts a signed transaction into the pool. The same bytes again give the same hash.
+    /// Puts a signed transaction into the pool. The same bytes again give the same hash. Where blocks are made instantly,
+    /// it is in one when this answers, if it can be.
     pub fn send_raw_transaction(
         &self,
         context: &Context,
@@ -17,6 +18,9 @@ impl Node {
             AddError::Rejected(rejection) => NodeError::TransactionRejected(rejection),
             AddError::Backend(error) => error.into(),
         })?;
+        if let Some(producer) = &self.producer {
+            producer.transactions_changed();
+        }
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 }
