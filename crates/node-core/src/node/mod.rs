@@ -7,6 +7,7 @@ mod assemble;
 mod block;
 mod call;
 mod chain;
+mod control;
 mod error;
 mod fee_history;
 mod filters;

@@ -2,7 +2,6 @@
 
 use super::{Node, NodeError};
 use crate::context::Context;
-use crate::pool::AddError;
 use node_types::wire::{Data, SendRawTransactionInput, SendRawTransactionOutput};
 
 impl Node {
@@ -14,10 +13,7 @@ impl Node {
         input: SendRawTransactionInput,
     ) -> Result<SendRawTransactionOutput, NodeError> {
         context.check()?;
-        let hash = self.pool.add(&input.data).map_err(|error| match error {
-            AddError::Rejected(rejection) => NodeError::TransactionRejected(rejection),
-            AddError::Backend(error) => error.into(),
-        })?;
+        let hash = self.pool.add(&input.data)?;
         if let Some(producer) = &self.producer {
             producer.transactions_changed();
         }

@@ -198,14 +198,10 @@ impl Producer {
         Ok(())
     }
 
-    /// Lets anyone send transactions in the name of `address`, or not any more.
-    pub fn impersonate(&self, address: Address, allowed: bool) {
+    /// Lets anyone send transactions in the name of `address`, or not any more. Answers whether that is new.
+    pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
         let mut impersonated = self.impersonated.write();
-        if allowed {
-            impersonated.insert(address);
-        } else {
-            impersonated.remove(&address);
-        }
+        if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
     }
 
     /// Whether anyone may send transactions in the name of `address`.
