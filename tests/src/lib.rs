@@ -4,5 +4,7 @@
 
 pub mod blocktest;
 pub mod generator;
+pub mod model;
+pub mod oracle;
 pub mod server;
 pub mod wallet;

@@ -1,7 +1,7 @@
 //! The accounts of the development chain, and their signatures.
 
 use node_types::consensus::{LegacyTransaction, Signature, Transaction, TransactionBody};
-use node_types::{Address, Bytes, U256, keccak256};
+use node_types::{Address, Bytes, H256, U256, keccak256};
 use secp256k1::{Message, SECP256K1, SecretKey};
 
 /// Chain id of the development chain.
@@ -52,14 +52,19 @@ impl Account {
     /// Signs as this account.
     pub fn sign(&self, body: TransactionBody) -> Transaction {
         let mut transaction = Transaction { body, signature: Signature::default() };
-        let message = Message::from_digest(transaction.signing_hash().0);
-        let (parity, bytes) = SECP256K1.sign_ecdsa_recoverable(message, &self.key).serialize_compact();
-        transaction.signature = Signature {
+        transaction.signature = self.sign_hash(transaction.signing_hash());
+        transaction
+    }
+
+    /// Signs a hash as this account.
+    pub fn sign_hash(&self, hash: H256) -> Signature {
+        let (parity, bytes) =
+            SECP256K1.sign_ecdsa_recoverable(Message::from_digest(hash.0), &self.key).serialize_compact();
+        Signature {
             r: U256::from_big_endian(&bytes[..32]),
             s: U256::from_big_endian(&bytes[32..]),
             y_parity: i32::from(parity) == 1,
-        };
-        transaction
+        }
     }
 }
 
