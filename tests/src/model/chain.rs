@@ -216,7 +216,7 @@ impl Model {
             assert_eq!(
                 receipt.outcome,
                 ReceiptOutcome::Success(outcome.success),
-                "block {number}: status of {hash:#x}"
+                "block {number}: status of {sent:?}"
             );
             assert_eq!(receipt.logs, outcome.logs, "block {number}: logs of {hash:#x}");
             logs.extend(outcome.logs.iter().map(|log| (index, log.clone())));

@@ -169,7 +169,7 @@ impl State {
 
     fn call(&mut self, sent: &Sent, to: Address) -> Outcome {
         let body = &sent.transaction.body;
-        let scarce = body.gas_limit() - sent.intrinsic_gas() < LEAST_GAS;
+        let scarce = is_scarce(sent);
         let behaviour = match self.behaviour(to) {
             // What a delegate delegates to does not count: its code cannot be run.
             Behaviour::Delegate(to) => match self.behaviour(to) {
@@ -202,7 +202,7 @@ impl State {
 
     fn create(&mut self, sent: &Sent, nonce: u64) -> Outcome {
         let body = &sent.transaction.body;
-        let success = *body.input() == code::creation();
+        let success = *body.input() == code::creation() && !is_scarce(sent);
         if success {
             let created = created(sent.sender, nonce);
             self.transfer(sent.sender, created, body.value());
@@ -214,6 +214,10 @@ impl State {
         }
         Outcome { success, logs: Vec::new(), gas: None }
     }
+}
+
+fn is_scarce(sent: &Sent) -> bool {
+    sent.body().gas_limit() - sent.intrinsic_gas() < LEAST_GAS
 }
 
 /// The address of the contract that `sender` creates (Yellow Paper, section 7).
