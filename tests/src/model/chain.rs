@@ -213,11 +213,7 @@ impl Model {
         let mut logs = Vec::new();
         for (index, ((sent, outcome), receipt)) in done.iter().zip(&*receipts).enumerate() {
             let hash = sent.hash;
-            assert_eq!(
-                receipt.outcome,
-                ReceiptOutcome::Success(outcome.success),
-                "block {number}: status of {sent:?}"
-            );
+            assert_eq!(receipt.outcome, ReceiptOutcome::Success(outcome.success), "block {number}: status of {sent:?}");
             assert_eq!(receipt.logs, outcome.logs, "block {number}: logs of {hash:#x}");
             logs.extend(outcome.logs.iter().map(|log| (index, log.clone())));
         }
