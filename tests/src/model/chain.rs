@@ -434,9 +434,11 @@ impl Model {
             for hash in branch.into_iter().rev() {
                 self.push_known(hash, self.blocks[&hash].clone());
             }
+            (self.state, self.edited) = (snapshot.state, snapshot.edited);
             self.follow(removed);
+        } else {
+            (self.state, self.edited) = (snapshot.state, snapshot.edited);
         }
-        (self.state, self.edited) = (snapshot.state, snapshot.edited);
         self.pool.retain(&snapshot.pool);
         self.follow(Vec::new());
         (self.offset, self.wished_time, self.wished_fee) = (snapshot.offset, None, None);

@@ -8,7 +8,7 @@ use crate::oracle;
 use node_core::backend::{BackendError, View};
 use node_core::context::Context;
 use node_core::pool::PoolStatus;
-use node_types::wire::TransactionStatus;
+use node_types::wire::{BlockArgument, TransactionStatus};
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use std::rc::Rc;
 
@@ -24,6 +24,12 @@ impl Run {
         for address in accounts.chain(others) {
             compare_account(&*view, address, self.model.state.get(address), head, false);
         }
+        let address = self.random.pick(&self.generator.accounts).address;
+        let account = self.model.state.account(address);
+        let next = account.nonce + self.model.pool.pending(address, &account).len() as u64;
+        let (node, context) = (self.world.node(), Context::unbounded());
+        let count = node.get_transaction_count(&context, address, BlockArgument::Pending).expect("a nonce");
+        assert_eq!(count.transaction_count.0, next, "next nonce of {address:#x}");
         self.compare_pool();
         let newest = self.sent.iter().rev().take(3).cloned();
         let any: Vec<Rc<Sent>> =

@@ -218,8 +218,17 @@ impl Run {
             interval: interval.map(Quantity),
             withdrawals: sent.collect(),
         };
+        let pending = self.random.chance(30).then(|| self.block(BlockTag::Pending));
         let output = self.world.node().mine(&Context::unbounded(), input).expect("blocks");
         let view = self.world.view();
+        if let Some(pending) = pending.filter(|_| blocks == 1 && withdrawals.is_empty()) {
+            let block = self.block(BlockTag::Latest);
+            let known = |block: &wire::Block| {
+                let wire::Block { state_root, transactions_root, receipts_root, gas_used, timestamp, .. } = block;
+                (*state_root, *transactions_root, *receipts_root, *gas_used, *timestamp, block.base_fee_per_gas)
+            };
+            assert_eq!(known(&pending), known(&block), "the block that was pending");
+        }
         for block in 0..blocks {
             if let Some(interval) = interval.filter(|_| block > 0) {
                 let head = self.model.head().header.header.timestamp;
@@ -229,6 +238,11 @@ impl Run {
         }
         let head = self.model.head();
         assert_eq!((output.block_number.0, output.block_hash.0), (head.number(), head.header.hash));
+    }
+
+    fn block(&self, block_number: BlockTag) -> wire::Block {
+        let input = wire::GetBlockByNumberInput { block_number, transaction_detail: false };
+        self.world.node().get_block_by_number(&Context::unbounded(), input).expect("a block").block.expect("a block")
     }
 
     fn set_mining(&mut self) {
@@ -415,6 +429,9 @@ impl Run {
         self.world.clock.advance(1_000);
         self.model.clock += 1_000;
         let mining = self.mining();
+        if self.random.chance(20) {
+            self.world.crash();
+        }
         self.world.open(mining);
         self.model.restart(mining);
         self.model.changed(&*self.world.view());

@@ -11,6 +11,7 @@ use node_core::producer::{Mining, Production};
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
 use node_store::{Options, Store};
 use node_types::Address;
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -57,6 +58,19 @@ impl World {
     /// The chain as it is, edits included.
     pub fn view(&self) -> Arc<dyn View> {
         self.node().backend().view().expect("a view")
+    }
+
+    /// Ends the node as a crash would: nothing that is still in memory is written any more.
+    pub fn crash(&mut self) {
+        if let Keeper::Folder(folder) = &mut self.keeper {
+            let copy = tempfile::tempdir().expect("a folder");
+            for file in fs::read_dir(folder.path()).expect("the folder is there") {
+                let file = file.expect("a file");
+                fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
+            }
+            self.node = None;
+            *folder = copy;
+        }
     }
 
     /// Opens the node; again, if it is open.
