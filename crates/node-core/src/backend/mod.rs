@@ -17,8 +17,8 @@ mod memory;
 pub mod suite;
 
 pub use branch::Branch;
-pub use editable::{EditableBackend, first_edited_block};
-pub use edits::{Edits, edited_blocks};
+pub use editable::EditableBackend;
+pub use edits::{Edits, edited_blocks, first_edited_block};
 pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
