@@ -77,7 +77,9 @@ pub(crate) enum CommandError {
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
     /// Nobody else would take the chain for valid.
-    #[error("block {block} was edited by hand, so that no other node would import it; --to exports the blocks before it")]
+    #[error(
+        "block {block} was edited by hand, so that no other node would import it; --to exports the blocks before it"
+    )]
     Edited { block: BlockRef },
     /// Two things would be written to standard output.
     #[error("--json and the chain cannot both go to standard output")]

@@ -170,6 +170,10 @@ impl StateBackend for EditableBackend {
         self.inner.subscribe(listener);
     }
 
+    fn proves_quickly(&self) -> bool {
+        self.inner.proves_quickly()
+    }
+
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         self.inner.write_records(writes)
     }
