@@ -13,7 +13,6 @@ use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_http::Shutdown;
 use node_store::Store;
 use serde_json::json;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,9 +72,7 @@ fn import(
     context: &Context,
     json: bool,
 ) -> Result<ImportSummary, CommandError> {
-    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
+    let (file, length) = open::chain_file(path)?;
     let name = path.display().to_string();
     let report = Report::start("import", json, name.clone(), length);
     let reader = report.bar().wrap_read(file);
