@@ -35,9 +35,9 @@ pub(crate) enum Command {
     /// Check every row of a folder's chain: hashes, roots, states, proofs' nodes, indexes.
     ///
     /// Ends with status 1 at the first difference, and says where it is.
-    Verify(VerifyOptions),
+    Verify(InspectOptions),
     /// Count the rows and bytes of a folder.
-    Stats(StatsOptions),
+    Stats(InspectOptions),
     /// Drop old states from a folder: requests for them answer 404 from then on. Blocks, receipts and logs stay.
     ///
     /// What is dropped cannot be had again but by importing the chain into another folder. The space is used for new
@@ -161,18 +161,9 @@ pub(crate) struct ExportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Settings of `verify`.
+/// Settings of `verify` and `stats`.
 #[derive(Args, Debug)]
-pub(crate) struct VerifyOptions {
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `stats`.
-#[derive(Args, Debug)]
-pub(crate) struct StatsOptions {
+pub(crate) struct InspectOptions {
     #[command(flatten)]
     pub(crate) chain: ExistingChain,
     #[command(flatten)]

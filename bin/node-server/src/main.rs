@@ -23,7 +23,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
-// A sixth of an import's time is allocation; glibc's allocator takes twice as long where threads free what others made.
+// Much of the work is allocation, and threads free what others made: with this allocator imports and requests took about a
+// tenth less time than with glibc's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

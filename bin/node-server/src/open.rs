@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::StateBackend;
 use node_store::{Options, Store, StoreError, SyncPolicy};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The genesis of a file, or the built-in one.
@@ -13,6 +14,14 @@ pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError>
     let Some(path) = path else { return Ok(dev_genesis()) };
     let json = std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// A chain file, with its length in bytes.
+pub(crate) fn chain_file(path: &Path) -> Result<(File, u64), CommandError> {
+    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    Ok((file, length))
 }
 
 /// The folder of the chain that begins with `genesis`; none if it is to be in memory.

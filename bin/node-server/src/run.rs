@@ -13,7 +13,6 @@ use node_core::node::{Finality, Node, NodeParts};
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
 use node_http::{Shutdown, serve};
 use node_store::{Store, SyncPolicy};
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -127,9 +126,7 @@ fn import_path(
     path: &Path,
     context: &Context,
 ) -> Result<Result<ImportSummary, FileError>, CommandError> {
-    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
+    let (file, length) = open::chain_file(path)?;
     let mut progress = ImportProgress::start(path, length);
     let reader = progress.count(file);
     let imported = import_file(chain, context, reader, |state| progress.update(state));

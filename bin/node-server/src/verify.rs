@@ -1,6 +1,6 @@
 //! `node-server verify`: every row of a folder against its chain.
 
-use crate::cli::VerifyOptions;
+use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
 use crate::report::{self, Report};
@@ -11,7 +11,7 @@ use node_store::{Difference, Fault, Verified};
 use serde_json::{Value, json};
 
 /// Checks everything, up to the first difference.
-pub(crate) fn run(options: &VerifyOptions) -> Result<(), CommandError> {
+pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let shutdown = Shutdown::on_signals()?;
     let mut store = open::open_existing(&options.chain, "verify")?;
