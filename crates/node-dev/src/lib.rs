@@ -21,9 +21,11 @@ mod accounts;
 mod checksum;
 mod genesis;
 mod hardfork;
+mod node;
 
 pub use account::DevAccount;
 pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
 pub use checksum::Checksummed;
 pub use genesis::{DevGenesis, DevGenesisError};
 pub use hardfork::{Hardfork, UnknownHardfork};
+pub use node::{DevNode, DevNodeBuilder, DevNodeError};
