@@ -41,7 +41,7 @@ use std::sync::Arc;
 ///
 /// let context = Context::unbounded();
 /// let receipt = chain.get_transaction_receipt(&context, hash)?.transaction_receipt.ok_or("not mined")?;
-/// assert_eq!(receipt.block_number.0, 1);
+/// assert_eq!(receipt.block_number.map(|number| number.0), Some(1));
 /// let before = chain.get_balance(&context, bob.address(), BlockArgument::Number(0))?.balance.0;
 /// let after = chain.get_balance(&context, bob.address(), BlockArgument::Latest)?.balance.0;
 /// assert_eq!(after - before, 7.into());
