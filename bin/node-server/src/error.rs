@@ -2,6 +2,7 @@
 
 use node_chain::{ExportError, FileError, GenesisError, ImportError};
 use node_core::backend::BackendError;
+use node_core::block::BlockRef;
 use node_core::node::NodeError;
 use node_dev::{AccountsError, DevGenesisError};
 use node_http::ServeError;
@@ -77,6 +78,11 @@ pub(crate) enum CommandError {
     /// The first block is above the last.
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
+    /// Nobody else would take the chain for valid.
+    #[error(
+        "block {block} was edited by hand, so that no other node would import it; --to exports the blocks before it"
+    )]
+    Edited { block: BlockRef },
     /// Two things would be written to standard output.
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,

@@ -60,6 +60,7 @@ impl Wiring {
             blobs: Arc::new(KzgVerifier),
             clock: Arc::new(SystemClock),
             spec: self.spec.clone(),
+            production: None,
             finality,
             limits: options.limits(),
             pool_limits: options.pool_limits(),

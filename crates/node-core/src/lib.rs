@@ -20,6 +20,7 @@ pub mod gas;
 pub mod logs;
 pub mod node;
 pub mod pool;
+pub mod producer;
 pub mod state;
 #[cfg(test)]
 mod test_world;

@@ -67,7 +67,8 @@ impl Server {
         let service = web::Data::new(Service::new(node, config, address).map_err(ServeError::Start)?);
         let server = HttpServer::new(move || {
             let base = service.config.base_path.clone();
-            App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str()))
+            let controlled = service.node.producer().is_some();
+            App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str(), controlled))
         })
         .workers(settings.workers.get())
         .keep_alive(settings.keep_alive)

@@ -2,21 +2,21 @@
 
 use super::{Node, NodeError};
 use crate::context::Context;
-use crate::pool::AddError;
 use node_types::wire::{Data, SendRawTransactionInput, SendRawTransactionOutput};
 
 impl Node {
-    /// Puts a signed transaction into the pool. The same bytes again give the same hash.
+    /// Puts a signed transaction into the pool. The same bytes again give the same hash. Where blocks are made instantly,
+    /// it is in one when this answers, if it can be.
     pub fn send_raw_transaction(
         &self,
         context: &Context,
         input: SendRawTransactionInput,
     ) -> Result<SendRawTransactionOutput, NodeError> {
         context.check()?;
-        let hash = self.pool.add(&input.data).map_err(|error| match error {
-            AddError::Rejected(rejection) => NodeError::TransactionRejected(rejection),
-            AddError::Backend(error) => error.into(),
-        })?;
+        let hash = self.pool.add(&input.data)?;
+        if let Some(producer) = &self.producer {
+            producer.transactions_changed();
+        }
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 }
