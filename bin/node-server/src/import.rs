@@ -28,9 +28,9 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
-    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage)?);
+    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage.caches)?);
     let spec = Arc::new(genesis.spec);
-    let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), options.storage.code_cache_bytes()));
+    let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), options.storage.caches.code_cache_bytes()));
     let chain = Chain::new(store.clone(), executor, Arc::new(Secp256k1Recovery), spec);
 
     let mut sum = ImportSummary::default();

@@ -5,6 +5,7 @@
 mod cli;
 mod config;
 mod data_dir;
+mod dev;
 mod error;
 mod export;
 mod import;
@@ -15,8 +16,8 @@ mod report;
 mod run;
 mod stats;
 mod verify;
+mod wiring;
 
-use clap::Parser;
 use cli::{Command, CommandLine};
 use error::{CommandError, Sources};
 use std::io::IsTerminal;
@@ -29,9 +30,10 @@ use tracing_subscriber::EnvFilter;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let CommandLine { command } = CommandLine::parse();
+    let CommandLine { command } = CommandLine::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let log = match &command {
-        Command::Run(config) => &config.log,
+        Command::Dev(options) => options.log(),
+        Command::Run(config) => &config.server.log,
         _ => "warn",
     };
     let filter = match EnvFilter::try_new(log) {
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
 
 fn execute(command: &Command) -> Result<(), CommandError> {
     match command {
+        Command::Dev(options) => dev::run(options),
         Command::Run(config) => run::run(config),
         Command::Import(options) => import::run(options),
         Command::Export(options) => export::run(options),

@@ -1,6 +1,6 @@
 //! Opening chains, for every command.
 
-use crate::cli::{ExistingChain, StorageOptions};
+use crate::cli::{CacheOptions, ExistingChain, StorageOptions};
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use node_chain::{Genesis, dev_genesis};
@@ -34,8 +34,8 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
 }
 
 /// Opens the folder for an import, and makes it if there is none: until the policy is changed, changes are not synced one by one.
-pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, options: &StorageOptions) -> Result<Store, CommandError> {
-    Store::open(path, genesis.block(), store_options(options)).map_err(|error| CommandError::store(path, error))
+pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
+    Store::open(path, genesis.block(), store_options(caches)).map_err(|error| CommandError::store(path, error))
 }
 
 /// Opens the chain of a command that needs one. `command` says which it is.
@@ -46,7 +46,7 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
         Some(DataDir::Folder(path)) => path.clone(),
         None => default_folder(genesis()?.block().header.hash)?,
     };
-    let store = Store::open_existing(&path, store_options(&chain.storage));
+    let store = Store::open_existing(&path, store_options(&chain.storage.caches));
     let store = store.map_err(|error| CommandError::store(&path, error))?;
     if chain.genesis.is_some() {
         let expected = genesis()?.block().header.hash;
@@ -58,6 +58,6 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
     Ok(store)
 }
 
-fn store_options(options: &StorageOptions) -> Options {
-    Options { cache_bytes: options.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
+fn store_options(caches: &CacheOptions) -> Options {
+    Options { cache_bytes: caches.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
 }
