@@ -4,7 +4,7 @@ use node_chain::{ExportError, FileError, GenesisError, ImportError};
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::node::NodeError;
-use node_dev::{AccountsError, DevGenesisError};
+use node_dev::DevNodeError;
 use node_http::ServeError;
 use node_store::Difference;
 use node_types::BlockNumber;
@@ -89,12 +89,9 @@ pub(crate) enum CommandError {
     /// What is stored is not what it must be.
     #[error("verification failed: {0}")]
     Difference(Box<Difference>),
-    /// There are no such accounts.
-    #[error(transparent)]
-    Accounts(#[from] AccountsError),
     /// There is no such development chain.
     #[error(transparent)]
-    DevGenesis(#[from] DevGenesisError),
+    Dev(#[from] DevNodeError),
     /// The chain cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),

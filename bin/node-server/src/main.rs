@@ -29,6 +29,9 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What clientVersion answers.
+const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
+
 fn main() -> ExitCode {
     let CommandLine { command } = CommandLine::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let log = match &command {

@@ -1,5 +1,6 @@
-//! What every server is made of: a backend, the libraries around it, and the node over all of them.
+//! What a server of an imported chain is made of: a backend, the libraries around it, and the node over all of them.
 
+use crate::CLIENT_VERSION;
 use crate::cli::CacheOptions;
 use crate::config::ServerOptions;
 use crate::error::CommandError;
@@ -65,7 +66,7 @@ impl Wiring {
             limits: options.limits(),
             pool_limits: options.pool_limits(),
             filter_limits: options.filter_limits(),
-            client_version: concat!("node-server/", env!("CARGO_PKG_VERSION")).to_owned(),
+            client_version: CLIENT_VERSION.to_owned(),
         })?;
         if let Some(store) = &self.store {
             store.set_sync_policy(SyncPolicy::Always)?;

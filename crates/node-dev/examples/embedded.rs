@@ -11,12 +11,12 @@ use std::error::Error;
 use std::thread;
 
 /// Deploys a contract that adds one to its first slot with each call: `sstore(0, add(sload(0), 1))`.
-const COUNTER: [u8; 20] = [
-    0x60, 8, 0x60, 12, 0x60, 0, 0x39, 0x60, 8, 0x60, 0, 0xf3, 0x5f, 0x54, 0x60, 1, 0x01, 0x5f, 0x55, 0x00,
-];
+const COUNTER: [u8; 20] =
+    [0x60, 8, 0x60, 12, 0x60, 0, 0x39, 0x60, 8, 0x60, 0, 0xf3, 0x5f, 0x54, 0x60, 1, 0x01, 0x5f, 0x55, 0x00];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let chains: Vec<_> = (0..4).map(|calls| thread::spawn(move || count(calls).map_err(|error| error.to_string()))).collect();
+    let chains: Vec<_> =
+        (0..4).map(|calls| thread::spawn(move || count(calls).map_err(|error| error.to_string()))).collect();
     for (calls, chain) in chains.into_iter().enumerate() {
         let (head, counted) = chain.join().map_err(|_| "a chain panicked")??;
         println!("{calls} calls counted {counted}; head {head:#x}");

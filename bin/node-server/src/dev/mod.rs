@@ -9,14 +9,14 @@ mod tests;
 
 pub(crate) use options::DevOptions;
 
-use crate::data_dir::DataDir;
+use crate::CLIENT_VERSION;
 use crate::error::CommandError;
 use crate::open;
-use crate::wiring::Wiring;
+use node_core::clock::SystemClock;
 use node_core::context::Context;
-use node_core::node::Finality;
-use node_dev::Accounts;
-use node_http::{Shutdown, serve};
+use node_dev::{DevNode, DevNodeError};
+use node_http::{HttpConfig, Shutdown, serve};
+use node_store::Options;
 use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
@@ -24,22 +24,34 @@ use summary::Summary;
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
-    let accounts = Accounts::derive(&options.accounts())?;
-    let genesis = match &options.chain.genesis {
-        Some(path) => open::read_genesis(Some(path))?,
-        None => options.genesis().build(accounts.addresses())?,
+    let folder = options.folder();
+    let caches = &options.storage.caches;
+    let mut builder = DevNode::builder()
+        .accounts(options.accounts())
+        .mining(options.mining.mining())
+        .order(options.mining.order.into())
+        .clock(Arc::new(SystemClock))
+        .limits(options.server.limits())
+        .pool_limits(options.server.pool_limits())
+        .filter_limits(options.server.filter_limits())
+        .code_cache_bytes(caches.code_cache_bytes())
+        .client_version(CLIENT_VERSION);
+    builder = match &options.chain.genesis {
+        Some(path) => builder.genesis(open::read_genesis(Some(path))?),
+        None => builder.dev_genesis(options.genesis()),
     };
-    let folder = match &options.storage.data_dir {
-        Some(DataDir::Folder(path)) => Some(path.as_path()),
-        Some(DataDir::Memory) | None => None,
-    };
-    let wiring = Wiring::open(genesis.clone(), folder, &options.storage.caches)?;
-    let node = Arc::new(wiring.node(&options.server, Finality::DEVELOPMENT)?);
-    let gas_price = node.gas_price(&Context::unbounded())?.gas_price.0;
-    let http = options.server.http();
+    if let Some(folder) = folder {
+        builder = builder.data_dir(folder, Options { cache_bytes: caches.cache_bytes(), ..Options::default() });
+    }
+    let chain = builder.spawn().map_err(|error| match (error, folder) {
+        (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
+        (error, _) => error.into(),
+    })?;
+    let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
+    let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
     let base_path = http.base_path.clone();
-    serve(node, http, shutdown, |address| {
-        let summary = Summary::new(&accounts, &genesis, gas_price, folder, address, base_path.as_str());
+    serve(chain.node().clone(), http, shutdown, |address| {
+        let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());
         if let Some(path) = &options.output.config_out {
             summary.write(path)?;
         }
@@ -49,5 +61,6 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         }
         Ok::<_, CommandError>(())
     })?;
-    wiring.flush()
+    // Requests that outlived their time may hold the node still, so that dropping it here need not close the folder.
+    Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
 }

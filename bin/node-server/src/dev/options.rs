@@ -4,9 +4,11 @@ use crate::cli::CacheOptions;
 use crate::config::ServerOptions;
 use crate::data_dir::DataDir;
 use clap::{Args, ValueEnum};
+use node_core::pool::TransactionOrder;
+use node_core::producer::Mining;
 use node_dev::{AccountOptions, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, DevGenesis, Hardfork};
 use node_types::Address;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest time between two blocks: a year.
@@ -132,7 +134,36 @@ pub(crate) struct OutputOptions {
     pub(crate) config_out: Option<PathBuf>,
 }
 
+impl MiningOptions {
+    /// When blocks are made.
+    pub(crate) fn mining(&self) -> Mining {
+        match self.block_time {
+            _ if self.no_mining => Mining::Manual,
+            None => Mining::Instant,
+            Some(interval) if self.mixed_mining => Mining::Mixed(interval),
+            Some(interval) => Mining::Interval(interval),
+        }
+    }
+}
+
+impl From<Order> for TransactionOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Fees => Self::Fees,
+            Order::Fifo => Self::Fifo,
+        }
+    }
+}
+
 impl DevOptions {
+    /// The folder that keeps the chain; none if it is to be in memory.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.storage.data_dir {
+            Some(DataDir::Folder(path)) => Some(path),
+            Some(DataDir::Memory) | None => None,
+        }
+    }
+
     /// What to log.
     pub(crate) fn log(&self) -> &str {
         if self.output.silent { "error" } else { &self.server.log }
