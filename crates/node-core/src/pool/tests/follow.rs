@@ -4,8 +4,10 @@ use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
 use crate::executor::TransactionError as Rule;
 use crate::forks::Fork;
-use crate::pool::{DropReason, PoolStatus};
+use crate::pool::{DropReason, PoolListener, PoolStatus};
 use crate::test_world::{Plan, World};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 #[test]
@@ -162,4 +164,41 @@ fn what_cannot_be_recorded_is_not_accepted() {
     assert_eq!((pool.status(kept), pool.version()), (PoolStatus::Pending, version), "nothing has changed");
     world.backend.fails.store(false, std::sync::atomic::Ordering::SeqCst);
     add(&pool, priced(1, 1, 100));
+}
+
+/// Notes what comes, and asks the pool about it at once, with a change of its own.
+#[derive(Default)]
+struct Notes {
+    pool: Weak<Pool>,
+    heard: Mutex<Vec<(H256, PoolStatus)>>,
+}
+
+impl PoolListener for Notes {
+    fn transaction_added(&self, hash: H256) {
+        let pool = self.pool.upgrade().unwrap();
+        self.heard.lock().push((hash, pool.status(hash)));
+        assert!(!pool.remove(H256::zero()).unwrap(), "no lock is held");
+    }
+}
+
+#[test]
+fn listeners_hear_of_what_comes_once() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    add(&pool, priced(9, 0, 100));
+    let notes = Arc::new(Notes { pool: Arc::downgrade(&pool), heard: Mutex::default() });
+    pool.subscribe(notes.clone());
+    let heard = || std::mem::take(&mut *notes.heard.lock());
+
+    let pending = add(&pool, priced(1, 0, 100));
+    let queued = add(&pool, priced(2, 1, 100));
+    add(&pool, priced(1, 0, 100));
+    refused(&pool, priced(1, 0, 101));
+    assert_eq!(heard(), [(pending, PoolStatus::Pending), (queued, PoolStatus::Queued)]);
+
+    let block = vec![mined(&pool, pending)];
+    world.mine(Plan { transactions: block, ..Default::default() });
+    assert_eq!(heard(), [], "nothing came");
+    world.reorganize(0, vec![]);
+    assert_eq!(heard(), [(pending, PoolStatus::Pending)], "it came back");
 }
