@@ -25,7 +25,7 @@ pub use limits::PoolLimits;
 pub use listener::PoolListener;
 pub use next_block::NextBlock;
 pub use rejection::{AddError, FeeCap, PoolError, Rejection};
-pub use status::{Arrivals, DropReason, PoolContent, PoolStatus};
+pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend};
@@ -267,9 +267,9 @@ impl Pool {
         self.contents.read().version
     }
 
-    /// Hashes of the transactions that came at or after number `since`, as far as remembered.
-    pub fn arrivals(&self, since: u64) -> Arrivals {
-        self.contents.read().arrivals.since(since)
+    /// The first `limit` transactions that came at or after number `since`, as far as remembered.
+    pub fn arrivals(&self, since: u64, limit: usize) -> Arrivals {
+        self.contents.read().arrivals.since(since, limit)
     }
 
     /// Drops a transaction; those of the sender behind it are queued then. Answers whether it was there.

@@ -106,11 +106,18 @@ fn queued_transactions_expire_unless_the_account_moves() {
 fn arrivals_are_told_once_and_in_order() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
-    let start = pool.arrivals(u64::MAX).next;
+    let start = pool.arrivals(u64::MAX, 0).next;
     let hashes: Vec<_> = (0..3).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
-    let arrivals = pool.arrivals(start);
-    assert_eq!(arrivals.hashes, hashes);
-    assert_eq!(pool.arrivals(arrivals.next).hashes, []);
+    let mut next = start;
+    let mut told = || {
+        let arrivals = pool.arrivals(next, 2);
+        next = arrivals.next;
+        arrivals.transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>()
+    };
+    assert_eq!(told(), hashes[..2]);
+    assert_eq!(told(), hashes[2..]);
+    assert_eq!(told(), []);
+    assert_eq!(next, pool.arrivals(u64::MAX, 0).next);
 }
 
 #[test]
