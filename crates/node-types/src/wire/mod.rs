@@ -11,6 +11,7 @@ mod call;
 mod chain;
 mod data;
 mod decode;
+mod event;
 mod fault;
 mod fee_history;
 mod filter;
@@ -37,6 +38,7 @@ pub use chain::{
 };
 pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};
+pub use event::{ChainEventId, Event, EventData, EventId, EventsInput, LastEvent};
 pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
 pub use filter::{
     EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,
