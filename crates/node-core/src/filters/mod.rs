@@ -14,7 +14,7 @@ mod tests;
 mod walk;
 
 pub use criteria::{ChangedLog, FilterChanges, FilterCriteria, LogCriteria};
-pub use error::FilterError;
+pub use error::{ChangesError, FilterError};
 pub use id::{FilterId, InvalidFilterId};
 pub use subscription::{ChainPosition, Cursor, Subscription};
 

@@ -1,6 +1,6 @@
 //! What is wanted, and up to where it was told.
 
-use super::{FilterChanges, FilterCriteria, FilterError, walk};
+use super::{ChangesError, FilterChanges, FilterCriteria, walk};
 use crate::backend::View;
 use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
@@ -65,7 +65,7 @@ impl Subscription {
         view: &dyn View,
         pool: &Pool,
         page: usize,
-    ) -> Result<(FilterChanges, Cursor), FilterError> {
+    ) -> Result<(FilterChanges, Cursor), ChangesError> {
         // An empty page would never lead on.
         let page = page.max(1);
         match (self.cursor, &self.criteria) {

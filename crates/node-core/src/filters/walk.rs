@@ -1,6 +1,6 @@
 //! The way from a place in the chain to the head, over the ancestor that both have in common.
 
-use super::{ChainPosition, ChangedLog, FilterError, LogCriteria};
+use super::{ChainPosition, ChangedLog, ChangesError, LogCriteria};
 use crate::backend::{BackendError, View};
 use crate::block::{BlockId, BlockRef, Body, LogPosition};
 use crate::context::Context;
@@ -18,8 +18,8 @@ struct Path {
 }
 
 impl Path {
-    fn from(context: &Context, view: &dyn View, start: ChainPosition) -> Result<Self, FilterError> {
-        let forgotten = || FilterError::CursorForgotten(start.block);
+    fn from(context: &Context, view: &dyn View, start: ChainPosition) -> Result<Self, ChangesError> {
+        let forgotten = || ChangesError::CursorForgotten(start.block);
         let mut removed = Vec::new();
         let mut block = start.block;
         while view.canonical_hash(block.number)? != Some(block.hash) {
@@ -41,7 +41,7 @@ pub(super) fn block_changes(
     view: &dyn View,
     start: ChainPosition,
     page: usize,
-) -> Result<(Vec<BlockRef>, ChainPosition), FilterError> {
+) -> Result<(Vec<BlockRef>, ChainPosition), ChangesError> {
     let path = Path::from(context, view, start)?;
     let ancestor = path.common.block;
     let mut blocks = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn log_changes(
     criteria: &LogCriteria,
     start: ChainPosition,
     page: usize,
-) -> Result<(Vec<ChangedLog>, ChainPosition), FilterError> {
+) -> Result<(Vec<ChangedLog>, ChainPosition), ChangesError> {
     let path = Path::from(context, view, start)?;
     let (removed, reached) = removed_logs(context, view, criteria, &path, page)?;
     let page = page - removed.len();
@@ -98,8 +98,8 @@ fn removed_logs(
     criteria: &LogCriteria,
     path: &Path,
     page: usize,
-) -> Result<(Vec<FoundLog>, ChainPosition), FilterError> {
-    let forgotten = || FilterError::CursorForgotten(path.start.block);
+) -> Result<(Vec<FoundLog>, ChainPosition), ChangesError> {
+    let forgotten = || ChangesError::CursorForgotten(path.start.block);
     // These blocks may have been above the head of today.
     let range = criteria.from..=criteria.to.unwrap_or(BlockNumber::MAX);
     let mut newest_first = Vec::new();

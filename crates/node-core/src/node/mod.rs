@@ -8,6 +8,7 @@ mod block;
 mod call;
 mod chain;
 mod error;
+mod events;
 mod fee_history;
 mod filters;
 mod finality;
@@ -24,6 +25,7 @@ mod testing;
 mod transaction;
 
 pub use error::NodeError;
+pub use events::EventStream;
 pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};

@@ -261,7 +261,7 @@ fn every_walk_asks_the_context() {
     for criteria in [FilterCriteria::Blocks, all_logs(0, None)] {
         let state = Subscription { criteria: criteria.clone(), cursor: Cursor::Chain(ChainPosition::end_of(cursor)) };
         let result = state.next(&cancelled, &*view, &pool, 10);
-        let Err(FilterError::Backend(BackendError::Interrupted(Interrupted::Cancelled))) = result else {
+        let Err(ChangesError::Backend(BackendError::Interrupted(Interrupted::Cancelled))) = result else {
             panic!("{criteria:?}: {result:?}");
         };
     }
