@@ -4,6 +4,7 @@ mod blocks;
 mod calls;
 mod chain;
 mod documents;
+mod events;
 mod fees;
 mod filters;
 mod logs;
@@ -31,6 +32,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str) {
     blocks::gets(&mut routes);
     transactions::gets(&mut routes);
     filters::gets(&mut routes);
+    events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
     routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
