@@ -52,6 +52,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
         blobs: Arc::new(KzgVerifier),
         clock: Arc::new(SystemClock),
         spec,
+        production: None,
         finality: Finality::Head,
         limits: Limits::default(),
         pool_limits: PoolLimits::default(),

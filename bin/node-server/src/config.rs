@@ -1,4 +1,4 @@
-//! Settings of a server.
+//! Settings of servers.
 
 use crate::cli::{GenesisOptions, PruneBefore, StorageOptions};
 use clap::Args;
@@ -12,7 +12,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings of a server.
+/// Settings of `run`.
 #[derive(Args, Debug)]
 pub(crate) struct Config {
     #[command(flatten)]
@@ -21,6 +21,13 @@ pub(crate) struct Config {
     pub(crate) storage: StorageOptions,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+}
+
+/// Settings of every server.
+#[derive(Args, Debug)]
+pub(crate) struct ServerOptions {
     #[command(flatten)]
     http: HttpOptions,
     #[command(flatten)]
@@ -128,7 +135,7 @@ struct LimitOptions {
     pool_bytes: usize,
 }
 
-impl Config {
+impl ServerOptions {
     /// Settings of the HTTP interface.
     pub(crate) fn http(&self) -> HttpConfig {
         let HttpOptions { host, port, max_body, header_timeout, body_timeout, shutdown_timeout, pool_queue, .. } =

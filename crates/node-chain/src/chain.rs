@@ -1,12 +1,12 @@
 //! Import of blocks, one by one, on any branch.
 
-use crate::branch::{Branch, is_preferred};
+use crate::branch::is_preferred;
 use crate::import_error::ImportError;
 use crate::prepared::PreparedBlock;
 use crate::validation::{
     Ancestor, BlockError, MAX_OMMER_DEPTH, validate_body, validate_header, validate_ommers, validate_outcome,
 };
-use node_core::backend::{BackendError, HeadChange, StateBackend, View};
+use node_core::backend::{BackendError, Branch, HeadChange, StateBackend, View};
 use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;

@@ -2,20 +2,46 @@
 
 use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
+use crate::clock::Clock;
 use crate::context::Context;
+use crate::difficulty::expected_difficulty;
 use crate::executor::{BlockExecution, ExecutionError, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use crate::trie::ordered_root;
-use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, requests_hash};
+use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Withdrawal, requests_hash};
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
+
+/// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
+pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
+
+/// Says what the next block will be, as far as it is known before anything is executed. The pool, the pending block and
+/// what is sealed go by the same answer.
+pub trait NextHeader: Send + Sync {
+    /// The header of the block after `parent`, if it were made now.
+    fn after(&self, parent: &SealedHeader) -> Header;
+}
+
+/// The rules of a chain and the time: [`next_header`].
+pub struct ByRules {
+    /// The rules.
+    pub spec: Arc<ChainSpec>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl NextHeader for ByRules {
+    fn after(&self, parent: &SealedHeader) -> Header {
+        next_header(&self.spec, parent, self.clock.now_millis() / 1_000)
+    }
+}
 
 /// The header of the block after `parent`, as far as it is known before anything is executed. `now` is the Unix time in
 /// seconds; the block is later than its parent even where the clock is not.
 ///
 /// What a consensus client or a miner would say is made up: PREVRANDAO is the keccak of the parent's hash, the root of
-/// the parent beacon block is zero, before the merge the difficulty stays, and so do beneficiary and gas limit. The
+/// the parent beacon block is zero, before the merge there is no seal, and beneficiary and gas limit stay. The
 /// first block of London has twice its parent's gas limit, which keeps the gas target what the limit was (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
@@ -30,7 +56,7 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,
         beneficiary: parent.header.beneficiary,
-        difficulty: if merged { U256::zero() } else { parent.header.difficulty },
+        difficulty: if merged { U256::zero() } else { expected_difficulty(fork, timestamp, &parent.header) },
         number,
         gas_limit: parent.header.gas_limit.saturating_mul(elasticity),
         timestamp,
@@ -44,7 +70,8 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
     }
 }
 
-/// Makes a block of `header` on top of the head of `view`, and fills in what its execution gives.
+/// Makes a block of `header` on top of the head of `view`, and fills in what its execution gives. `withdrawals` count
+/// from Shanghai on.
 ///
 /// `fill` runs the block's transactions and answers those that were not refused, in their order.
 pub fn assemble(
@@ -52,13 +79,15 @@ pub fn assemble(
     executor: &dyn Executor,
     view: &dyn View,
     mut header: Header,
+    withdrawals: Vec<Withdrawal>,
     fill: impl FnOnce(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
 ) -> Result<ExecutedBlock, ExecutionError> {
     let head = view.head().number;
     let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
+    let withdrawals = header.withdrawals_root.map(|_| withdrawals);
+    header.withdrawals_root = withdrawals.as_deref().map(|all| root(all, Withdrawal::encode));
     let mut execution = executor.begin_block(context, view, &header)?;
     let transactions = fill(&mut *execution)?;
-    let withdrawals = header.withdrawals_root.map(|_| Vec::new());
     let outcome = execution.finish(&[], withdrawals.as_deref())?;
     header.state_root = view.state_root(head, &outcome.changes)?;
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());
@@ -148,7 +177,7 @@ mod tests {
             assert_eq!(header.base_fee_per_gas.is_some(), fork >= Fork::London, "{name}");
             assert_eq!(header.withdrawals_root.is_some(), fork >= Fork::Shanghai, "{name}");
             assert_eq!(header.excess_blob_gas, blobs.then_some(0), "{name}");
-            let next = NextBlock::after(&spec, parent, now);
+            let next = NextBlock::new(&spec, &header);
             let expected = NextBlock {
                 fork,
                 gas_limit,

@@ -1,7 +1,7 @@
 //! Blocks as the node keeps them: with hashes, senders and totals computed once.
 
 use crate::state::StateChanges;
-use node_types::consensus::{Header, Log, Receipt, Transaction, Withdrawal};
+use node_types::consensus::{Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
 use node_types::{Address, BlockNumber, H256, U256};
 use std::fmt;
 use std::sync::Arc;
@@ -73,6 +73,25 @@ pub struct RecoveredTransaction {
     pub sender: Address,
 }
 
+impl RecoveredTransaction {
+    /// A transaction of `sender` that nobody signed: in place of a signature it carries the sender's address, as r and as
+    /// s. No key signs so, and each sender's transactions have hashes of their own.
+    pub fn impersonating(sender: Address, body: TransactionBody) -> Self {
+        let transaction = Transaction { body, signature: impersonation(sender) };
+        Self { hash: transaction.hash(), transaction, sender }
+    }
+
+    /// Whether nobody signed it.
+    pub fn is_impersonating(&self) -> bool {
+        self.transaction.signature == impersonation(self.sender)
+    }
+}
+
+fn impersonation(sender: Address) -> Signature {
+    let number = U256::from_big_endian(sender.as_bytes());
+    Signature { r: number, s: number, y_parity: false }
+}
+
 /// What a block holds beside its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
@@ -127,6 +146,12 @@ pub struct BlockLog {
 }
 
 impl BlockLogs {
+    /// The logs of the block `hash`.
+    pub fn of(hash: H256, body: &Body, receipts: &[Receipt]) -> Self {
+        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
+        Self::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
+    }
+
     /// The logs of the block `hash`, from the hash of each transaction and the logs in its receipt.
     pub fn new(
         hash: H256,

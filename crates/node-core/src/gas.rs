@@ -9,8 +9,8 @@ pub const TRANSACTION_GAS_CAP: u64 = 1 << 24;
 /// Longest creation code in bytes since Shanghai (EIP-3860).
 pub const MAX_INIT_CODE_SIZE: usize = 49_152;
 
-/// Every transaction (Yellow Paper, appendix G).
-const TRANSACTION: u64 = 21_000;
+/// Every transaction (Yellow Paper, appendix G): the least that one uses.
+pub const TRANSACTION_GAS: u64 = 21_000;
 /// In addition if it creates a contract, since Homestead (EIP-2).
 const CREATION: u64 = 32_000;
 /// A zero byte of call data.
@@ -44,7 +44,7 @@ pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
     let access_list: u64 = (body.access_list().iter())
         .map(|item| ACCESS_LIST_ADDRESS + ACCESS_LIST_STORAGE_KEY * to_u64(item.storage_keys.len()))
         .sum();
-    TRANSACTION
+    TRANSACTION_GAS
         + ZERO_BYTE * input.zero
         + non_zero_byte * input.non_zero
         + creation
@@ -57,7 +57,7 @@ pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
 pub fn floor_gas(fork: Fork, body: &TransactionBody) -> Option<u64> {
     (fork >= Fork::Prague).then(|| {
         let input = InputBytes::count(body.input());
-        TRANSACTION + FLOOR_TOKEN * (input.zero + TOKENS_PER_NON_ZERO_BYTE * input.non_zero)
+        TRANSACTION_GAS + FLOOR_TOKEN * (input.zero + TOKENS_PER_NON_ZERO_BYTE * input.non_zero)
     })
 }
 

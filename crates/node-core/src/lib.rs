@@ -12,6 +12,7 @@ pub mod block;
 pub mod clock;
 pub mod context;
 pub mod crypto;
+pub mod difficulty;
 pub mod executor;
 pub mod fees;
 pub mod filters;
@@ -20,6 +21,7 @@ pub mod gas;
 pub mod logs;
 pub mod node;
 pub mod pool;
+pub mod producer;
 pub mod state;
 #[cfg(test)]
 mod test_world;

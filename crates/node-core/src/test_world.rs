@@ -3,6 +3,7 @@
 //! Nothing is executed: a block's transactions advance their senders' nonces, and that is all. A signature's `r` is the
 //! address of who signed.
 
+use crate::assembly::ByRules;
 use crate::backend::{
     BackendError, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View,
 };
@@ -10,7 +11,7 @@ use crate::block::{BlockRef, Body, ExecutedBlock, RecoveredTransaction, SealedHe
 use crate::clock::ManualClock;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::forks::{BlobParams, ChainSpec, Fork};
-use crate::pool::{Pool, PoolLimits, PoolParts};
+use crate::pool::{Pool, PoolLimits, PoolParts, TransactionOrder};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{
     BlobSidecar, DynamicFeeTransaction, Header, Log, Receipt, ReceiptOutcome, Signature, Transaction, TransactionBody,
@@ -174,6 +175,8 @@ impl World {
     pub(crate) fn pool(&self, limits: PoolLimits) -> Arc<Pool> {
         let parts = PoolParts {
             spec: self.spec.clone(),
+            order: TransactionOrder::Fees,
+            next_header: Arc::new(ByRules { spec: self.spec.clone(), clock: self.clock.clone() }),
             backend: self.backend.clone(),
             recovery: Arc::new(NamedSigner),
             blobs: Arc::new(CountedBlobs),

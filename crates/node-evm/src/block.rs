@@ -124,6 +124,7 @@ impl<'a> EvmBlock<'a> {
             let balance = self.machine.balance(offer.sender)?;
             return Err(beyond_128_bits(balance, offer.required).into());
         }
+        self.machine.let_contracts_send(transaction.is_impersonating());
         self.machine
             .transact(transaction::to_evm(transaction))
             .map_err(|fault| refusal(&mut self.machine, &offer, fault))

@@ -76,6 +76,11 @@ impl<'a> Machine<'a> {
         self.evm.0.precompiles.replace(address.to_evm());
     }
 
+    /// Whether the sender of a transaction may have code (EIP-3607 forbids it).
+    pub(crate) fn let_contracts_send(&mut self, allowed: bool) {
+        self.evm.ctx().cfg.disable_eip3607 = allowed;
+    }
+
     /// The environment.
     pub(crate) fn block(&self) -> &BlockEnv {
         &self.evm.ctx_ref().block

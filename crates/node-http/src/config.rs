@@ -16,6 +16,8 @@ pub struct HttpConfig {
     pub host: IpAddr,
     /// Port to listen on; 0 picks a free one.
     pub port: u16,
+    /// Whether the chain of a node that produces blocks may be controlled though others can reach the server.
+    pub remote_control: bool,
     /// In front of every path.
     pub base_path: BasePath,
     /// Where clients reach the server, when it is not the host they name: behind a proxy.
@@ -52,6 +54,7 @@ impl Default for HttpConfig {
         Self {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 8545,
+            remote_control: false,
             base_path: BasePath::default(),
             public_url: None,
             max_body: 5 * 1024 * 1024,

@@ -1,6 +1,7 @@
 //! One request and its answer.
 
 use crate::body;
+use crate::config::HttpConfig;
 use crate::dispatch::{self, Place};
 use crate::encode;
 use crate::events::{EventBody, StreamKind};
@@ -67,6 +68,11 @@ impl Exchange {
     /// The node that answers.
     pub(crate) fn node(&self) -> &Node {
         &self.service.node
+    }
+
+    /// The settings of the server.
+    pub(crate) fn config(&self) -> &HttpConfig {
+        &self.service.config
     }
 
     /// The request.

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use node_core::context::Interrupted;
 use node_core::node::NodeError;
 use node_types::wire::{BodyError, ErrorDetail};
+use std::net::IpAddr;
 
 /// Why a request is not answered with 200.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub(crate) enum HttpError {
     /// The body's framing is broken, or it ended early.
     #[error("the body cannot be read to its end")]
     BodyBroken,
+    /// Control is only for those on the same machine.
+    #[error("control of the chain is refused, for the server listens on {0}, where others may reach it")]
+    ControlRefused(IpAddr),
     /// The body says that it is something else than JSON.
     #[error("the body must be of media type application/json")]
     MediaType,
@@ -105,6 +109,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
+        HttpError::ControlRefused(_) => blank(StatusCode::FORBIDDEN),
         HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),
@@ -117,7 +122,9 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
     use ProblemPage::*;
     let refused = StatusCode::UNPROCESSABLE_ENTITY;
     match error {
-        NodeError::Invalid(_) => (refused, None),
+        NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control(_) | NodeError::NotProducing => {
+            (refused, None)
+        }
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),

@@ -111,7 +111,8 @@ impl Server {
         let server = HttpServer::new(move || {
             let service = &shared;
             let base = service.config.base_path.clone();
-            App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str()))
+            let controlled = service.node.producer().is_some();
+            App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str(), controlled))
         })
         .workers(settings.workers.get())
         .keep_alive(settings.keep_alive)

@@ -98,6 +98,9 @@ pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
     match kind {
         RecordKind::PoolTransaction => 0,
         RecordKind::Filter => 1,
+        RecordKind::PendingEdit => 2,
+        RecordKind::EditedBlock => 3,
+        RecordKind::Snapshot => 4,
     }
 }
 
@@ -105,6 +108,9 @@ pub(crate) fn kind_of(byte: u8) -> Option<RecordKind> {
     match byte {
         0 => Some(RecordKind::PoolTransaction),
         1 => Some(RecordKind::Filter),
+        2 => Some(RecordKind::PendingEdit),
+        3 => Some(RecordKind::EditedBlock),
+        4 => Some(RecordKind::Snapshot),
         _ => None,
     }
 }

@@ -5,13 +5,20 @@
 //!
 //! "As of block n" always means: after block n was executed.
 
+mod branch;
 mod candidates;
+mod editable;
+mod edited_view;
+pub(crate) mod edits;
 mod fees;
 mod layered;
 mod memory;
 #[cfg(any(test, feature = "backend-tests"))]
 pub mod suite;
 
+pub use branch::Branch;
+pub use editable::EditableBackend;
+pub use edits::{Edits, edited_blocks, first_edited_block};
 pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
@@ -42,6 +49,11 @@ pub trait StateBackend: Send + Sync {
 
     /// Calls `listener` after each change of the head, in the order of the changes.
     fn subscribe(&self, listener: Arc<dyn HeadListener>);
+
+    /// Whether [`View::proof`] takes microseconds at any height: no old state has to be built anew for it.
+    fn proves_quickly(&self) -> bool {
+        false
+    }
 
     /// Puts and deletes small durable records, all of them or none.
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
@@ -90,8 +102,7 @@ pub trait View: Send + Sync {
         let (Some(body), Some(receipts)) = (self.body(number.into())?, self.receipts(number.into())?) else {
             return Ok(None);
         };
-        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
-        Ok(Some(Arc::new(BlockLogs::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone())))))
+        Ok(Some(Arc::new(BlockLogs::of(hash, &body, &receipts))))
     }
 
     /// A block that is kept beside the canonical chain.
@@ -139,11 +150,6 @@ pub trait View: Send + Sync {
 
     /// The account with the Merkle proofs of it and of `slots`, as of block `at`.
     fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError>;
-
-    /// Whether [`proof`](Self::proof) takes microseconds at any height: no old state has to be built anew for it.
-    fn proves_quickly(&self) -> bool {
-        false
-    }
 
     /// The state root after `changes` are laid over the state as of block `at`.
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError>;
@@ -227,6 +233,12 @@ pub enum RecordKind {
     PoolTransaction,
     /// A filter with its cursor.
     Filter,
+    /// A change of the head's state that no transaction made and no block has taken in.
+    PendingEdit,
+    /// What was done to a block that no rule of the protocol leads to.
+    EditedBlock,
+    /// A point in the chain's past to go back to.
+    Snapshot,
 }
 
 /// A durable record.
@@ -264,6 +276,9 @@ pub enum BackendError {
     /// No proofs are made for the block: it is not, or not yet, on the canonical chain.
     #[error("no proofs are made for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
+    /// The account was changed by hand after the block, and no header commits to it.
+    #[error("the account was edited after block {0}, and no header commits to it until the next block")]
+    Edited(BlockNumber),
     /// A chain cannot begin with the block.
     #[error("block {0} is no genesis block")]
     NotGenesis(BlockRef),

@@ -2,7 +2,6 @@
 
 use super::resolve::Snapshot;
 use super::{Node, NodeError};
-use crate::assembly::next_header;
 use crate::context::Context;
 use crate::fees;
 use node_types::U256;
@@ -35,7 +34,7 @@ impl Node {
     pub fn gas_price(&self, _context: &Context) -> Result<GasPriceOutput, NodeError> {
         let snapshot = self.snapshot()?;
         let head = snapshot.header(snapshot.latest())?;
-        let base_fee = fees::next_base_fee(&self.spec, &head.header).unwrap_or(0);
+        let base_fee = self.next_header.after(&head).base_fee_per_gas.unwrap_or(0);
         Ok(GasPriceOutput { gas_price: Quantity(self.usual_tip(&snapshot)? + U256::from(base_fee)) })
     }
 
@@ -49,8 +48,7 @@ impl Node {
     pub fn blob_base_fee(&self, _context: &Context) -> Result<BlobBaseFeeOutput, NodeError> {
         let snapshot = self.snapshot()?;
         let head = snapshot.header(snapshot.latest())?;
-        let next = next_header(&self.spec, &head, self.now());
-        let base_fee = fees::blob_base_fee(&self.spec, &next).unwrap_or_else(U256::zero);
+        let base_fee = fees::blob_base_fee(&self.spec, &self.next_header.after(&head)).unwrap_or_else(U256::zero);
         Ok(BlobBaseFeeOutput { base_fee: Quantity(base_fee) })
     }
 

@@ -4,7 +4,8 @@ use super::proof::InvalidProof;
 use crate::backend::BackendError;
 use crate::context::Interrupted;
 use crate::executor::{CallFailure, ExecutionError};
-use crate::pool::Rejection;
+use crate::pool::{AddError, Rejection};
+use crate::producer::ProducerError;
 use node_types::wire::{BlockArgument, Data, ErrorDetail, Quantity};
 use node_types::{Address, BlockNumber, Bytes};
 use std::fmt;
@@ -40,6 +41,9 @@ pub enum NodeError {
         /// Where the request asks for it.
         location: &'static str,
     },
+    /// The account was changed by hand after the block.
+    #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
+    Edited(BlockNumber),
     /// The call reverted.
     #[error("execution reverted{}", Reason(.reason.as_deref()))]
     ExecutionReverted {
@@ -57,6 +61,12 @@ pub enum NodeError {
     /// The pool does not take the transaction.
     #[error(transparent)]
     TransactionRejected(Rejection),
+    /// The chain is not changed as asked.
+    #[error(transparent)]
+    Control(ProducerError),
+    /// The node does not produce blocks, and its chain cannot be controlled.
+    #[error("this node does not produce blocks")]
+    NotProducing,
     /// There are as many filters as may be.
     #[error("there are {limit} filters already, which is all there may be")]
     TooManyFilters {
@@ -135,7 +145,10 @@ impl NodeError {
                 let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
                 vec![ErrorDetail::new("path.FilterId", message)]
             }
+            Self::Control(error) => vec![here(control_location(error))],
             Self::TooManyFilters { .. }
+            | Self::NotProducing
+            | Self::Edited(_)
             | Self::Interrupted(_)
             | Self::Backend(_)
             | Self::NoPendingBlock { .. }
@@ -165,8 +178,42 @@ impl From<BackendError> for NodeError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
+            BackendError::Edited(block) => Self::Edited(block),
             other => Self::Backend(other),
         }
+    }
+}
+
+impl From<AddError> for NodeError {
+    fn from(error: AddError) -> Self {
+        match error {
+            AddError::Rejected(rejection) => Self::TransactionRejected(rejection),
+            AddError::Backend(error) => error.into(),
+        }
+    }
+}
+
+impl From<ProducerError> for NodeError {
+    fn from(error: ProducerError) -> Self {
+        match error {
+            ProducerError::Backend(error) => error.into(),
+            ProducerError::Execution(error) => error.into(),
+            other => Self::Control(other),
+        }
+    }
+}
+
+/// Where a request asks for what the producer does not do.
+fn control_location(error: &ProducerError) -> &'static str {
+    match error {
+        ProducerError::TimestampTooLow { .. } | ProducerError::TimestampTooHigh { .. } => "body.Timestamp",
+        ProducerError::NoBaseFee => "body.BaseFee",
+        ProducerError::TooManyBlocks { .. } | ProducerError::ReorganizationTooDeep { .. } => "body.Blocks",
+        ProducerError::NoWithdrawals => "body.Withdrawals",
+        ProducerError::UnknownSnapshot(_) | ProducerError::SnapshotLost(_) => "body.SnapshotId",
+        ProducerError::NonceTooLow { .. } => "body.Nonce",
+        ProducerError::NotImpersonated(_) => "body.Transaction.From",
+        ProducerError::TooManySnapshots(_) | ProducerError::Execution(_) | ProducerError::Backend(_) => "body",
     }
 }
 

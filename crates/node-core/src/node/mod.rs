@@ -7,6 +7,7 @@ mod assemble;
 mod block;
 mod call;
 mod chain;
+mod control;
 mod error;
 mod events;
 mod fee_history;
@@ -31,7 +32,8 @@ pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 
-use crate::backend::{BackendError, StateBackend};
+use crate::assembly::{ByRules, NextHeader};
+use crate::backend::{BackendError, EditableBackend, StateBackend};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -39,6 +41,7 @@ use crate::executor::Executor;
 use crate::filters::{FilterLimits, Filters};
 use crate::forks::ChainSpec;
 use crate::pool::{Pool, PoolLimits, PoolParts};
+use crate::producer::{Draft, Producer, ProducerParts, Production};
 use node_types::wire::BlockArgument;
 use parking_lot::Mutex;
 use pending::CachedPending;
@@ -60,6 +63,8 @@ pub struct NodeParts {
     pub clock: Arc<dyn Clock>,
     /// Rules of the chain.
     pub spec: Arc<ChainSpec>,
+    /// How blocks are produced; none on a chain that grows by imports alone.
+    pub production: Option<Production>,
     /// Which blocks count as safe and final.
     pub finality: Finality,
     /// What one request may ask for.
@@ -76,12 +81,13 @@ pub struct NodeParts {
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
-    clock: Arc<dyn Clock>,
+    next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
     limits: Limits,
     client_version: String,
     pool: Arc<Pool>,
+    producer: Option<Arc<Producer>>,
     filters: Filters,
     /// The least tip that the pool accepts, in wei per gas.
     minimum_tip: u64,
@@ -89,23 +95,45 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the pool and the filters that the backend's records hold, and lets the pool follow the chain.
+    /// Opens the pool, the filters, the edits and the snapshots that the backend's records hold, lets the pool follow the
+    /// chain, and begins to produce blocks.
     pub fn open(parts: NodeParts) -> Result<Self, BackendError> {
-        let NodeParts { backend, executor, recovery, blobs, clock, spec, .. } = parts;
-        let pool_parts =
-            PoolParts { spec: spec.clone(), backend: backend.clone(), recovery, blobs, clock: clock.clone() };
+        let NodeParts { executor, recovery, blobs, clock, spec, production, .. } = parts;
+        let backend = Arc::new(EditableBackend::open(parts.backend)?);
+        let draft = production.map(|production| Draft::new(production, spec.clone(), clock.clone()));
+        let next_header = match &draft {
+            Some(draft) => draft.next_header(),
+            None => Arc::new(ByRules { spec: spec.clone(), clock: clock.clone() }),
+        };
+        let pool_parts = PoolParts {
+            spec: spec.clone(),
+            order: production.unwrap_or_default().order,
+            next_header: next_header.clone(),
+            backend: backend.clone(),
+            recovery,
+            blobs,
+            clock: clock.clone(),
+        };
         let pool = Arc::new(Pool::open(pool_parts, parts.pool_limits)?);
         backend.subscribe(pool.clone());
-        let filters = Filters::open(backend.clone(), pool.clone(), clock.clone(), parts.filter_limits)?;
+        let filters = Filters::open(backend.clone(), pool.clone(), clock, parts.filter_limits)?;
+        let producer_parts = || ProducerParts {
+            backend: backend.clone(),
+            executor: executor.clone(),
+            pool: pool.clone(),
+            spec: spec.clone(),
+        };
+        let producer = draft.map(|draft| draft.finish(producer_parts())).transpose()?;
         Ok(Self {
             backend,
             executor,
-            clock,
+            next_header,
             spec,
             finality: parts.finality,
             limits: parts.limits,
             client_version: parts.client_version,
             pool,
+            producer,
             filters,
             minimum_tip: parts.pool_limits.minimum_tip,
             pending: Mutex::new(None),
@@ -119,7 +147,12 @@ impl Node {
 
     /// Whether a proof takes microseconds at any height.
     pub fn proves_quickly(&self) -> bool {
-        self.backend.view().is_ok_and(|view| view.proves_quickly())
+        self.backend.proves_quickly()
+    }
+
+    /// Makes blocks, where the node does.
+    pub fn producer(&self) -> Option<&Arc<Producer>> {
+        self.producer.as_ref()
     }
 
     /// Transactions that wait to be mined.
@@ -135,11 +168,6 @@ impl Node {
     /// What one request may ask for.
     pub fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    /// Unix time in seconds.
-    fn now(&self) -> u64 {
-        self.clock.now_millis() / 1_000
     }
 
     /// A snapshot of the mined chain.

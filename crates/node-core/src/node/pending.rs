@@ -1,12 +1,11 @@
 //! The pending block: what the head's child would be if it were made of the pool now.
 
 use super::{Node, NodeError};
-use crate::assembly::{assemble, next_header};
+use crate::assembly::assemble;
 use crate::backend::{BackendError, LayeredView, View};
 use crate::block::ExecutedBlock;
 use crate::context::Context;
-use crate::executor::ExecutionError;
-use crate::fees;
+use crate::executor::BlockExecution;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ impl Node {
         let pool_version = self.pool.version();
         let head = view.head().number;
         let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-        let template = next_header(&self.spec, &parent, self.now());
+        let template = self.next_header.after(&parent);
         // Held while a block is assembled, so that requests that come together do it once.
         let mut cache = self.pending.lock();
         let cached = cache.as_ref().filter(|cached| cached.pool_version == pool_version && cached.template == template);
@@ -46,19 +45,10 @@ impl Node {
 
     /// Executes the pool's transactions in a block of `header` on top of the head, best first, as far as they go.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
-        let mut best = self.pool.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.spec, &header));
-        let block = assemble(context, &*self.executor, view, header, |execution| {
-            let mut transactions = Vec::new();
-            while let Some(next) = best.next() {
-                match execution.transact(&next.recovered) {
-                    Ok(_) => transactions.push(next.recovered.clone()),
-                    Err(ExecutionError::Refused(_)) => best.skip_sender(),
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(transactions)
-        })?;
-        Ok(block)
+        let best = self.pool.best_for(&header);
+        let gas_limit = header.gas_limit;
+        let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
+        Ok(assemble(context, &*self.executor, view, header, Vec::new(), fill)?)
     }
 }
 

@@ -53,6 +53,7 @@ impl World {
             blobs: Arc::new(FakeCrypto),
             clock: clock.clone(),
             spec: Arc::new(spec),
+            production: None,
             finality,
             limits,
             pool_limits: PoolLimits::default(),

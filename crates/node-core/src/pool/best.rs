@@ -1,16 +1,34 @@
 //! The order in which a block takes transactions.
 
 use super::PoolTransaction;
+use crate::assembly::MAX_BLOCK_SIZE;
+use crate::block::RecoveredTransaction;
+use crate::executor::{BlockExecution, ExecutionError};
+use crate::gas::TRANSACTION_GAS;
 use node_types::U256;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Pending transactions, those with the best effective tip first, each sender's in the order of nonces.
+/// Room for all that a block holds beside its transactions, in bytes.
+const OTHER_BYTES: u64 = 64 << 10;
+
+/// Which transactions a block takes first. Those of one sender stay in the order of their nonces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransactionOrder {
+    /// Those with the best effective tip; of equals the one that came first.
+    #[default]
+    Fees,
+    /// Those that came first.
+    Fifo,
+}
+
+/// Pending transactions in the order in which a block takes them.
 ///
 /// A sender whose next transaction does not pay the base fee or the blob base fee is left out from there on. It is a
 /// snapshot: later changes of the pool do not show.
 pub struct BestTransactions {
+    order: TransactionOrder,
     base_fee: u64,
     blob_base_fee: Option<U256>,
     heads: BinaryHeap<Candidate>,
@@ -19,6 +37,7 @@ pub struct BestTransactions {
 
 /// The next transaction of one sender, with those behind it.
 struct Candidate {
+    /// Effective tip in wei per gas, where it counts.
     tip: U256,
     next: Arc<PoolTransaction>,
     rest: VecDeque<Arc<PoolTransaction>>,
@@ -27,13 +46,51 @@ struct Candidate {
 impl BestTransactions {
     /// Orders `runs`, which are the pending transactions of one sender each.
     pub(super) fn new(
+        order: TransactionOrder,
         base_fee: u64,
         blob_base_fee: Option<U256>,
         runs: impl Iterator<Item = VecDeque<Arc<PoolTransaction>>>,
     ) -> Self {
-        let mut best = Self { base_fee, blob_base_fee, heads: BinaryHeap::new(), last: None };
+        let mut best = Self { order, base_fee, blob_base_fee, heads: BinaryHeap::new(), last: None };
         runs.for_each(|run| best.push(run));
         best
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty() && self.last.is_none()
+    }
+
+    /// Runs the transactions in a block with a gas limit of `gas_limit`, as far as they go. One that the block refuses, or
+    /// that would make it too long, is left out, with those of its sender behind it.
+    pub fn fill(
+        mut self,
+        execution: &mut dyn BlockExecution,
+        gas_limit: u64,
+    ) -> Result<Vec<RecoveredTransaction>, ExecutionError> {
+        let mut transactions = Vec::new();
+        let mut room = MAX_BLOCK_SIZE - OTHER_BYTES;
+        while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
+            && let Some(next) = self.next()
+        {
+            let length = next.recovered.transaction.encode().len() as u64;
+            if length > room {
+                self.skip_sender();
+                continue;
+            }
+            match execution.transact(&next.recovered) {
+                Ok(_) => {
+                    room -= length;
+                    transactions.push(next.recovered.clone());
+                }
+                Err(ExecutionError::Refused(refusal)) => {
+                    tracing::debug!(hash = ?next.hash(), %refusal, "left out of a block");
+                    self.skip_sender();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(transactions)
     }
 
     /// Leaves out what comes behind the last transaction that was answered, for the block did not take that one.
@@ -50,6 +107,10 @@ impl BestTransactions {
         {
             return;
         }
+        let tip = match self.order {
+            TransactionOrder::Fees => tip,
+            TransactionOrder::Fifo => U256::zero(),
+        };
         self.heads.push(Candidate { tip, next, rest });
     }
 }

@@ -2,21 +2,20 @@
 
 use super::contents::Contents;
 use super::memory::MinedBlobs;
-use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolTransaction, record};
+use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolParts, PoolTransaction, record};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
 use crate::block::BlockId;
-use crate::forks::ChainSpec;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, H256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What the block after the head of `view` demands if it is made at `now`, in milliseconds since the Unix epoch.
-pub(super) fn next_block(spec: &ChainSpec, view: &dyn View, now: u64) -> Result<NextBlock, BackendError> {
+/// What the block after the head of `view` demands if it is made now.
+pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlock, BackendError> {
     let head = view.head();
     let header = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-    Ok(NextBlock::after(spec, &header, now / 1_000))
+    Ok(NextBlock::new(&parts.spec, &parts.next_header.after(&header)))
 }
 
 impl Pool {
@@ -24,7 +23,7 @@ impl Pool {
     /// block comes.
     pub(super) fn catch_up(&self) -> Result<(), BackendError> {
         let view = self.parts.backend.view()?;
-        let next = next_block(&self.parts.spec, view.as_ref(), self.parts.clock.now_millis())?;
+        let next = next_block(&self.parts, view.as_ref())?;
         if self.contents.read().is_at(view.head().hash, &next) {
             return Ok(());
         }
@@ -114,7 +113,7 @@ impl Pool {
     ) -> Result<Vec<H256>, BackendError> {
         let head = view.head();
         let now = self.parts.clock.now_millis();
-        let next = next_block(&self.parts.spec, view, now)?;
+        let next = next_block(&self.parts, view)?;
         if self.contents.read().is_at(head.hash, &next) && returning.is_empty() {
             return Ok(Vec::new());
         }

@@ -20,7 +20,7 @@ mod status;
 mod tests;
 mod transaction;
 
-pub use best::BestTransactions;
+pub use best::{BestTransactions, TransactionOrder};
 pub use limits::PoolLimits;
 pub use listener::PoolListener;
 pub use next_block::NextBlock;
@@ -28,19 +28,21 @@ pub use rejection::{AddError, FeeCap, PoolError, Rejection};
 pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
+use crate::assembly::NextHeader;
 use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend};
 use crate::block::RecoveredTransaction;
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::executor::TransactionError;
+use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use contents::Contents;
 use memory::MinedBlobs;
-use node_types::consensus::{BlobSidecar, PooledTransaction};
+use node_types::consensus::{BlobSidecar, Header, PooledTransaction};
 use node_types::{Address, H256, U256};
 use parking_lot::{Mutex, RwLock};
 use stateful::Sender;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// How often, in milliseconds, transactions that waited too long are looked for when the head does not move.
@@ -54,13 +56,17 @@ const MAX_ENCODED_SIZE: usize = 4 << 20;
 pub struct PoolParts {
     /// Rules of the chain.
     pub spec: Arc<ChainSpec>,
+    /// Which transactions a block takes first.
+    pub order: TransactionOrder,
+    /// Says what the next block will be.
+    pub next_header: Arc<dyn NextHeader>,
     /// Keeps the chain and, as durable records, the pool's transactions.
     pub backend: Arc<dyn StateBackend>,
     /// Finds senders.
     pub recovery: Arc<dyn SenderRecovery>,
     /// Checks blobs.
     pub blobs: Arc<dyn BlobVerifier>,
-    /// Tells the time.
+    /// Tells the time, for what waits too long.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -83,7 +89,7 @@ impl Pool {
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
         let now = parts.clock.now_millis();
-        let next = follow::next_block(&parts.spec, view.as_ref(), now)?;
+        let next = follow::next_block(&parts, view.as_ref())?;
         let contents = Contents::new(view.head().hash, next, &limits, now);
         let contents = RwLock::new(contents);
         let pool = Self { parts, limits, changing: Mutex::default(), contents, listeners: RwLock::default() };
@@ -109,6 +115,22 @@ impl Pool {
     pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
         let PooledTransaction { transaction, sidecar } = pooled;
         let hash = transaction.hash();
+        self.check_in(RecoveredTransaction { transaction, hash, sender: Address::zero() }, sidecar, true)
+    }
+
+    /// Adds a transaction that its sender need not have signed (see [`RecoveredTransaction::impersonating`]).
+    pub fn add_unsigned(&self, transaction: RecoveredTransaction) -> Result<H256, AddError> {
+        self.check_in(transaction, None, false)
+    }
+
+    /// Checks a transaction and takes it in. With `signed`, its sender is found out from its signature.
+    fn check_in(
+        &self,
+        recovered: RecoveredTransaction,
+        sidecar: Option<BlobSidecar>,
+        signed: bool,
+    ) -> Result<H256, AddError> {
+        let RecoveredTransaction { transaction, hash, sender } = recovered;
         let view = self.parts.backend.view()?;
         if self.contents.read().get(hash).is_some() || view.transaction_position(hash)?.is_some() {
             return Ok(hash);
@@ -125,14 +147,15 @@ impl Pool {
             encoded_length,
         );
         let low_s = next.fork >= Fork::Homestead;
-        let sender = match self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s) {
+        let recover = || self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s);
+        let sender = match if signed { recover() } else { Ok(sender) } {
             Ok(sender) => sender,
             Err(error) => {
                 reasons.push(TransactionError::Signature(error).into());
                 return Err(Rejection { reasons }.into());
             }
         };
-        let account = Sender::load(view.as_ref(), sender)?;
+        let account = Sender::load(view.as_ref(), sender, signed)?;
         reasons.extend(stateful::check(&self.contents.read(), &self.limits, sender, &account, &transaction.body, &[]));
         Rejection::unless_empty(reasons)?;
 
@@ -177,7 +200,7 @@ impl Pool {
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
         self.expire()?;
         let (hash, address) = (transaction.hash(), transaction.sender());
-        let sender = Sender::load(view.as_ref(), address)?;
+        let sender = Sender::load(view.as_ref(), address, !transaction.recovered.is_impersonating())?;
         let mut writes;
         let victims;
         {
@@ -217,11 +240,16 @@ impl Pool {
         reasons
     }
 
+    /// The pending transactions in the order in which a block of `header` takes them.
+    pub fn best_for(&self, header: &Header) -> BestTransactions {
+        self.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.parts.spec, header))
+    }
+
     /// The pending transactions in the order in which a block takes them, given its base fee and blob base fee in wei.
     pub fn best(&self, base_fee: u64, blob_base_fee: Option<U256>) -> BestTransactions {
         let contents = self.contents.read();
         let runs = contents.senders().map(|(_, queue)| queue.pending().cloned().collect());
-        BestTransactions::new(base_fee, blob_base_fee, runs)
+        BestTransactions::new(self.parts.order, base_fee, blob_base_fee, runs)
     }
 
     /// A transaction of the pool.
@@ -285,6 +313,35 @@ impl Pool {
         drop(contents);
         self.delete_records(dropped)?;
         Ok(true)
+    }
+
+    /// Hashes of all transactions.
+    pub fn hashes(&self) -> Vec<H256> {
+        self.contents.read().transactions().map(|transaction| transaction.hash()).collect()
+    }
+
+    /// Drops all transactions but those in `kept`, for the chain went back to when there were no others.
+    pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
+        let _changing = self.changing.lock();
+        let others: Vec<_> = {
+            let contents = self.contents.read();
+            contents.transactions().map(|transaction| transaction.hash()).filter(|hash| !kept.contains(hash)).collect()
+        };
+        {
+            let mut contents = self.contents.write();
+            for hash in &others {
+                contents.remove(*hash, DropReason::SetBack);
+            }
+        }
+        self.delete_records(others)
+    }
+
+    /// Checks everything against the state again, which has changed though the head has not.
+    pub fn refresh(&self) -> Result<(), BackendError> {
+        let mut mined_blobs = self.changing.lock();
+        self.contents.write().head = H256::zero();
+        let view = self.parts.backend.view()?;
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())
     }
 
     /// Follows a change of the head: what was mined leaves the pool, what was mined in removed blocks comes back, and

@@ -1,13 +1,11 @@
 //! What the next block will demand of a transaction.
 
-use crate::assembly::next_header;
-use crate::block::SealedHeader;
 use crate::fees;
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use node_types::U256;
+use node_types::consensus::Header;
 
-/// The rules and numbers of the block after the head, as far as they are known before it is made: those that
-/// [`next_header`] says.
+/// The rules and numbers of the block after the head, as far as they are known before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextBlock {
     /// Rules in force.
@@ -23,15 +21,14 @@ pub struct NextBlock {
 }
 
 impl NextBlock {
-    /// What the block after `parent` demands if it is made at `now`, in Unix seconds.
-    pub fn after(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Self {
-        let header = next_header(spec, parent, now);
-        let fork = spec.fork(&header);
+    /// What a block of `header` demands.
+    pub fn new(spec: &ChainSpec, header: &Header) -> Self {
+        let fork = spec.fork(header);
         Self {
             fork,
             gas_limit: header.gas_limit,
             base_fee: header.base_fee_per_gas.unwrap_or(0),
-            blob_base_fee: fees::blob_base_fee(spec, &header),
+            blob_base_fee: fees::blob_base_fee(spec, header),
             blob_params: if fork >= Fork::Cancun { spec.blob_params(header.timestamp) } else { None },
         }
     }

@@ -38,12 +38,13 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn load(view: &dyn View, address: Address) -> Result<Self, BackendError> {
+    /// Loads the account as of the head of `view`. What nobody signed, a contract may send too.
+    pub(super) fn load(view: &dyn View, address: Address, signed: bool) -> Result<Self, BackendError> {
         let account = view.account(address, view.head().number)?.unwrap_or_default();
         let code =
             if account.has_code() { view.code(account.code_hash)?.unwrap_or_default() } else { Default::default() };
         let delegates = code.len() == 23 && code.starts_with(&DELEGATION_PREFIX);
-        Ok(Self { account, delegates, is_contract: account.has_code() && !delegates })
+        Ok(Self { account, delegates, is_contract: signed && account.has_code() && !delegates })
     }
 }
 

@@ -42,6 +42,9 @@ pub enum DropReason {
     /// The chain went on, and it broke a rule then.
     #[error(transparent)]
     Invalid(PoolError),
+    /// The chain went back to a time before it came.
+    #[error("the chain was set back to a snapshot from before it came")]
+    SetBack,
     /// Somebody asked for it.
     #[error("dropped on request")]
     Requested,

@@ -3,6 +3,7 @@
 mod blocks;
 mod calls;
 mod chain;
+mod control;
 mod documents;
 mod events;
 mod fees;
@@ -15,8 +16,8 @@ use crate::exchange::{self, Exchange};
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, guard, web};
 
-/// Adds every route, each behind `base`.
-pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str) {
+/// Adds every route, each behind `base`; those that control the chain if it is `controlled`.
+pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) {
     let mut routes = Routes { app, base };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
@@ -35,6 +36,9 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str) {
     events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
+    if controlled {
+        control::all(&mut routes);
+    }
     routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
 }
 
@@ -89,6 +93,14 @@ impl Routes<'_> {
     fn add<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, parameters: &str, handler: F) {
         for (prefix, slash) in [("", "/"), ("", ""), ("node_", "/"), ("node_", "")] {
             let path = format!("{}/{prefix}{operation}{parameters}{slash}", self.base);
+            self.document(methods, operation, &path, handler.clone());
+        }
+    }
+
+    /// `/{folder}/{operation}/`, and without the slash at the end.
+    fn add_under<F: AsyncOperation>(&mut self, folder: &str, methods: Methods, operation: &'static str, handler: F) {
+        for slash in ["/", ""] {
+            let path = format!("{}/{folder}/{operation}{slash}", self.base);
             self.document(methods, operation, &path, handler.clone());
         }
     }

@@ -9,6 +9,7 @@ mod block;
 mod block_argument;
 mod call;
 mod chain;
+mod control;
 mod data;
 mod decode;
 mod event;
@@ -35,6 +36,11 @@ pub use chain::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,
     GetBalanceOutput, GetCodeOutput, MaxPriorityFeePerGasOutput, SyncStatus, SyncingOutput, TransactionCountOutput,
     UncleCountOutput,
+};
+pub use control::{
+    ControlOutput, DropTransactionInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput, PoolContentOutput,
+    ReorganizeInput, ReorganizeOutput, SendTransactionInput, SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput,
+    SetNextBlockTimestampInput, SetNonceInput, SetStorageInput, SnapshotId, UnsignedTransaction,
 };
 pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};

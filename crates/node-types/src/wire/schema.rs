@@ -69,6 +69,41 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.answer::<SyncingOutput>("Output_syncing");
     documents.answer::<ClientVersionOutput>("Output_clientVersion");
 
+    documents.request::<MineInput>("Input_mine");
+    documents.request::<SetNextBlockTimestampInput>("Input_setNextBlockTimestamp");
+    documents.request::<IncreaseTimeInput>("Input_increaseTime");
+    documents.request::<SetNextBlockBaseFeeInput>("Input_setNextBlockBaseFee");
+    documents.request::<SnapshotId>("Input_revert");
+    documents.request::<ReorganizeInput>("Input_reorganize");
+    documents.request::<ImpersonateInput>("Input_impersonate");
+    documents.request::<ImpersonateInput>("Input_stopImpersonating");
+    documents.request::<SendTransactionInput>("Input_sendTransaction");
+    documents.request::<SetBalanceInput>("Input_setBalance");
+    documents.request::<SetNonceInput>("Input_setNonce");
+    documents.request::<SetCodeInput>("Input_setCode");
+    documents.request::<SetStorageInput>("Input_setStorage");
+    documents.request::<DropTransactionInput>("Input_dropTransaction");
+    documents.answer::<MineOutput>("Output_mine");
+    documents.answer::<SnapshotId>("Output_snapshot");
+    documents.answer::<ReorganizeOutput>("Output_reorganize");
+    documents.answer::<SendRawTransactionOutput>("Output_sendTransaction");
+    documents.answer::<PoolContentOutput>("Output_poolContent");
+    for operation in [
+        "setNextBlockTimestamp",
+        "increaseTime",
+        "setNextBlockBaseFee",
+        "revert",
+        "impersonate",
+        "stopImpersonating",
+        "setBalance",
+        "setNonce",
+        "setCode",
+        "setStorage",
+        "dropTransaction",
+    ] {
+        documents.answer::<ControlOutput>(&format!("Output_{operation}"));
+    }
+
     documents.part::<Log>("Response_Log", Direction::Answer);
     documents.part::<Block>("Response_Block", Direction::Answer);
     documents.part::<Transaction>("Response_Transaction", Direction::Answer);

@@ -1,0 +1,264 @@
+//! A backend whose state can be changed by hand.
+
+use super::edited_view::EditedView;
+use super::edits::{self, Edits};
+use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
+use crate::block::ExecutedBlock;
+use crate::state::StateChanges;
+use node_types::{BlockNumber, H256};
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
+
+/// Adds edits to any backend: changes of the state as of the head that no transaction made.
+///
+/// From an edit on, views show the head's state with it. No header commits to that state; the next block does, for it
+/// takes the edits in as changes of its own, so that every state of the past is one that a header commits to. Edits are
+/// durable when [`edit`](Self::edit) returns. They are forgotten when the head moves back or to another branch.
+pub struct EditableBackend {
+    inner: Arc<dyn StateBackend>,
+    /// Held while the head or its edits change.
+    writing: Mutex<()>,
+    pending: RwLock<Option<Pending>>,
+}
+
+/// Edits that no block has taken in.
+#[derive(Clone)]
+struct Pending {
+    /// The block whose state they change.
+    head: H256,
+    changes: Arc<StateChanges>,
+    /// How many records hold them.
+    count: u64,
+}
+
+impl EditableBackend {
+    /// Lays the edits that the records of `inner` hold over it.
+    pub fn open(inner: Arc<dyn StateBackend>) -> Result<Self, BackendError> {
+        let head = inner.view()?.head().hash;
+        let mut pending: Option<Pending> = None;
+        let mut stale = Vec::new();
+        for record in inner.records(RecordKind::PendingEdit)? {
+            let (edited, changes) = edits::decode_pending(&record)?;
+            if edited != head {
+                // The next block had taken them in, or the head has moved away from them.
+                stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
+                continue;
+            }
+            let pending = pending.get_or_insert_with(|| Pending { head, changes: Arc::default(), count: 0 });
+            Arc::make_mut(&mut pending.changes).merge(&changes);
+            pending.count += 1;
+        }
+        if !stale.is_empty() {
+            inner.write_records(&stale)?;
+        }
+        Ok(Self { inner, writing: Mutex::default(), pending: RwLock::new(pending) })
+    }
+
+    /// Changes the state as of the head as `change` says, given a view of it.
+    pub fn edit<E: From<BackendError>>(
+        &self,
+        change: impl FnOnce(&dyn View) -> Result<StateChanges, E>,
+    ) -> Result<(), E> {
+        let _writing = self.writing.lock();
+        let view = self.view()?;
+        let changes = change(&*view)?;
+        let head = view.head().hash;
+        drop(view);
+        Ok(self.add(head, &changes)?)
+    }
+
+    /// The edits of the head that no block has taken in.
+    pub fn pending_edits(&self) -> Result<StateChanges, BackendError> {
+        let _writing = self.writing.lock();
+        let head = self.inner.view()?.head().hash;
+        let pending = self.pending.read();
+        Ok(pending
+            .as_ref()
+            .filter(|edits| edits.head == head)
+            .map(|edits| (*edits.changes).clone())
+            .unwrap_or_default())
+    }
+
+    /// Makes `changes` the only edits of the head.
+    pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
+        let _writing = self.writing.lock();
+        self.forget()?;
+        if *changes == StateChanges::default() {
+            return Ok(());
+        }
+        self.add(self.inner.view()?.head().hash, changes)
+    }
+
+    /// Appends a block that takes in the edits of the head. `edits` tells what else was done to it; its `state` is not
+    /// looked at.
+    pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
+        let _writing = self.writing.lock();
+        let edits = Edits { state: self.take_in(&mut block), ..edits };
+        let reference = block.header.block_ref();
+        // First, so that no block is without its record. One without a block tells of nothing.
+        if !edits.is_empty() {
+            self.inner.write_records(&[edits::block_record(reference, &edits)])?;
+        }
+        if let Err(error) = self.inner.append(block) {
+            if !edits.is_empty() {
+                self.inner.write_records(&[edits::forget_block(reference)])?;
+            }
+            return Err(error);
+        }
+        self.forget()
+    }
+
+    /// Makes the edits of its parent changes of `block`, and answers them.
+    fn take_in(&self, block: &mut ExecutedBlock) -> StateChanges {
+        let pending = self.pending.read();
+        let Some(pending) = pending.as_ref().filter(|edits| edits.head == block.header.header.parent_hash) else {
+            return StateChanges::default();
+        };
+        let mut changes = (*pending.changes).clone();
+        changes.merge(&block.changes);
+        block.changes = Arc::new(changes);
+        (*pending.changes).clone()
+    }
+
+    fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {
+        if self.pending.read().as_ref().is_some_and(|pending| pending.head != head) {
+            self.forget()?;
+        }
+        let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
+        self.inner.write_records(&[edits::pending_record(head, sequence, changes)])?;
+        let mut pending = self.pending.write();
+        let pending = pending.get_or_insert_with(|| Pending { head, changes: Arc::default(), count: 0 });
+        Arc::make_mut(&mut pending.changes).merge(changes);
+        pending.count += 1;
+        Ok(())
+    }
+
+    /// Forgets the edits that wait for a block.
+    fn forget(&self) -> Result<(), BackendError> {
+        let Some(Pending { head, count, .. }) = self.pending.write().take() else { return Ok(()) };
+        let records: Vec<_> = (0..count).map(|sequence| edits::forget_pending(head, sequence)).collect();
+        self.inner.write_records(&records)
+    }
+}
+
+impl StateBackend for EditableBackend {
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        let pending = self.pending.read().clone();
+        let view = self.inner.view()?;
+        Ok(match pending.filter(|pending| pending.head == view.head().hash) {
+            Some(pending) => Arc::new(EditedView::new(view, pending.changes)),
+            None => view,
+        })
+    }
+
+    fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.append_edited(block, Edits::default())
+    }
+
+    fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
+        let _writing = self.writing.lock();
+        let change = self.inner.switch(ancestor, branch)?;
+        self.forget()?;
+        Ok(change)
+    }
+
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.inner.keep_side_block(block)
+    }
+
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.inner.subscribe(listener);
+    }
+
+    fn proves_quickly(&self) -> bool {
+        self.inner.proves_quickly()
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.write_records(writes)
+    }
+
+    fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
+        self.inner.records(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::suite;
+    use crate::backend::{MemoryBackend, edited_blocks, first_edited_block};
+    use crate::state::{AccountChange, AccountState};
+    use crate::test_chain::{account, address, backend, child, word};
+    use node_types::{Bytes, U256};
+
+    fn balance(number: u8, balance: u64) -> StateChanges {
+        account(number, 0, balance, &[])
+    }
+
+    fn read(backend: &EditableBackend, number: u8, at: BlockNumber) -> u64 {
+        let account = backend.view().unwrap().account(address(number), at).unwrap();
+        account.map_or(0, |account| account.balance.low_u64())
+    }
+
+    #[test]
+    fn without_edits_it_is_the_backend_that_it_wraps() {
+        suite::run(&|genesis| {
+            let inner = MemoryBackend::new(genesis).unwrap();
+            Box::new(EditableBackend::open(Arc::new(inner)).unwrap())
+        });
+    }
+
+    #[test]
+    fn the_next_block_takes_edits_in_and_older_states_stay_as_they_were() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        editable.edit::<BackendError>(|_| Ok(balance(1, 7))).unwrap();
+        editable.edit::<BackendError>(|_| Ok(balance(2, 9))).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
+        // Opened again, as after a restart.
+        let editable = EditableBackend::open(inner.clone()).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
+        let view = editable.view().unwrap();
+        assert!(matches!(view.proof(address(1), &[], 1), Err(BackendError::Edited(1))));
+        view.proof(address(3), &[], 1).unwrap();
+
+        let block = child(&*view, 1, 0, Vec::new(), balance(3, 1));
+        let reference = block.header.block_ref();
+        editable.append(block).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
+        assert_eq!((read(&editable, 1, 2), read(&editable, 2, 2), read(&editable, 3, 2)), (7, 9, 1));
+        editable.view().unwrap().proof(address(1), &[], 2).unwrap();
+        let mut state = balance(1, 7);
+        state.merge(&balance(2, 9));
+        assert_eq!(edited_blocks(&editable).unwrap(), [(reference, Edits { state, ..Edits::default() })]);
+        assert_eq!(inner.records(RecordKind::PendingEdit).unwrap(), []);
+        assert_eq!(first_edited_block(&editable, 1).unwrap(), None);
+        assert_eq!(first_edited_block(&editable, 2).unwrap(), Some(reference));
+
+        // When the block leaves the chain, so do its edits; they do not come back with the old head.
+        editable.switch(1, Vec::new()).unwrap();
+        assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
+        assert_eq!(first_edited_block(&editable, 9).unwrap(), None);
+    }
+
+    #[test]
+    fn storage_and_code() {
+        let inner = backend();
+        let editable = EditableBackend::open(inner).unwrap();
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), account(1, 1, 1, &[(1, 5)]))).unwrap();
+        let code_hash = node_types::keccak256([1]);
+        let account = AccountState { nonce: 1, balance: 1.into(), code_hash };
+        let storage = [(word(1), U256::zero()), (word(2), 6.into())].into();
+        let change = AccountChange { account: Some(account), storage_cleared: false, storage };
+        let changes =
+            StateChanges { accounts: [(address(1), change)].into(), code: [(code_hash, vec![1].into())].into() };
+        editable.edit::<BackendError>(|_| Ok(changes.clone())).unwrap();
+        let view = editable.view().unwrap();
+        let slot = |slot| view.storage(address(1), word(slot), 1).unwrap();
+        assert_eq!((slot(1), slot(2)), (U256::zero(), 6.into()));
+        assert_eq!(view.code(code_hash).unwrap().unwrap(), Bytes::from(vec![1]));
+        assert!(view.has_storage(address(1), 1).unwrap());
+    }
+}

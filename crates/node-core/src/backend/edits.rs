@@ -1,0 +1,193 @@
+//! What was done to a chain by hand, as durable records.
+//!
+//! An edit of the state is a record of its own as soon as it is made. The next block takes all edits in: they are among
+//! its changes, and its state root commits to them. A record for that block tells what in it no rule of the protocol
+//! leads to.
+
+use super::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
+use crate::block::BlockRef;
+use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::{Address, BlockNumber, Bytes, H256, U256};
+use rlp::{DecoderError, Rlp, RlpStream};
+use std::collections::BTreeMap;
+
+/// A block that only the node that made it takes for valid, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// Changes of the state before the block that no transaction made.
+    pub state: StateChanges,
+    /// Whether its base fee was chosen.
+    pub base_fee: bool,
+    /// Whether it holds a transaction that its sender did not sign.
+    pub unsigned: bool,
+}
+
+impl Edits {
+    /// Whether there is nothing that another node would refuse.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// All edited blocks, canonical or not, ascending, with what was done.
+pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)>, BackendError> {
+    let records = backend.records(RecordKind::EditedBlock)?;
+    records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
+}
+
+/// The first canonical block up to and including block `to` that was edited.
+pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result<Option<BlockRef>, BackendError> {
+    let view = backend.view()?;
+    for (block, _) in edited_blocks(backend)? {
+        if block.number <= to && view.canonical_hash(block.number)? == Some(block.hash) {
+            return Ok(Some(block));
+        }
+    }
+    Ok(None)
+}
+
+/// The record of an edited block.
+pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
+    let mut stream = RlpStream::new_list(3);
+    stream.append(&edits.base_fee);
+    stream.append(&edits.unsigned);
+    append_changes(&mut stream, &edits.state);
+    RecordWrite::Put(RecordKind::EditedBlock, Record { key: block_key(block), value: stream.out().to_vec() })
+}
+
+pub(super) fn forget_block(block: BlockRef) -> RecordWrite {
+    RecordWrite::Delete(RecordKind::EditedBlock, block_key(block))
+}
+
+fn decode_block(record: &Record) -> Result<(BlockRef, Edits), DecoderError> {
+    let (number, hash) = record.key.split_at_checked(8).ok_or(DecoderError::RlpInvalidLength)?;
+    let number = u64::from_be_bytes(number.try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
+    let hash = <[u8; 32]>::try_from(hash).map_err(|_| DecoderError::RlpInvalidLength)?.into();
+    let rlp = Rlp::new(&record.value);
+    let edits = Edits { base_fee: rlp.val_at(0)?, unsigned: rlp.val_at(1)?, state: decode_changes(&rlp.at(2)?)? };
+    Ok((BlockRef { number, hash }, edits))
+}
+
+/// The record of edit number `sequence` of the state as of the block `head`.
+pub(super) fn pending_record(head: H256, sequence: u64, changes: &StateChanges) -> RecordWrite {
+    let value = encode_changes(changes);
+    RecordWrite::Put(RecordKind::PendingEdit, Record { key: pending_key(head, sequence), value })
+}
+
+pub(super) fn forget_pending(head: H256, sequence: u64) -> RecordWrite {
+    RecordWrite::Delete(RecordKind::PendingEdit, pending_key(head, sequence))
+}
+
+/// The head and the changes of the record of an edit.
+pub(super) fn decode_pending(record: &Record) -> Result<(H256, StateChanges), BackendError> {
+    let head = record.key.first_chunk::<32>().ok_or(DecoderError::RlpInvalidLength).map_err(unreadable)?;
+    Ok((head.into(), decode_changes(&Rlp::new(&record.value)).map_err(unreadable)?))
+}
+
+/// Changes of a state as bytes.
+pub(crate) fn encode_changes(changes: &StateChanges) -> Vec<u8> {
+    let mut stream = RlpStream::new();
+    append_changes(&mut stream, changes);
+    stream.out().to_vec()
+}
+
+fn block_key(block: BlockRef) -> Vec<u8> {
+    [&block.number.to_be_bytes()[..], block.hash.as_bytes()].concat()
+}
+
+fn pending_key(head: H256, sequence: u64) -> Vec<u8> {
+    [head.as_bytes(), &sequence.to_be_bytes()].concat()
+}
+
+fn unreadable(error: DecoderError) -> BackendError {
+    BackendError::Storage(Box::new(error))
+}
+
+fn append_changes(stream: &mut RlpStream, changes: &StateChanges) {
+    stream.begin_list(2).begin_list(changes.accounts.len());
+    for (address, change) in &changes.accounts {
+        stream.begin_list(4).append(address);
+        match change.account {
+            Some(AccountState { nonce, balance, code_hash }) => {
+                stream.begin_list(3).append(&nonce).append(&balance).append(&code_hash);
+            }
+            None => drop(stream.begin_list(0)),
+        }
+        stream.append(&change.storage_cleared).begin_list(change.storage.len());
+        for (slot, value) in &change.storage {
+            stream.begin_list(2).append(slot).append(value);
+        }
+    }
+    stream.begin_list(changes.code.len());
+    for code in changes.code.values() {
+        stream.append(&code.as_ref());
+    }
+}
+
+/// Changes of a state from bytes.
+pub(crate) fn decode_changes(rlp: &Rlp<'_>) -> Result<StateChanges, DecoderError> {
+    let mut changes = StateChanges::default();
+    for item in rlp.at(0)?.iter() {
+        let account = item.at(1)?;
+        let account = match account.item_count()? {
+            0 => None,
+            _ => Some(AccountState {
+                nonce: account.val_at(0)?,
+                balance: account.val_at(1)?,
+                code_hash: account.val_at(2)?,
+            }),
+        };
+        let storage: Result<BTreeMap<H256, U256>, DecoderError> =
+            item.at(3)?.iter().map(|slot| Ok((slot.val_at(0)?, slot.val_at(1)?))).collect();
+        let change = AccountChange { account, storage_cleared: item.val_at(2)?, storage: storage? };
+        changes.accounts.insert(item.val_at::<Address>(0)?, change);
+    }
+    for code in rlp.at(1)?.iter() {
+        let code = Bytes::from(code.data()?.to_vec());
+        changes.code.insert(node_types::keccak256(&code), code);
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn changes() -> impl Strategy<Value = StateChanges> {
+        let word = || any::<[u8; 32]>();
+        let state = (any::<u64>(), word(), word()).prop_map(|(nonce, balance, code_hash)| AccountState {
+            nonce,
+            balance: U256::from_big_endian(&balance),
+            code_hash: code_hash.into(),
+        });
+        let slot = (word(), word()).prop_map(|(slot, value)| (H256::from(slot), U256::from_big_endian(&value)));
+        let storage = prop::collection::btree_map(word(), slot, 0..4).prop_map(|slots| slots.into_values().collect());
+        let account = (prop::option::of(state), any::<bool>(), storage)
+            .prop_map(|(account, storage_cleared, storage)| AccountChange { account, storage_cleared, storage });
+        let accounts = prop::collection::btree_map(any::<[u8; 20]>().prop_map(Address::from), account, 0..4);
+        let code = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..3);
+        (accounts, code).prop_map(|(accounts, code)| {
+            let code = code.into_iter().map(|code| (node_types::keccak256(&code), Bytes::from(code))).collect();
+            StateChanges { accounts, code }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(state in changes(), base_fee: bool, unsigned: bool, number: u64, hash: [u8; 32]) {
+            let RecordWrite::Put(_, record) = pending_record(hash.into(), number, &state) else { panic!() };
+            prop_assert_eq!(decode_pending(&record).unwrap(), (hash.into(), state.clone()));
+            let block = BlockRef { number, hash: hash.into() };
+            let edits = Edits { state, base_fee, unsigned };
+            let RecordWrite::Put(_, record) = block_record(block, &edits) else { panic!() };
+            prop_assert_eq!(decode_block(&record).unwrap(), (block, edits));
+        }
+
+        #[test]
+        fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
+            let record = Record { key, value };
+            let _ = (decode_block(&record), decode_pending(&record));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Changes of the state that no transaction makes.
+
+use super::{Producer, ProducerError};
+use crate::backend::View;
+use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+
+impl Producer {
+    /// Sets an account's balance, in wei.
+    pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), ProducerError> {
+        self.edit_account(address, |account, _| {
+            account.balance = balance;
+            Ok(())
+        })
+    }
+
+    /// Sets an account's nonce. It can only grow, for transactions would repeat otherwise.
+    pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
+        self.edit_account(address, |account, _| {
+            if nonce < account.nonce {
+                return Err(ProducerError::NonceTooLow { nonce, current: account.nonce });
+            }
+            account.nonce = nonce;
+            Ok(())
+        })
+    }
+
+    /// Sets an account's code; empty for none.
+    pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), ProducerError> {
+        self.edit_account(address, |account, changes| {
+            account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
+            if !code.is_empty() {
+                changes.code.insert(account.code_hash, code);
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets a storage slot of an account.
+    pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
+        self.edit(|view| {
+            let account = view.account(address, view.head().number)?.unwrap_or_default();
+            let change =
+                AccountChange { account: Some(account), storage: [(slot, value)].into(), ..Default::default() };
+            Ok(StateChanges { accounts: [(address, change)].into(), ..StateChanges::default() })
+        })
+    }
+
+    fn edit_account(
+        &self,
+        address: Address,
+        change: impl FnOnce(&mut AccountState, &mut StateChanges) -> Result<(), ProducerError>,
+    ) -> Result<(), ProducerError> {
+        self.edit(|view| {
+            let head = view.head().number;
+            let mut account = view.account(address, head)?.unwrap_or_default();
+            let mut changes = StateChanges::default();
+            change(&mut account, &mut changes)?;
+            // An account that is empty is none (EIP-161).
+            let exists = account != AccountState::default() || view.has_storage(address, head)?;
+            let change = AccountChange { account: exists.then_some(account), ..AccountChange::default() };
+            changes.accounts.insert(address, change);
+            Ok(changes)
+        })
+    }
+
+    /// Changes the state as of the head, durably. The pool follows.
+    fn edit(&self, change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>) -> Result<(), ProducerError> {
+        {
+            let _sealing = self.sealing.lock();
+            self.parts.backend.edit(change)?;
+            self.parts.pool.refresh()?;
+        }
+        self.transactions_changed();
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! When blocks are made.
+
+use super::Producer;
+use parking_lot::{Condvar, Mutex};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// When blocks are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mining {
+    /// As soon as a transaction waits that can be in one. Whoever sends it waits for the block.
+    #[default]
+    Instant,
+    /// Once in this time, empty or not.
+    Interval(Duration),
+    /// Both.
+    Mixed(Duration),
+    /// When somebody asks.
+    Manual,
+}
+
+impl Mining {
+    /// Whether transactions are mined as soon as they come.
+    pub fn is_instant(self) -> bool {
+        matches!(self, Self::Instant | Self::Mixed(_))
+    }
+
+    fn interval(self) -> Option<Duration> {
+        match self {
+            Self::Interval(interval) | Self::Mixed(interval) => Some(interval),
+            Self::Instant | Self::Manual => None,
+        }
+    }
+}
+
+/// The thread that makes blocks in intervals, while there is one.
+#[derive(Default)]
+pub(super) struct Miner(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    mining: Mining,
+    running: bool,
+    ended: bool,
+}
+
+impl Miner {
+    pub(super) fn mining(&self) -> Mining {
+        self.0.state.lock().mining
+    }
+}
+
+impl Drop for Miner {
+    fn drop(&mut self) {
+        self.0.state.lock().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Producer {
+    /// When blocks are made.
+    pub fn mining(&self) -> Mining {
+        self.miner.mining()
+    }
+
+    /// Changes when blocks are made.
+    pub fn set_mining(self: &Arc<Self>, mining: Mining) {
+        {
+            let mut state = self.miner.0.state.lock();
+            state.mining = mining;
+            if mining.interval().is_some() && !state.running {
+                let (shared, producer) = (self.miner.0.clone(), Arc::downgrade(self));
+                let thread = thread::Builder::new().name("block-producer".to_owned());
+                match thread.spawn(move || shared.run(&producer)) {
+                    Ok(_) => state.running = true,
+                    Err(error) => tracing::error!(%error, "no thread for the production of blocks"),
+                }
+            }
+        }
+        self.miner.0.changed.notify_all();
+        self.transactions_changed();
+    }
+}
+
+impl Shared {
+    /// Makes blocks in intervals until the producer is gone.
+    fn run(&self, producer: &Weak<Producer>) {
+        let mut state = self.state.lock();
+        let mut begun = (state.mining, Instant::now());
+        while !state.ended {
+            if state.mining != begun.0 {
+                begun = (state.mining, Instant::now());
+            }
+            let due = begun.0.interval().and_then(|interval| begun.1.checked_add(interval));
+            match due {
+                None => self.changed.wait(&mut state),
+                Some(due) if due > Instant::now() => drop(self.changed.wait_until(&mut state, due)),
+                Some(due) => {
+                    begun.1 = due.max(Instant::now() - begun.0.interval().unwrap_or_default());
+                    drop(state);
+                    let Some(producer) = producer.upgrade() else { return };
+                    if let Err(error) = producer.mine(1, None, Vec::new()) {
+                        tracing::error!(%error, "no block could be made");
+                    }
+                    drop(producer);
+                    state = self.state.lock();
+                }
+            }
+        }
+    }
+}

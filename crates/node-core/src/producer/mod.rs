@@ -1,0 +1,211 @@
+//! A chain that grows: blocks are made of what the pool holds.
+//!
+//! The producer also does what nobody may do on a public chain: it edits states, moves time, goes back to snapshots and
+//! replaces blocks. Whatever it does, each header commits to the state after its block.
+
+mod edit;
+mod error;
+mod mining;
+mod reorganize;
+mod settings;
+mod snapshot;
+
+pub use error::ProducerError;
+pub use mining::Mining;
+
+use crate::assembly::{NextHeader, assemble};
+use crate::backend::{BackendError, EditableBackend, Edits, LayeredView, StateBackend};
+use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::executor::{BlockExecution, Executor};
+use crate::fees;
+use crate::forks::{ChainSpec, Fork};
+use crate::pool::{Pool, TransactionOrder};
+use mining::Miner;
+use node_types::consensus::Withdrawal;
+use node_types::{Address, H256};
+use parking_lot::{Mutex, RwLock};
+use settings::BlockSettings;
+use snapshot::Snapshots;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How blocks are produced.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Production {
+    /// When.
+    pub mining: Mining,
+    /// Which transactions come first.
+    pub order: TransactionOrder,
+    /// Who gets the tips; none for the beneficiary of the genesis block.
+    pub coinbase: Option<Address>,
+}
+
+/// What a producer works with.
+pub(crate) struct ProducerParts {
+    pub(crate) backend: Arc<EditableBackend>,
+    pub(crate) executor: Arc<dyn Executor>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) spec: Arc<ChainSpec>,
+}
+
+/// Makes blocks. All methods may be called from any thread.
+pub struct Producer {
+    parts: ProducerParts,
+    settings: Arc<BlockSettings>,
+    /// Held while the chain changes: what is done to it is one step after the other.
+    sealing: Mutex<()>,
+    snapshots: Mutex<Snapshots>,
+    impersonated: RwLock<BTreeSet<Address>>,
+    miner: Miner,
+}
+
+/// The settings of a producer that is yet to be made: the pool needs them first.
+pub(crate) struct Draft {
+    settings: Arc<BlockSettings>,
+    mining: Mining,
+}
+
+impl Draft {
+    pub(crate) fn new(production: Production, spec: Arc<ChainSpec>, clock: Arc<dyn Clock>) -> Self {
+        let settings = Arc::new(BlockSettings::new(spec, clock, production.coinbase));
+        Self { settings, mining: production.mining }
+    }
+
+    pub(crate) fn next_header(&self) -> Arc<dyn NextHeader> {
+        self.settings.clone()
+    }
+
+    /// Opens the snapshots that the backend's records hold, and begins to produce.
+    pub(crate) fn finish(self, parts: ProducerParts) -> Result<Arc<Producer>, BackendError> {
+        let snapshots = Mutex::new(Snapshots::open(&*parts.backend)?);
+        let producer = Arc::new(Producer {
+            parts,
+            settings: self.settings,
+            sealing: Mutex::default(),
+            snapshots,
+            impersonated: RwLock::default(),
+            miner: Miner::default(),
+        });
+        producer.set_mining(self.mining);
+        Ok(producer)
+    }
+}
+
+impl Producer {
+    /// Most blocks that one request may make.
+    pub const MAX_BLOCKS: u64 = 10_000;
+
+    /// Makes `count` blocks, one after the other, and answers them. Those after the first are `interval` seconds later
+    /// each than the one before, or as the clock has it. The first one has `withdrawals`.
+    pub fn mine(
+        &self,
+        count: u64,
+        interval: Option<u64>,
+        withdrawals: Vec<Withdrawal>,
+    ) -> Result<Vec<BlockRef>, ProducerError> {
+        if count > Self::MAX_BLOCKS {
+            return Err(ProducerError::TooManyBlocks { blocks: count, limit: Self::MAX_BLOCKS });
+        }
+        let _sealing = self.sealing.lock();
+        let mut withdrawals = Some(withdrawals);
+        let mut blocks = Vec::new();
+        for mined in 0..count {
+            if let Some(interval) = interval.filter(|_| mined > 0) {
+                let head = self.head()?;
+                self.settings.set_timestamp(&head, head.header.timestamp.saturating_add(interval.max(1)))?;
+            }
+            blocks.extend(self.seal(withdrawals.take().unwrap_or_default(), true)?);
+        }
+        Ok(blocks)
+    }
+
+    /// Makes blocks until no transaction of the pool that could be in one is left.
+    pub fn mine_waiting(&self) -> Result<(), ProducerError> {
+        // Those who wait for the lock find most often that their transactions are mined when they have it.
+        while self.seal_waiting()?.is_some() {}
+        Ok(())
+    }
+
+    /// Takes note that transactions came to the pool, or became executable there.
+    pub(crate) fn transactions_changed(&self) {
+        if self.miner.mining().is_instant()
+            && let Err(error) = self.mine_waiting()
+        {
+            tracing::error!(%error, "no block could be made of what waits in the pool");
+        }
+    }
+
+    fn seal_waiting(&self) -> Result<Option<BlockRef>, ProducerError> {
+        let _sealing = self.sealing.lock();
+        self.seal(Vec::new(), false)
+    }
+
+    /// Seals one block on top of the head, unless it would be empty and must not be.
+    fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<BlockRef>, ProducerError> {
+        let ProducerParts { backend, executor, pool, spec } = &self.parts;
+        let parent = self.head()?;
+        let header = self.settings.after(&parent);
+        if spec.fork(&header) < Fork::Shanghai && !withdrawals.is_empty() {
+            return Err(ProducerError::NoWithdrawals);
+        }
+        let best = pool.best_for(&header);
+        if best.is_empty() && !even_empty {
+            return Ok(None);
+        }
+        let chosen = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
+        let (view, gas_limit) = (backend.view()?, header.gas_limit);
+        let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
+        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?;
+        // Views hold what lies below them; the backend works faster when it is the only one to.
+        drop(view);
+        if block.body.transactions.is_empty() && !even_empty {
+            return Ok(None);
+        }
+        let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
+        let header = block.header.clone();
+        backend.append_edited(block, Edits { base_fee: chosen, unsigned, ..Edits::default() })?;
+        self.settings.sealed(&header.header);
+        tracing::info!(block = header.header.number, hash = ?header.hash, gas = header.header.gas_used, "sealed");
+        Ok(Some(header.block_ref()))
+    }
+
+    fn head(&self) -> Result<Arc<SealedHeader>, BackendError> {
+        let view = self.parts.backend.view()?;
+        let head = view.head();
+        view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))
+    }
+
+    /// Lets the next block have this timestamp, in Unix seconds. Time goes on from there.
+    pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
+        let _sealing = self.sealing.lock();
+        self.settings.set_timestamp(&*self.head()?, timestamp)
+    }
+
+    /// Lets the time of the chain jump ahead. Answers by how many seconds it is ahead of the clock then.
+    pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
+        self.settings.increase_time(seconds)
+    }
+
+    /// Lets the next block have this base fee, in wei per gas. Its successors follow from it by the rules.
+    pub fn set_next_base_fee(&self, base_fee: u64) -> Result<(), ProducerError> {
+        let _sealing = self.sealing.lock();
+        if self.settings.after(&*self.head()?).base_fee_per_gas.is_none() {
+            return Err(ProducerError::NoBaseFee);
+        }
+        self.settings.set_base_fee(base_fee);
+        Ok(())
+    }
+
+    /// Lets anyone send transactions in the name of `address`, or not any more. Answers whether that is new.
+    pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
+        let mut impersonated = self.impersonated.write();
+        if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
+    }
+
+    /// Whether anyone may send transactions in the name of `address`.
+    pub fn is_impersonated(&self, address: Address) -> bool {
+        self.impersonated.read().contains(&address)
+    }
+}

@@ -1,0 +1,54 @@
+//! Replacing blocks by others.
+
+use super::{ExecutedBlock, LayeredView, Producer, ProducerError, ProducerParts, assemble};
+use crate::backend::{BackendError, HeadChange, StateBackend};
+use crate::context::Context;
+use node_types::consensus::Header;
+use std::sync::Arc;
+
+impl Producer {
+    /// Most blocks that can be replaced at a time.
+    pub const MAX_REORGANIZATION: u64 = 1_024;
+
+    /// Replaces the newest `blocks` blocks by as many empty ones, in one step. Their transactions wait in the pool again,
+    /// as far as they are still valid; edits that they had taken in are gone.
+    ///
+    /// Each new block carries the hash of the one that it replaces as its extra data, which makes it another block.
+    pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
+        let change = {
+            let _sealing = self.sealing.lock();
+            self.replace(blocks)?
+        };
+        self.transactions_changed();
+        Ok(change)
+    }
+
+    fn replace(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
+        let ProducerParts { backend, executor, .. } = &self.parts;
+        let base = backend.view()?;
+        let head = base.head().number;
+        let most = (head - base.earliest_state().min(head)).min(Self::MAX_REORGANIZATION);
+        if blocks > most {
+            return Err(ProducerError::ReorganizationTooDeep { blocks, most });
+        }
+        let ancestor = head - blocks;
+        let mut branch: Vec<ExecutedBlock> = Vec::new();
+        for number in ancestor..head {
+            let view = match base.fork(ancestor, &branch)? {
+                Some(view) => view,
+                None => Arc::new(LayeredView::new(base.clone(), ancestor, branch.clone(), false)?),
+            };
+            let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
+            let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
+            let extra_data = replaced.as_bytes().to_vec().into();
+            let header = Header { extra_data, ..self.settings.unwished(&parent) };
+            let context = Context::unbounded();
+            branch.push(assemble(&context, &**executor, &*view, header, Vec::new(), |_| Ok(Vec::new()))?);
+        }
+        if branch.is_empty() {
+            return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
+        }
+        drop(base);
+        Ok(backend.switch(ancestor, branch)?)
+    }
+}

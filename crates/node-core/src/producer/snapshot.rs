@@ -1,0 +1,128 @@
+//! Points in the chain's past to go back to.
+//!
+//! The record of a snapshot: its number as key; as value the RLP list of the head's hash and height, how far the time of
+//! the chain was ahead of the clock in milliseconds, the edits that no block had taken in, and the hashes of the pool's
+//! transactions.
+
+use super::{BlockRef, H256, Producer, ProducerError};
+use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend, edits};
+use crate::state::StateChanges;
+use rlp::{DecoderError, Rlp, RlpStream};
+use std::collections::BTreeMap;
+
+/// Most snapshots at a time.
+const MAX_SNAPSHOTS: usize = 16_384;
+
+/// A point to go back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Snapshot {
+    head: BlockRef,
+    /// How far the time of the chain was ahead of the clock, in milliseconds.
+    offset: i64,
+    /// What was edited since the head.
+    edits: StateChanges,
+    /// What was in the pool.
+    pool: Vec<H256>,
+}
+
+/// All snapshots by their numbers.
+pub(super) struct Snapshots(BTreeMap<u64, Snapshot>);
+
+impl Snapshots {
+    pub(super) fn open(backend: &dyn StateBackend) -> Result<Self, BackendError> {
+        let records = backend.records(RecordKind::Snapshot)?;
+        let snapshots = records.iter().map(Snapshot::decode).collect::<Result<_, _>>();
+        Ok(Self(snapshots.map_err(|error| BackendError::Storage(Box::new(error)))?))
+    }
+}
+
+impl Snapshot {
+    fn record(&self, id: u64) -> RecordWrite {
+        let mut stream = RlpStream::new_list(5);
+        stream.append(&self.head.hash).append(&self.head.number).append(&self.offset.cast_unsigned());
+        stream.append(&edits::encode_changes(&self.edits)).append_list(&self.pool);
+        RecordWrite::Put(RecordKind::Snapshot, Record { key: key(id), value: stream.out().to_vec() })
+    }
+
+    fn decode(record: &Record) -> Result<(u64, Self), DecoderError> {
+        let id = <[u8; 8]>::try_from(&*record.key).map_err(|_| DecoderError::RlpInvalidLength)?;
+        let rlp = Rlp::new(&record.value);
+        let snapshot = Self {
+            head: BlockRef { hash: rlp.val_at(0)?, number: rlp.val_at(1)? },
+            offset: rlp.val_at::<u64>(2)?.cast_signed(),
+            edits: edits::decode_changes(&Rlp::new(rlp.at(3)?.data()?))?,
+            pool: rlp.list_at(4)?,
+        };
+        Ok((u64::from_be_bytes(id), snapshot))
+    }
+}
+
+fn key(id: u64) -> Vec<u8> {
+    id.to_be_bytes().to_vec()
+}
+
+impl Producer {
+    /// Remembers the chain, its edits, its time and which transactions are in the pool. The answer names it. Durable.
+    pub fn snapshot(&self) -> Result<u64, ProducerError> {
+        let _sealing = self.sealing.lock();
+        let mut snapshots = self.snapshots.lock();
+        if snapshots.0.len() >= MAX_SNAPSHOTS {
+            return Err(ProducerError::TooManySnapshots(MAX_SNAPSHOTS));
+        }
+        let snapshot = Snapshot {
+            head: self.parts.backend.view()?.head(),
+            offset: self.settings.offset(),
+            edits: self.parts.backend.pending_edits()?,
+            pool: self.parts.pool.hashes(),
+        };
+        let id = snapshots.0.last_key_value().map_or(1, |(last, _)| last + 1);
+        self.parts.backend.write_records(&[snapshot.record(id)])?;
+        snapshots.0.insert(id, snapshot);
+        Ok(id)
+    }
+
+    /// Goes back to a snapshot: what came after it leaves the chain and the pool. The snapshot and later ones are gone.
+    pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
+        let _sealing = self.sealing.lock();
+        let mut snapshots = self.snapshots.lock();
+        let snapshot = snapshots.0.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
+        let backend = &self.parts.backend;
+        let view = backend.view()?;
+        if view.head() != snapshot.head {
+            let lost = ProducerError::SnapshotLost(snapshot.head.number);
+            let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
+            drop(view);
+            backend.switch(ancestor, blocks)?;
+        }
+        backend.set_pending_edits(&snapshot.edits)?;
+        self.parts.pool.retain(&snapshot.pool.iter().copied().collect())?;
+        self.parts.pool.refresh()?;
+        self.settings.set_back(snapshot.offset);
+        let gone = snapshots.0.split_off(&id);
+        let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
+        backend.write_records(&deletions)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
+            let pool = pool.into_iter().map(H256::from).collect();
+            let head = BlockRef { number, hash: hash.into() };
+            let snapshot = Snapshot { head, offset, edits: StateChanges::default(), pool };
+            let RecordWrite::Put(_, record) = snapshot.record(id) else { panic!() };
+            prop_assert_eq!(Snapshot::decode(&record).unwrap(), (id, snapshot));
+        }
+
+        #[test]
+        fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
+            let _ = Snapshot::decode(&Record { key, value });
+        }
+    }
+}
