@@ -341,7 +341,7 @@ impl Pool {
         let mut mined_blobs = self.changing.lock();
         self.contents.write().head = H256::zero();
         let view = self.parts.backend.view()?;
-        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
     /// Follows a change of the head: what was mined leaves the pool, what was mined in removed blocks comes back, and
