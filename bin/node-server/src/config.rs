@@ -82,6 +82,9 @@ struct HttpOptions {
     /// Time that running requests get to finish when the server stops
     #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     shutdown_timeout: Duration,
+    /// Most clients that are told of events at a time
+    #[arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", default_value_t = HttpConfig::default().max_streams)]
+    max_streams: usize,
     /// Threads that serve connections [default: one a core]
     #[arg(long, env = "NODE_WORKERS", value_name = "COUNT")]
     workers: Option<NonZero<usize>>,
@@ -147,6 +150,7 @@ impl ServerOptions {
             header_timeout,
             body_timeout,
             shutdown_timeout,
+            max_streams: self.http.max_streams,
             call_timeout: self.limits.call_timeout,
             workers: self.http.workers.unwrap_or(default.workers),
             pool_threads: self.http.pool_threads.unwrap_or(default.pool_threads),

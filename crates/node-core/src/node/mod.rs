@@ -9,6 +9,7 @@ mod call;
 mod chain;
 mod control;
 mod error;
+mod events;
 mod fee_history;
 mod filters;
 mod finality;
@@ -25,6 +26,7 @@ mod testing;
 mod transaction;
 
 pub use error::NodeError;
+pub use events::EventStream;
 pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
