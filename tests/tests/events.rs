@@ -230,6 +230,7 @@ fn in_process(config: HttpConfig) -> (Chain, String) {
         blobs: Arc::new(KzgVerifier),
         clock: Arc::new(SystemClock),
         spec,
+        production: None,
         finality: Finality::Head,
         limits: Limits::default(),
         pool_limits: PoolLimits::default(),
