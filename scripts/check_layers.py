@@ -15,14 +15,15 @@ LAYERS = {
     "node-chain": {"node-types", "node-core"},
     "node-http": {"node-types", "node-core"},
     "node-store": {"node-types", "node-core"},
-    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
-    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
+    "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
+    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store", "node-dev"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store", "node-dev"},
 }
 
 # Dependencies from outside with the only crates that may use them.
 RESERVED = {
     "revm": {"node-evm"},
-    "secp256k1": {"node-evm", "node-tests"},
+    "secp256k1": {"node-evm"},
     "c-kzg": {"node-evm"},
     "actix-web": {"node-http"},
     "tokio": {"node-http"},

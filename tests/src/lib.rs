@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod blocktest;
+pub mod events;
 pub mod generator;
 pub mod model;
 pub mod oracle;

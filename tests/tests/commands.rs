@@ -6,7 +6,7 @@ use node_chain::BlockStream;
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::generator::{CONTRACT, Generator, Shape, slot_key};
 use node_tests::server::{Server, node_server, run_to_end};
-use node_tests::wallet::{ALICE, Account, hex};
+use node_tests::wallet::{ALICE, accounts, hex};
 use node_types::consensus::Block;
 use serde_json::{Value, json};
 use std::fs;
@@ -352,7 +352,7 @@ fn damage_is_found_and_named() {
     let transaction = Block::decode(&blocks[29]).unwrap().transactions[1].hash();
     let path = fixture.path("data").join("chain.redb");
     let mut bytes = fs::read(&path).unwrap();
-    let senders: Vec<_> = Account::all().map(|account| account.address).collect();
+    let senders: Vec<_> = accounts().iter().map(|account| account.address()).collect();
     let is_row = |at: &usize| {
         let rest = bytes[*at..].strip_prefix(transaction.as_bytes());
         rest.is_some_and(|rest| senders.iter().any(|sender| rest.starts_with(sender.as_bytes())))

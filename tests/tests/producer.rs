@@ -7,7 +7,7 @@ use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_tests::model::{World, blob_hash, sidecar};
 use node_tests::oracle::{Liberties, check_blocks, import_again};
-use node_tests::wallet::{Account, CHAIN_ID};
+use node_tests::wallet::{CHAIN_ID, accounts};
 use node_types::consensus::{
     BlobSidecar, BlobTransaction, DynamicFeeTransaction, EMPTY_REQUESTS_HASH, PooledTransaction, Transaction,
     TransactionBody,
@@ -39,7 +39,7 @@ fn transfer(from: usize, nonce: u64, tip: u64) -> Transaction {
 }
 
 fn call(from: usize, nonce: u64, tip: u64, to: Address, value: U256, input: Bytes, gas_limit: u64) -> Transaction {
-    Account::all().nth(from).unwrap().sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+    accounts()[from].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
         chain_id: CHAIN_ID,
         nonce,
         max_priority_fee_per_gas: tip.into(),
@@ -178,7 +178,7 @@ fn a_block_holds_as_many_blobs_as_the_fork_allows() {
             blob_versioned_hashes: vec![blob_hash(); count],
             ..BlobTransaction::default()
         });
-        send_with(&world, &Account::all().nth(from).unwrap().sign(body), Some(sidecar(count)))
+        send_with(&world, &accounts()[from].sign(body), Some(sidecar(count)))
     };
     // At most 21 in a block: the fourth has to wait, a smaller one behind it does not.
     let hashes: Vec<_> = [6, 6, 6, 6, 3].into_iter().enumerate().map(|(from, count)| blob(from, count)).collect();
@@ -190,7 +190,7 @@ fn a_block_holds_as_many_blobs_as_the_fork_allows() {
 #[test]
 fn withdrawals_are_paid_out() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 30_000_000);
-    let [rich, new] = [Account::all().next().unwrap().address, Address::from_low_u64_be(0xee)];
+    let [rich, new] = [accounts()[0].address(), Address::from_low_u64_be(0xee)];
     let withdrawal = |index, address, amount| wire::Withdrawal {
         index,
         validator_index: 9,

@@ -2,13 +2,16 @@
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use crate::dev::DevOptions;
 use clap::{Args, Parser, Subcommand};
 use node_store::Options;
 use node_types::BlockNumber;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// An Ethereum execution node that answers over HTTP from every state its chain ever had.
+///
+/// Without a command it runs `dev`, and takes its options.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub(crate) struct CommandLine {
@@ -16,9 +19,28 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
+impl CommandLine {
+    /// Reads the arguments of the program, the first of which is its name. Options without a command are those of `dev`: it is put
+    /// in here, so that its options are declared once, and those of `dev` have no say in other commands.
+    pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut arguments: Vec<_> = arguments.into_iter().collect();
+        let first = arguments.get(1).and_then(|first| first.to_str());
+        let of_all = ["-h", "--help", "-V", "--version"];
+        if first.is_none_or(|first| first.starts_with('-') && !of_all.contains(&first)) {
+            arguments.insert(arguments.len().min(1), "dev".into());
+        }
+        Self::try_parse_from(arguments)
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a chain to develop against, with rich accounts whose keys everybody knows.
+    ///
+    /// The accounts come from a mnemonic, and the chain begins with a genesis in which they have balances. It is kept in memory, or
+    /// in a folder with --data-dir.
+    Dev(Box<DevOptions>),
     /// Import chain files and answer requests about the chain. Produces no blocks.
     ///
     /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It is kept in a
@@ -35,9 +57,9 @@ pub(crate) enum Command {
     /// Check every row of a folder's chain: hashes, roots, states, proofs' nodes, indexes.
     ///
     /// Ends with status 1 at the first difference, and says where it is.
-    Verify(VerifyOptions),
+    Verify(InspectOptions),
     /// Count the rows and bytes of a folder.
-    Stats(StatsOptions),
+    Stats(InspectOptions),
     /// Drop old states from a folder: requests for them answer 404 from then on. Blocks, receipts and logs stay.
     ///
     /// What is dropped cannot be had again but by importing the chain into another folder. The space is used for new
@@ -49,7 +71,7 @@ impl Command {
     /// Whether output is for machines.
     pub(crate) fn json(&self) -> bool {
         match self {
-            Self::Run(_) => false,
+            Self::Dev(_) | Self::Run(_) => false,
             Self::Import(options) => options.output.json,
             Self::Export(options) => options.output.json,
             Self::Verify(options) => options.output.json,
@@ -65,14 +87,22 @@ impl Command {
 pub(crate) struct StorageOptions {
     /// Folder that keeps chain, pool and filters over restarts, or :memory: [default: a folder for each genesis, in the
     /// user's data folder]
-    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = PathBufValueParser::new().map(DataDir::from))]
+    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
+    #[command(flatten)]
+    pub(crate) caches: CacheOptions,
+}
+
+/// How much memory to use.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct CacheOptions {
     /// Most MiB that all caches take in memory together
     #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
     cache_mb: u32,
 }
 
-impl StorageOptions {
+impl CacheOptions {
     /// The most bytes that the caches of the folder take.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.all_cache_bytes() - self.code_cache_bytes() as usize
@@ -161,18 +191,9 @@ pub(crate) struct ExportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Settings of `verify`.
+/// Settings of `verify` and `stats`.
 #[derive(Args, Debug)]
-pub(crate) struct VerifyOptions {
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `stats`.
-#[derive(Args, Debug)]
-pub(crate) struct StatsOptions {
+pub(crate) struct InspectOptions {
     #[command(flatten)]
     pub(crate) chain: ExistingChain,
     #[command(flatten)]
@@ -195,6 +216,7 @@ pub(crate) struct PruneOptions {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
     use node_core::filters::FilterLimits;
     use node_core::node::Limits;
     use node_core::pool::PoolLimits;
@@ -208,11 +230,29 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_libraries() {
         let Command::Run(config) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
-        assert_eq!(config.limits(), Limits::default());
-        assert_eq!(config.filter_limits(), FilterLimits::default());
-        assert_eq!(config.pool_limits(), PoolLimits::default());
-        let caches = config.storage.cache_bytes() + config.storage.code_cache_bytes() as usize;
-        assert_eq!(caches, Options::default().cache_bytes);
-        assert_eq!(format!("{:?}", config.http()), format!("{:?}", HttpConfig::default()));
+        assert_eq!(config.server.limits(), Limits::default());
+        assert_eq!(config.server.filter_limits(), FilterLimits::default());
+        assert_eq!(config.server.pool_limits(), PoolLimits::default());
+        let caches = &config.storage.caches;
+        assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
+        assert_eq!(format!("{:?}", config.server.http()), format!("{:?}", HttpConfig::default()));
+    }
+
+    fn read(arguments: &[&str]) -> Result<Command, clap::Error> {
+        let arguments = ["node-server"].iter().chain(arguments).map(OsString::from);
+        CommandLine::read(arguments).map(|line| line.command)
+    }
+
+    #[test]
+    fn without_a_command_it_is_dev() {
+        for arguments in [&[][..], &["--port", "0", "--accounts", "3"], &["dev", "--port", "0"]] {
+            assert!(matches!(read(arguments), Ok(Command::Dev(_))), "{arguments:?}");
+        }
+        assert!(matches!(read(&["run"]), Ok(Command::Run(_))));
+        let error = |arguments| read(arguments).unwrap_err().kind();
+        assert_eq!(error(&["--help"]), ErrorKind::DisplayHelp);
+        assert_eq!(error(&["-V"]), ErrorKind::DisplayVersion);
+        assert_eq!(error(&["serve"]), ErrorKind::InvalidSubcommand);
+        assert_eq!(error(&["run", "--accounts", "3"]), ErrorKind::UnknownArgument);
     }
 }

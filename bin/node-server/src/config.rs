@@ -1,4 +1,4 @@
-//! Settings of a server.
+//! Settings of servers.
 
 use crate::cli::{GenesisOptions, PruneBefore, StorageOptions};
 use clap::Args;
@@ -12,7 +12,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings of a server.
+/// Settings of `run`.
 #[derive(Args, Debug)]
 pub(crate) struct Config {
     #[command(flatten)]
@@ -21,6 +21,13 @@ pub(crate) struct Config {
     pub(crate) storage: StorageOptions,
     #[command(flatten)]
     pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+}
+
+/// Settings of every server.
+#[derive(Args, Debug)]
+pub(crate) struct ServerOptions {
     #[command(flatten)]
     http: HttpOptions,
     #[command(flatten)]
@@ -75,6 +82,9 @@ struct HttpOptions {
     /// Time that running requests get to finish when the server stops
     #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     shutdown_timeout: Duration,
+    /// Most clients that are told of events at a time
+    #[arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", default_value_t = HttpConfig::default().max_streams)]
+    max_streams: usize,
     /// Threads that serve connections [default: one a core]
     #[arg(long, env = "NODE_WORKERS", value_name = "COUNT")]
     workers: Option<NonZero<usize>>,
@@ -125,7 +135,7 @@ struct LimitOptions {
     pool_bytes: usize,
 }
 
-impl Config {
+impl ServerOptions {
     /// Settings of the HTTP interface.
     pub(crate) fn http(&self) -> HttpConfig {
         let HttpOptions { host, port, max_body, header_timeout, body_timeout, shutdown_timeout, pool_queue, .. } =
@@ -140,6 +150,7 @@ impl Config {
             header_timeout,
             body_timeout,
             shutdown_timeout,
+            max_streams: self.http.max_streams,
             call_timeout: self.limits.call_timeout,
             workers: self.http.workers.unwrap_or(default.workers),
             pool_threads: self.http.pool_threads.unwrap_or(default.pool_threads),

@@ -1,6 +1,7 @@
 //! Where a chain is kept.
 
 use crate::error::CommandError;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use node_types::H256;
 use std::env;
 use std::ffi::OsString;
@@ -13,6 +14,13 @@ pub(crate) enum DataDir {
     Memory,
     /// A folder.
     Folder(PathBuf),
+}
+
+impl DataDir {
+    /// Reads it from the command line.
+    pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
+        PathBufValueParser::new().map(Self::from)
+    }
 }
 
 impl From<PathBuf> for DataDir {

@@ -2,6 +2,9 @@
 
 use node_chain::{ExportError, FileError, GenesisError, ImportError};
 use node_core::backend::BackendError;
+use node_core::block::BlockRef;
+use node_core::node::NodeError;
+use node_dev::DevNodeError;
 use node_http::ServeError;
 use node_store::Difference;
 use node_types::BlockNumber;
@@ -75,18 +78,29 @@ pub(crate) enum CommandError {
     /// The first block is above the last.
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
+    /// Nobody else would take the chain for valid.
+    #[error(
+        "block {block} was edited by hand, so that no other node would import it; --to exports the blocks before it"
+    )]
+    Edited { block: BlockRef },
     /// Two things would be written to standard output.
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,
     /// What is stored is not what it must be.
     #[error("verification failed: {0}")]
     Difference(Box<Difference>),
+    /// There is no such development chain.
+    #[error(transparent)]
+    Dev(#[from] DevNodeError),
     /// The chain cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
     /// The backend does not work.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The node does not answer.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// The server does not run.
     #[error(transparent)]
     Serve(#[from] ServeError),

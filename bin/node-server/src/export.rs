@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::open;
 use crate::report::{self, Report};
 use node_chain::{ExportError, export_blocks};
-use node_core::backend::{StateBackend, View};
+use node_core::backend::{StateBackend, View, first_edited_block};
 use node_core::context::Context;
 use node_http::Shutdown;
 use serde_json::json;
@@ -34,6 +34,9 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let store = open::open_existing(&options.chain, "export")?;
     let view = store.view()?;
     let range = range(options, view.head().number)?;
+    if let Some(block) = first_edited_block(&store, *range.end())? {
+        return Err(CommandError::Edited { block });
+    }
     let title = format!("exporting to {}", options.file.display());
     let mut report = Report::start("export", json, title, 1 + range.end() - range.start());
     let write = |writer: &mut dyn Write, report: &mut Report, path: &Path| {

@@ -13,7 +13,6 @@ use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_http::Shutdown;
 use node_store::Store;
 use serde_json::json;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,9 +28,9 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
-    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage)?);
+    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage.caches)?);
     let spec = Arc::new(genesis.spec);
-    let executor = Arc::new(EvmExecutor::new(spec.clone()));
+    let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), options.storage.caches.code_cache_bytes()));
     let chain = Chain::new(store.clone(), executor, Arc::new(Secp256k1Recovery), spec);
 
     let mut sum = ImportSummary::default();
@@ -73,9 +72,7 @@ fn import(
     context: &Context,
     json: bool,
 ) -> Result<ImportSummary, CommandError> {
-    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
+    let (file, length) = open::chain_file(path)?;
     let name = path.display().to_string();
     let report = Report::start("import", json, name.clone(), length);
     let reader = report.bar().wrap_read(file);

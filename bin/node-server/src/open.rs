@@ -1,11 +1,12 @@
 //! Opening chains, for every command.
 
-use crate::cli::{ExistingChain, StorageOptions};
+use crate::cli::{CacheOptions, ExistingChain, StorageOptions};
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::StateBackend;
 use node_store::{Options, Store, StoreError, SyncPolicy};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The genesis of a file, or the built-in one.
@@ -13,6 +14,14 @@ pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError>
     let Some(path) = path else { return Ok(dev_genesis()) };
     let json = std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// A chain file, with its length in bytes.
+pub(crate) fn chain_file(path: &Path) -> Result<(File, u64), CommandError> {
+    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    Ok((file, length))
 }
 
 /// The folder of the chain that begins with `genesis`; none if it is to be in memory.
@@ -25,8 +34,8 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
 }
 
 /// Opens the folder for an import, and makes it if there is none: until the policy is changed, changes are not synced one by one.
-pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, options: &StorageOptions) -> Result<Store, CommandError> {
-    Store::open(path, genesis.block(), store_options(options)).map_err(|error| CommandError::store(path, error))
+pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
+    Store::open(path, genesis.block(), store_options(caches)).map_err(|error| CommandError::store(path, error))
 }
 
 /// Opens the chain of a command that needs one. `command` says which it is.
@@ -37,7 +46,7 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
         Some(DataDir::Folder(path)) => path.clone(),
         None => default_folder(genesis()?.block().header.hash)?,
     };
-    let store = Store::open_existing(&path, store_options(&chain.storage));
+    let store = Store::open_existing(&path, store_options(&chain.storage.caches));
     let store = store.map_err(|error| CommandError::store(&path, error))?;
     if chain.genesis.is_some() {
         let expected = genesis()?.block().header.hash;
@@ -49,6 +58,6 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
     Ok(store)
 }
 
-fn store_options(options: &StorageOptions) -> Options {
-    Options { cache_bytes: options.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
+fn store_options(caches: &CacheOptions) -> Options {
+    Options { cache_bytes: caches.cache_bytes(), sync: SyncPolicy::OnDemand, ..Options::default() }
 }

@@ -1,6 +1,6 @@
 //! `node-server stats`: how much is stored.
 
-use crate::cli::StatsOptions;
+use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
 use crate::report;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt;
 
 /// Counts rows and bytes.
-pub(crate) fn run(options: &StatsOptions) -> Result<(), CommandError> {
+pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let store = open::open_existing(&options.chain, "stats")?;
     // Rows in memory have no size in the database yet.
     store.flush()?;

@@ -1,6 +1,6 @@
 //! `node-server verify`: every row of a folder against its chain.
 
-use crate::cli::VerifyOptions;
+use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
 use crate::report::{self, Report};
@@ -11,7 +11,7 @@ use node_store::{Difference, Fault, Verified};
 use serde_json::{Value, json};
 
 /// Checks everything, up to the first difference.
-pub(crate) fn run(options: &VerifyOptions) -> Result<(), CommandError> {
+pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let shutdown = Shutdown::on_signals()?;
     let mut store = open::open_existing(&options.chain, "verify")?;
@@ -22,18 +22,22 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<(), CommandError> {
         report.progress(|| format!("block {block} of {}", blocks - 1), || json!({"block": block}));
     });
     report.finish();
-    let Verified { head, earliest_state, difference } = match verified {
+    let Verified { head, earliest_state, edited, difference } = match verified {
         Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
         verified => verified?,
     };
     let seconds = report.elapsed().as_secs_f64();
     if difference.is_none() || json {
+        let by_hand = match &*edited {
+            [] => String::new(),
+            [first, ..] => format!("; {} blocks were edited by hand, the first is {first}", edited.len()),
+        };
         let text = format!(
-            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}"
+            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}{by_hand}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
-            "head": report::block(head), "earliest_state": earliest_state, "seconds": seconds,
+            "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "seconds": seconds,
         });
         report::result("verify", json, text, value);
     }

@@ -16,13 +16,24 @@ fn help_says_what_run_does_not_do() {
 
 #[test]
 fn wrong_settings_are_named() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["run", "--port", "65536"], "--port"),
         (&["run", "--call-timeout", "5 days"], "--call-timeout"),
         (&["run", "--base-path", "/a b"], "--base-path"),
         (&["run", "--public-url", "node.example"], "--public-url"),
         (&["run", "--head", "0x12"], "--head"),
         (&["run", "--log", "=="], "--log"),
+        (&["dev", "--accounts", "10001"], "10001 accounts, at most 10000"),
+        (&["--accounts=-1"], "--accounts"),
+        (&["dev", "--balance", "0.5"], "--balance"),
+        (&["dev", "--mnemonic", "test test"], "the mnemonic has 2 words"),
+        (&["dev", "--derivation-path", "44/60"], "derivation path \"44/60\""),
+        (&["dev", "--chain-id", "0"], "chain id 0"),
+        (&["dev", "--hardfork", "amsterdam"], "expected one of frontier"),
+        (&["dev", "--hardfork", "berlin", "--base-fee", "7"], "berlin has none"),
+        (&["dev", "--coinbase", "0x12"], "--coinbase"),
+        (&["dev", "--order", "random"], "--order"),
+        (&["dev", "--genesis", "genesis.json", "--accounts", "3"], "cannot be used with"),
     ];
     for (arguments, named) in cases {
         let output = run(arguments);

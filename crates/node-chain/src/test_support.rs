@@ -73,7 +73,7 @@ pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64
     let merged = spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
     let fork = spec.fork_at(number, timestamp, merged);
     let first_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
-    let difficulty = crate::validation::expected_difficulty(fork, timestamp, &parent.header);
+    let difficulty = node_core::difficulty::expected_difficulty(fork, timestamp, &parent.header);
     Header {
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,

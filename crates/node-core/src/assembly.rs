@@ -4,6 +4,7 @@ use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::difficulty::expected_difficulty;
 use crate::executor::{BlockExecution, ExecutionError, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
@@ -11,6 +12,9 @@ use crate::trie::ordered_root;
 use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Withdrawal, requests_hash};
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
+
+/// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
+pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
 
 /// Says what the next block will be, as far as it is known before anything is executed. The pool, the pending block and
 /// what is sealed go by the same answer.
@@ -37,7 +41,7 @@ impl NextHeader for ByRules {
 /// seconds; the block is later than its parent even where the clock is not.
 ///
 /// What a consensus client or a miner would say is made up: PREVRANDAO is the keccak of the parent's hash, the root of
-/// the parent beacon block is zero, before the merge the difficulty stays, and so do beneficiary and gas limit. The
+/// the parent beacon block is zero, before the merge there is no seal, and beneficiary and gas limit stay. The
 /// first block of London has twice its parent's gas limit, which keeps the gas target what the limit was (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
@@ -52,7 +56,7 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,
         beneficiary: parent.header.beneficiary,
-        difficulty: if merged { U256::zero() } else { parent.header.difficulty },
+        difficulty: if merged { U256::zero() } else { expected_difficulty(fork, timestamp, &parent.header) },
         number,
         gas_limit: parent.header.gas_limit.saturating_mul(elasticity),
         timestamp,

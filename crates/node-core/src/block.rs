@@ -146,6 +146,12 @@ pub struct BlockLog {
 }
 
 impl BlockLogs {
+    /// The logs of the block `hash`.
+    pub fn of(hash: H256, body: &Body, receipts: &[Receipt]) -> Self {
+        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
+        Self::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
+    }
+
     /// The logs of the block `hash`, from the hash of each transaction and the logs in its receipt.
     pub fn new(
         hash: H256,

@@ -12,6 +12,7 @@ pub mod block;
 pub mod clock;
 pub mod context;
 pub mod crypto;
+pub mod difficulty;
 pub mod executor;
 pub mod fees;
 pub mod filters;

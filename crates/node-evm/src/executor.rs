@@ -11,9 +11,6 @@ use node_core::forks::ChainSpec;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// Memory for analysed code, in bytes, unless another is asked for.
-const CODE_CACHE_BYTES: u64 = 64 << 20;
-
 /// Runs code on revm by the rules of one chain.
 #[derive(Debug)]
 pub struct EvmExecutor {
@@ -22,9 +19,12 @@ pub struct EvmExecutor {
 }
 
 impl EvmExecutor {
+    /// Memory for analysed code, in bytes, unless another is asked for.
+    pub const CODE_CACHE_BYTES: u64 = 64 << 20;
+
     /// An executor for the chain `spec`.
     pub fn new(spec: Arc<ChainSpec>) -> Self {
-        Self::with_code_cache(spec, CODE_CACHE_BYTES)
+        Self::with_code_cache(spec, Self::CODE_CACHE_BYTES)
     }
 
     /// The same, which keeps analysed code in at most `bytes` of memory.

@@ -6,12 +6,17 @@
 //!
 //! ```
 //! use node_core::crypto::{SenderRecovery, SignatureError};
-//! use node_evm::Secp256k1Recovery;
+//! use node_evm::{Secp256k1Recovery, SecretKey};
 //! use node_types::H256;
 //! use node_types::consensus::Signature;
 //!
+//! let key = SecretKey::from_bytes(&[1; 32])?;
+//! let signature = key.sign(H256::repeat_byte(7));
+//! assert_eq!(Secp256k1Recovery.recover(H256::repeat_byte(7), &signature, true), Ok(key.address()));
+//!
 //! let nobody = Secp256k1Recovery.recover(H256::zero(), &Signature::default(), true);
 //! assert_eq!(nobody, Err(SignatureError::OutOfRange));
+//! # Ok::<(), node_evm::InvalidKey>(())
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -26,6 +31,7 @@ mod eip1283;
 mod estimate;
 mod executor;
 mod interrupt;
+mod key;
 mod kzg;
 mod machine;
 mod overrides;
@@ -40,6 +46,7 @@ mod system;
 mod transaction;
 
 pub use executor::EvmExecutor;
+pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use recovery::Secp256k1Recovery;
 pub use system::{

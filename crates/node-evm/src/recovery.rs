@@ -4,7 +4,7 @@ use node_core::crypto::{SenderRecovery, SignatureError};
 use node_types::consensus::Signature;
 use node_types::{Address, H256, U256, keccak256};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
-use secp256k1::{Message, SECP256K1};
+use secp256k1::{Message, PublicKey, SECP256K1};
 
 /// Recovers senders over secp256k1.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,29 +40,26 @@ impl SenderRecovery for Secp256k1Recovery {
         let key = SECP256K1
             .recover_ecdsa(Message::from_digest(message.0), &signature)
             .map_err(|_| SignatureError::NoPoint)?;
-        // The first byte only says that both coordinates follow.
-        let hash = keccak256(&key.serialize_uncompressed()[1..]);
-        Ok(Address::from_slice(&hash[12..]))
+        Ok(address_of(&key))
     }
+}
+
+/// The address of the account with this key (Yellow Paper, appendix F).
+pub(crate) fn address_of(key: &PublicKey) -> Address {
+    // The first byte only says that both coordinates follow.
+    let hash = keccak256(&key.serialize_uncompressed()[1..]);
+    Address::from_slice(&hash[12..])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SecretKey;
     use proptest::prelude::*;
-    use secp256k1::SecretKey;
 
     fn sign(secret: [u8; 32], message: H256) -> (Address, Signature) {
-        let secret = SecretKey::from_byte_array(secret).unwrap();
-        let signed = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(message.0), &secret);
-        let (id, compact) = signed.serialize_compact();
-        let public = secret.public_key(SECP256K1).serialize_uncompressed();
-        let signature = Signature {
-            r: U256::from_big_endian(&compact[..32]),
-            s: U256::from_big_endian(&compact[32..]),
-            y_parity: id == RecoveryId::One,
-        };
-        (Address::from_slice(&keccak256(&public[1..])[12..]), signature)
+        let secret = SecretKey::from_bytes(&secret).unwrap();
+        (secret.address(), secret.sign(message))
     }
 
     #[test]
@@ -107,7 +104,7 @@ mod tests {
     proptest! {
         #[test]
         fn whoever_signs_is_recovered(secret in any::<[u8; 32]>(), message in any::<[u8; 32]>()) {
-            prop_assume!(SecretKey::from_byte_array(secret).is_ok());
+            prop_assume!(SecretKey::from_bytes(&secret).is_ok());
             let (address, signature) = sign(secret, H256(message));
             prop_assert_eq!(Secp256k1Recovery.recover(H256(message), &signature, true), Ok(address));
         }

@@ -6,31 +6,24 @@ mod support;
 use node_core::block::RecoveredTransaction;
 use node_core::executor::TransactionError;
 use node_core::forks::Fork;
-use node_types::consensus::{Authorization, LegacyTransaction, ReceiptOutcome, SetCodeTransaction, TransactionBody};
+use node_evm::SecretKey;
+use node_types::consensus::{
+    Authorization, LegacyTransaction, ReceiptOutcome, SetCodeTransaction, Signature, TransactionBody,
+};
 use node_types::{Address, H160, KECCAK_EMPTY, U256, keccak256};
-use secp256k1::ecdsa::RecoveryId;
-use secp256k1::{Message, SECP256K1, SecretKey};
 use support::*;
 
 const SECRET: [u8; 32] = [7; 32];
 
 /// The account of `SECRET`.
 fn authority() -> Address {
-    let secret = SecretKey::from_byte_array(SECRET).unwrap();
-    Address::from_slice(&keccak256(&secret.public_key(SECP256K1).serialize_uncompressed()[1..])[12..])
+    SecretKey::from_bytes(&SECRET).unwrap().address()
 }
 
 fn authorization(chain_id: u64, address: Address, nonce: u64) -> Authorization {
     let unsigned = Authorization { chain_id: wei(chain_id), address, nonce, ..Authorization::default() };
-    let secret = SecretKey::from_byte_array(SECRET).unwrap();
-    let signed = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(unsigned.signing_hash().0), &secret);
-    let (id, compact) = signed.serialize_compact();
-    Authorization {
-        y_parity: u8::from(id == RecoveryId::One),
-        r: U256::from_big_endian(&compact[..32]),
-        s: U256::from_big_endian(&compact[32..]),
-        ..unsigned
-    }
+    let Signature { r, s, y_parity } = SecretKey::from_bytes(&SECRET).unwrap().sign(unsigned.signing_hash());
+    Authorization { y_parity: u8::from(y_parity), r, s, ..unsigned }
 }
 
 fn set_code(nonce: u64, to: Address, authorization_list: Vec<Authorization>) -> RecoveredTransaction {

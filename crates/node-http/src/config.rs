@@ -32,6 +32,12 @@ pub struct HttpConfig {
     pub call_timeout: Duration,
     /// Time that an idle connection is kept open.
     pub keep_alive: Duration,
+    /// Time that a client may take nothing of what it is sent, where the system can tell; then its connection is closed.
+    pub write_timeout: Duration,
+    /// Most clients that are told of events at a time.
+    pub max_streams: usize,
+    /// Time after which a client that is told of events is sent a sign of life.
+    pub stream_keep_alive: Duration,
     /// Time that running requests get to finish at the end.
     pub shutdown_timeout: Duration,
     /// Threads that serve connections.
@@ -56,6 +62,9 @@ impl Default for HttpConfig {
             body_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(5),
             keep_alive: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(60),
+            max_streams: 256,
+            stream_keep_alive: Duration::from_secs(15),
             shutdown_timeout: Duration::from_secs(10),
             workers: cores,
             pool_threads: cores.saturating_mul(POOL_THREADS_A_CORE),

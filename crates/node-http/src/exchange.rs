@@ -4,23 +4,28 @@ use crate::body;
 use crate::config::HttpConfig;
 use crate::dispatch::{self, Place};
 use crate::encode;
+use crate::events::{EventBody, StreamKind};
 use crate::parameters::{Parameters, is_decodable};
-use crate::problem::{self, HttpError};
+use crate::problem::HttpError;
+use crate::report::{self, Reporter};
 use crate::server::Service;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, HeaderName, HeaderValue, LINK, RETRY_AFTER};
+use actix_web::body::MessageBody;
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderName, HeaderValue, LINK, RETRY_AFTER};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
-use node_types::wire::{self, BodyError, Decode, ErrorDetail, Problem};
+use node_types::wire::{self, BodyError, Decode, ErrorDetail, EventsInput};
 use serde::Serialize;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Instant;
 use uuid::Uuid;
 
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
+const EVENT_STREAM: &str = "text/event-stream";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request on its way through a handler.
@@ -178,35 +183,55 @@ impl Exchange {
         }
     }
 
+    /// Answers with events, as long as the client stays.
+    pub(crate) async fn tell(mut self, input: Result<EventsInput, HttpError>) -> HttpResponse {
+        let permit = Arc::clone(&self.service.streams).try_acquire_owned();
+        let input = match (self.without_query(input), permit) {
+            (Ok(input), Ok(permit)) => Ok((input, permit)),
+            (Err(error), _) => Err(error),
+            (Ok(_), Err(_)) => Err(HttpError::TooManyStreams { limit: self.service.config.max_streams }),
+        };
+        let (input, permit) = match input {
+            Ok(input) => input,
+            Err(error) => return self.fail(&error),
+        };
+        let kind = StreamKind::of(&input);
+        let service = self.service.clone();
+        let begin = move |context: &Context, input| Ok(service.node.events(context, input)?);
+        match dispatch::run(&self.service.pool, Place::Here, self.service.context(), input, begin).await {
+            Ok(stream) => {
+                let body = EventBody::new(self.service.clone(), kind, stream, self.reporter(), permit);
+                self.headers.push((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")));
+                // Nothing follows on this connection, so that an end of the server need not wait for it.
+                self.headers.push((CONNECTION, HeaderValue::from_static("close")));
+                self.respond(StatusCode::OK, EVENT_STREAM, body)
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
     /// Answers with a problem.
     pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
-        let base = self.base_url();
-        let problem = problem::describe(error);
-        if problem.status.is_server_error() && !matches!(error, HttpError::Overloaded) {
-            let source: &dyn std::error::Error = error;
-            tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
-        }
+        let (status, body) = self.reporter().problem(error);
         match error {
-            HttpError::Overloaded => self.headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
+            HttpError::Overloaded | HttpError::TooManyStreams { .. } => {
+                self.headers.push((RETRY_AFTER, HeaderValue::from_static("1")));
+            }
             HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
             _ => {}
         }
-        let body = Problem {
-            detail: problem.detail,
-            errors: problem.errors,
-            instance: format!("urn:uuid:{}", self.id),
-            status: problem.status.as_u16(),
-            title: problem.status.canonical_reason().unwrap_or_default().to_owned(),
-            problem_type: problem.page.map_or_else(|| "about:blank".to_owned(), |page| page.url(&base)),
-        };
-        let schema = encode::schema_url(&base, "ErrorModel");
+        let schema = report::schema_url(&self.base_url());
         self.headers.extend(described_by(&schema).map(|link| (LINK, link)));
-        let body = encode::with_schema(&schema, &body).unwrap_or_default();
-        self.respond(problem.status, PROBLEM_JSON, body)
+        self.respond(status, PROBLEM_JSON, body)
     }
 
     /// Answers with a body that is no operation's.
-    pub(crate) fn respond(self, status: StatusCode, media_type: &'static str, body: Vec<u8>) -> HttpResponse {
+    pub(crate) fn respond(
+        self,
+        status: StatusCode,
+        media_type: &'static str,
+        body: impl MessageBody + 'static,
+    ) -> HttpResponse {
         let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
         let id = self.id.hyphenated().encode_lower(&mut id);
         let mut response = HttpResponse::build(status);
@@ -224,7 +249,11 @@ impl Exchange {
             micros = self.started.elapsed().as_micros(),
             "request"
         );
-        response.body(body)
+        response.body(body).map_into_boxed_body()
+    }
+
+    fn reporter(&self) -> Reporter {
+        Reporter { operation: self.operation, id: self.id, base_url: self.base_url() }
     }
 
     fn base_url(&self) -> String {

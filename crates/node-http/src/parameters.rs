@@ -20,7 +20,7 @@ impl<'a> Parameters<'a> {
     /// What is wrong with the query of a request that takes none.
     pub(crate) fn no_query(request: &'a HttpRequest) -> Vec<ErrorDetail> {
         let mut parameters = Self::new(request);
-        parameters.walk_query(None);
+        parameters.walk_query([]);
         parameters.faults.into_details()
     }
 
@@ -62,29 +62,38 @@ impl<'a> Parameters<'a> {
         Some(if value.contains('%') { decode(value, false)?.into() } else { value.into() })
     }
 
-    /// The only parameter that the query may have. Others are faults, for a name that is misspelt would change the
-    /// meaning of the request.
+    /// The only parameter that the query may have; see [`queries`](Self::queries).
     pub(crate) fn query(&mut self, name: &str) -> Option<String> {
-        self.query_read = true;
-        self.walk_query(Some(name))
+        let [value] = self.queries([name]);
+        value
     }
 
-    fn walk_query(&mut self, name: Option<&str>) -> Option<String> {
-        let mut value = None;
+    /// The parameters that the query may have, in the order of `names`. Others are faults, for a name that is misspelt would
+    /// change the meaning of the request.
+    pub(crate) fn queries<const N: usize>(&mut self, names: [&str; N]) -> [Option<String>; N] {
+        self.query_read = true;
+        self.walk_query(names)
+    }
+
+    fn walk_query<const N: usize>(&mut self, names: [&str; N]) -> [Option<String>; N] {
+        let mut values = [const { None }; N];
         for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
             let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
             let mut fault = |message| {
                 let json = serde_json::Value::from(text).to_string();
                 self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
             };
-            match (decode(key, true), decode(text, true)) {
-                (Some(key), Some(text)) if Some(&*key) == name && value.is_none() => value = Some(text),
-                (Some(key), Some(_)) if Some(&*key) == name => fault("duplicate parameter"),
-                (Some(_), Some(_)) => fault("unexpected parameter"),
-                _ => fault("expected percent-encoded UTF-8"),
+            let (Some(name), Some(text)) = (decode(key, true), decode(text, true)) else {
+                fault("expected percent-encoded UTF-8");
+                continue;
+            };
+            match names.iter().position(|known| *known == name) {
+                Some(index) if values[index].is_none() => values[index] = Some(text),
+                Some(_) => fault("duplicate parameter"),
+                None => fault("unexpected parameter"),
             }
         }
-        value
+        values
     }
 }
 
@@ -161,6 +170,12 @@ mod tests {
                 (got, _) => panic!("{uri}: {got:?}"),
             }
         }
+        let request = TestRequest::with_uri("/?B=2&A=1&C=3&A=4").to_http_request();
+        let mut parameters = Parameters::new(&request);
+        assert_eq!(parameters.queries(["A", "B", "D"]), [Some("1".into()), Some("2".into()), None]);
+        let locations: Vec<_> = parameters.faults.into_details().into_iter().map(|fault| fault.location).collect();
+        assert_eq!(locations, ["query.C", "query.A"], "unknown, then twice");
+
         let request = TestRequest::with_uri("/?foo=1&BlockNumber=%").to_http_request();
         let locations: Vec<_> = Parameters::no_query(&request).into_iter().map(|fault| fault.location).collect();
         assert_eq!(locations, ["query.foo", "query.BlockNumber"], "where none is taken");

@@ -51,6 +51,12 @@ pub(crate) enum HttpError {
     /// All threads are busy and enough requests wait for one.
     #[error("the server is busy, try again soon")]
     Overloaded,
+    /// As many clients as may be are told of events.
+    #[error("{limit} clients are told of events already, which is all there may be")]
+    TooManyStreams {
+        /// Most streams at a time.
+        limit: usize,
+    },
     /// A defect made the work panic.
     #[error("the work panicked")]
     Panicked,
@@ -107,7 +113,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),
-        HttpError::Overloaded => blank(StatusCode::SERVICE_UNAVAILABLE),
+        HttpError::Overloaded | HttpError::TooManyStreams { .. } => blank(StatusCode::SERVICE_UNAVAILABLE),
         HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }

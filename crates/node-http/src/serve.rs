@@ -9,16 +9,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Serves `node` on this thread and those of `config`, until `shutdown` asks to end; then finishes running requests. `ready`
-/// is called once the server listens.
+/// is called once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
-/// As [`Server::bind`] and [`Server::run`].
-pub fn serve(
+/// As [`Server::bind`] and [`Server::run`], or as `ready`.
+pub fn serve<E: From<ServeError>>(
     node: Arc<Node>,
     config: HttpConfig,
     mut shutdown: Shutdown,
-    ready: impl FnOnce(SocketAddr),
-) -> Result<(), ServeError> {
+    ready: impl FnOnce(SocketAddr) -> Result<(), E>,
+) -> Result<(), E> {
     rt::System::new().block_on(async move {
         let server = Server::bind(node, config)?;
         let handle = server.handle();
@@ -27,7 +27,7 @@ pub fn serve(
             tracing::info!("finishing running requests");
             handle.stop(true).await;
         });
-        ready(server.address());
-        server.run().await
+        ready(server.address())?;
+        Ok(server.run().await?)
     })
 }

@@ -4,16 +4,21 @@ use crate::body;
 use crate::config::HttpConfig;
 use crate::dispatch::Pool;
 use crate::routes;
+use crate::signal::Signal;
 use actix_web::dev::ServerHandle;
+use actix_web::rt::net::TcpStream;
 use actix_web::{App, HttpRequest, HttpServer, web};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_types::wire;
+use socket2::SockRef;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
 
 /// What every request needs.
 pub(crate) struct Service {
@@ -21,6 +26,14 @@ pub(crate) struct Service {
     pub(crate) pool: Pool,
     /// Memory for bodies on their way, a permit a byte.
     pub(crate) body_memory: Semaphore,
+    /// Streams of events that there may still be.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Heard whenever the head has changed.
+    pub(crate) head_changes: Arc<Signal>,
+    /// Heard whenever a transaction came into the pool.
+    pub(crate) arrivals: Arc<Signal>,
+    /// True once streams have to end.
+    pub(crate) closing: watch::Sender<bool>,
     pub(crate) config: HttpConfig,
     /// Address and port, for clients that name none.
     pub(crate) listening: String,
@@ -33,8 +46,21 @@ impl Service {
         let pool = Pool::new(config.pool_threads.get(), config.pool_queue)?;
         let schemas =
             wire::schema::schemas().into_iter().map(|(name, schema)| (name, schema.to_string().into_bytes())).collect();
-        let body_memory = body::memory(&config);
-        Ok(Self { node, pool, body_memory, config, listening: listening.to_string(), schemas })
+        let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        node.backend().subscribe(head_changes.clone());
+        node.pool().subscribe(arrivals.clone());
+        Ok(Self {
+            node,
+            pool,
+            body_memory: body::memory(&config),
+            streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
+            head_changes,
+            arrivals,
+            closing: watch::Sender::new(false),
+            config,
+            listening: listening.to_string(),
+            schemas,
+        })
     }
 
     /// The service that answers `request`.
@@ -51,7 +77,23 @@ impl Service {
 /// A server that listens.
 pub struct Server {
     server: actix_web::dev::Server,
+    service: web::Data<Service>,
     address: SocketAddr,
+}
+
+/// Stops a server from elsewhere.
+#[derive(Clone)]
+pub struct Handle {
+    server: ServerHandle,
+    service: web::Data<Service>,
+}
+
+impl Handle {
+    /// Stops the server. With `graceful`, running requests may finish; streams of events end in any case.
+    pub async fn stop(&self, graceful: bool) {
+        self.service.closing.send_replace(true);
+        self.server.stop(graceful).await;
+    }
 }
 
 impl Server {
@@ -65,7 +107,9 @@ impl Server {
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: wanted, source })?;
         let settings = config.clone();
         let service = web::Data::new(Service::new(node, config, address).map_err(ServeError::Start)?);
+        let shared = service.clone();
         let server = HttpServer::new(move || {
+            let service = &shared;
             let base = service.config.base_path.clone();
             let controlled = service.node.producer().is_some();
             App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str(), controlled))
@@ -75,12 +119,13 @@ impl Server {
         .client_request_timeout(settings.header_timeout)
         // The end of a client's stream means that it has left, and its work is given up.
         .h1_allow_half_closed(false)
+        .on_connect(move |connection, _| close_when_stuck(connection, settings.write_timeout))
         .shutdown_timeout(settings.shutdown_timeout.as_secs())
         .disable_signals()
         .listen(listener)
         .map_err(ServeError::Start)?
         .run();
-        Ok(Self { server, address })
+        Ok(Self { server, service, address })
     }
 
     /// The address that it listens on.
@@ -88,9 +133,9 @@ impl Server {
         self.address
     }
 
-    /// Stops the server from elsewhere: `stop(true)` lets running requests finish.
-    pub fn handle(&self) -> ServerHandle {
-        self.server.handle()
+    /// Stops the server from elsewhere.
+    pub fn handle(&self) -> Handle {
+        Handle { server: self.server.handle(), service: self.service.clone() }
     }
 
     /// Answers requests until the server is stopped.
@@ -101,6 +146,20 @@ impl Server {
         self.server.await.map_err(ServeError::Start)
     }
 }
+
+/// Lets the system close a connection whose client takes nothing for so long. Otherwise a stream of events to it would never
+/// end.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn close_when_stuck(connection: &dyn Any, timeout: Duration) {
+    if let Some(stream) = connection.downcast_ref::<TcpStream>()
+        && let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(timeout))
+    {
+        tracing::debug!(%error, "a connection has no write timeout");
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn close_when_stuck(_connection: &dyn Any, _timeout: Duration) {}
 
 fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;

@@ -56,6 +56,17 @@ pub(crate) enum Suffix {
     Log,
 }
 
+impl Suffix {
+    /// Its length in bytes.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Block => 5,
+            Self::Log => size_of::<LogId>(),
+        }
+    }
+}
+
 impl Table {
     /// All of them, in the order of their discriminants.
     pub const ALL: [Self; 12] = [

@@ -1,7 +1,7 @@
 //! Signed transactions to send: `transfers --count N`.
 
 use clap::Parser;
-use node_tests::wallet::{Account, hex, transfer};
+use node_tests::wallet::{accounts, hex, transfer};
 use node_types::consensus::TransactionBody;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> io::Result<()> {
-    let accounts: Vec<Account> = Account::all().collect();
+    let accounts = accounts();
     let mut out = BufWriter::new(io::stdout().lock());
     for (made, account) in (0..arguments.count).zip(accounts.iter().cycle()) {
         let transaction = account.sign(TransactionBody::Legacy(transfer(made / accounts.len() as u64)));

@@ -9,7 +9,7 @@ mod contract;
 
 pub use contract::{CONTRACT, EVENT, slot_key};
 
-use crate::wallet::{Account, CHAIN_ID};
+use crate::wallet::{self, CHAIN_ID};
 use node_chain::{ExportError, dev_genesis, export_blocks};
 use node_core::assembly::{assemble, next_header};
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
@@ -17,6 +17,7 @@ use node_core::block::{ExecutedBlock, RecoveredTransaction};
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
 use node_core::forks::ChainSpec;
+use node_dev::DevAccount;
 use node_evm::EvmExecutor;
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
@@ -92,7 +93,7 @@ impl Generator {
     /// When a number of `shape` is out of its range.
     pub fn new(shape: Shape) -> Self {
         let Shape { accounts, slots, recipients, transactions_per_block, .. } = shape;
-        assert!((1..=Account::all().len()).contains(&accounts), "accounts: {accounts}");
+        assert!((1..=wallet::accounts().len()).contains(&accounts), "accounts: {accounts}");
         assert!(slots > 0, "slots: 0");
         assert!(recipients > 0, "recipients: 0");
         assert!(transactions_per_block <= MAX_TRANSACTIONS_PER_BLOCK, "transactions a block: {transactions_per_block}");
@@ -105,7 +106,7 @@ impl Generator {
             spec,
             transactions: Transactions {
                 shape,
-                senders: Account::all().take(accounts).collect(),
+                senders: &wallet::accounts()[..accounts],
                 holders: Vec::new(),
                 transfers: 0,
                 made: 0,
@@ -163,7 +164,7 @@ impl Generator {
 /// The transactions of a chain, in their order.
 struct Transactions {
     shape: Shape,
-    senders: Vec<Account>,
+    senders: &'static [DevAccount],
     /// Those that are deployed already.
     holders: Vec<Address>,
     /// How many transfers there are already.
@@ -180,7 +181,7 @@ impl Transactions {
         let nonce = self.made / count;
         let dice = Dice::throw(self.shape.seed, self.made);
         let tip = dice.tip();
-        let (to, value, input) = self.what(&dice, self.senders[index].address, nonce);
+        let (to, value, input) = self.what(&dice, self.senders[index].address(), nonce);
         let transaction = self.senders[index].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
             chain_id: CHAIN_ID,
             nonce,
@@ -193,7 +194,7 @@ impl Transactions {
             access_list: Vec::new(),
         }));
         self.made += 1;
-        RecoveredTransaction { hash: transaction.hash(), transaction, sender: self.senders[index].address }
+        RecoveredTransaction { hash: transaction.hash(), transaction, sender: self.senders[index].address() }
     }
 
     /// Receiver, wei and input of the next one, which `sender` signs.

@@ -19,12 +19,12 @@ impl Run {
         let head = self.model.head_number();
         assert_eq!(view.head().number, head, "number of the head");
         assert_eq!(view.head().hash, self.model.head().header.hash, "hash of the head");
-        let accounts = self.generator.accounts.iter().map(|account| account.address);
+        let accounts = self.generator.accounts.iter().map(|account| account.address());
         let others = self.generator.others.iter().copied().chain([self.generator.contract]);
         for address in accounts.chain(others) {
             compare_account(&*view, address, self.model.state.get(address), head, false);
         }
-        let address = self.random.pick(&self.generator.accounts).address;
+        let address = self.random.pick(self.generator.accounts).address();
         let account = self.model.state.account(address);
         let next = account.nonce + self.model.pool.pending(address, &account).len() as u64;
         let (node, context) = (self.world.node(), Context::unbounded());
@@ -127,7 +127,7 @@ impl Run {
             compare_account(view, address, Some(account), number, true);
         }
         let others = self.generator.others.iter().chain([&self.generator.contract]).copied();
-        for address in others.chain(self.generator.accounts.iter().map(|account| account.address)) {
+        for address in others.chain(self.generator.accounts.iter().map(|account| account.address())) {
             compare_account(view, address, state.get(address), number, true);
         }
     }

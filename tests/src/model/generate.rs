@@ -5,7 +5,8 @@ use super::code;
 use super::random::Random;
 use super::state::GAS_PER_BLOB;
 use super::transaction::Sent;
-use crate::wallet::{Account, CHAIN_ID, with_high_s};
+use crate::wallet::{CHAIN_ID, with_high_s};
+use node_dev::DevAccount;
 use node_types::consensus::{
     AccessListItem, AccessListTransaction, Authorization, BlobSidecar, BlobTransaction, DynamicFeeTransaction,
     LegacyTransaction, PooledTransaction, SetCodeTransaction, Transaction, TransactionBody, versioned_hash,
@@ -147,7 +148,7 @@ impl Fields {
 /// Makes transactions.
 pub(super) struct Generator {
     /// Those who sign.
-    pub(super) accounts: Vec<Account>,
+    pub(super) accounts: &'static [DevAccount],
     /// Whom transactions go to, beside the accounts: with code and without.
     pub(super) others: Vec<Address>,
     /// Where the contract is.
@@ -158,7 +159,7 @@ impl Generator {
     /// Any address that matters.
     pub(super) fn address(&self, random: &mut Random) -> Address {
         match random.below(3) {
-            0 => random.pick(&self.accounts).address,
+            0 => random.pick(self.accounts).address(),
             1 => self.contract,
             _ => *random.pick(&self.others),
         }
@@ -225,8 +226,8 @@ impl Generator {
 
     /// A signed transaction.
     pub(super) fn transaction(&self, random: &mut Random, model: &Model) -> Draft {
-        let sender = random.pick(&self.accounts).clone();
-        let (mut fields, scarce) = self.fields(random, model, sender.address);
+        let sender = random.pick(self.accounts);
+        let (mut fields, scarce) = self.fields(random, model, sender.address());
         let kind = match random.below(100) {
             0..=24 => 0,
             25..=39 => 1,
@@ -241,9 +242,9 @@ impl Generator {
         let mut signers = Vec::new();
         if kind == 4 {
             for _ in 0..1 + random.below(2) {
-                let authority = random.pick(&self.accounts).clone();
-                fields.authorizations.push(self.authorization(random, model, &authority, sender.address));
-                signers.push(authority.address);
+                let authority = random.pick(self.accounts);
+                fields.authorizations.push(self.authorization(random, model, authority, sender.address()));
+                signers.push(authority.address());
             }
         }
         let fault = if random.chance(12) { random.below(14) + 1 } else { 0 };
@@ -265,7 +266,7 @@ impl Generator {
         }
         let unsigned = |body| Sent {
             hash: H256::zero(),
-            sender: sender.address,
+            sender: sender.address(),
             transaction: Transaction { body, signature: Default::default() },
             signers: Vec::new(),
             unsigned: false,
@@ -288,28 +289,27 @@ impl Generator {
         let with_blobs = kind == 3 && blobs > 0 && !random.chance(5);
         let sidecar = with_blobs.then(|| sidecar(blobs));
         Draft {
-            sent: Sent { hash: transaction.hash(), sender: sender.address, transaction, signers, unsigned: false },
+            sent: Sent { hash: transaction.hash(), sender: sender.address(), transaction, signers, unsigned: false },
             sidecar,
         }
     }
 
-    fn authorization(&self, random: &mut Random, model: &Model, authority: &Account, sender: Address) -> Authorization {
-        let state = model.state.account(authority.address);
+    fn authorization(
+        &self,
+        random: &mut Random,
+        model: &Model,
+        authority: &DevAccount,
+        sender: Address,
+    ) -> Authorization {
+        let state = model.state.account(authority.address());
         // The sender's own nonce has grown when its authorization is looked at.
-        let nonce = state.nonce + u64::from(authority.address == sender);
-        let mut authorization = Authorization {
-            chain_id: [0, CHAIN_ID, CHAIN_ID, CHAIN_ID + 1][random.below(4) as usize].into(),
-            address: match random.below(4) {
-                0 => Address::zero(),
-                1 => *random.pick(&self.others),
-                _ => self.contract,
-            },
-            nonce: if random.chance(10) { nonce + 1 } else { nonce },
-            ..Authorization::default()
+        let nonce = state.nonce + u64::from(authority.address() == sender);
+        let chain_id = [0, CHAIN_ID, CHAIN_ID, CHAIN_ID + 1][random.below(4) as usize];
+        let to = match random.below(4) {
+            0 => Address::zero(),
+            1 => *random.pick(&self.others),
+            _ => self.contract,
         };
-        let signature = authority.sign_hash(authorization.signing_hash());
-        authorization.y_parity = signature.y_parity.into();
-        (authorization.r, authorization.s) = (signature.r, signature.s);
-        authorization
+        authority.sign_authorization(chain_id, to, nonce + u64::from(random.chance(10)))
     }
 }

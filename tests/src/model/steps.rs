@@ -390,7 +390,7 @@ impl Run {
             }
             2 => {
                 // Accounts that sign seldom get code of their own: they could not sign any more.
-                let own = self.generator.accounts.iter().any(|account| account.address == address);
+                let own = self.generator.accounts.iter().any(|account| account.address() == address);
                 let code = match self.random.below(4) {
                     0 => Bytes::new(),
                     1 if !own => Bytes::from(&code::REVERT[..]),

@@ -2,10 +2,8 @@
 
 use super::BlockError;
 use crate::prepared::PreparedBlock;
+use node_core::assembly::MAX_BLOCK_SIZE;
 use node_core::forks::Fork;
-
-/// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
-pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
 
 /// Checks that the body is of a form that `fork` knows, and that its ommers and withdrawals are those of the header.
 ///

@@ -1,8 +1,8 @@
 //! The header of a block against that of its parent.
 
-use super::difficulty::expected_difficulty;
 use super::{BlockError, HeaderField};
 use node_core::block::SealedHeader;
+use node_core::difficulty::expected_difficulty;
 use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
 use node_core::forks::{ChainSpec, Fork};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header};

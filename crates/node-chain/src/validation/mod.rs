@@ -4,14 +4,12 @@
 //! [`validate_body`] against the header. After it: [`validate_outcome`].
 
 mod body;
-mod difficulty;
 mod error;
 mod header;
 mod ommers;
 mod outcome;
 
-pub use body::{MAX_BLOCK_SIZE, validate_body};
-pub use difficulty::expected_difficulty;
+pub use body::validate_body;
 pub use error::{BlockError, HeaderField};
 pub use header::validate_header;
 pub use ommers::{Ancestor, MAX_OMMER_DEPTH, validate_ommers};

@@ -3,7 +3,7 @@
 use super::edited_view::EditedView;
 use super::edits::{self, Edits};
 use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
-use crate::block::{BlockRef, ExecutedBlock};
+use crate::block::ExecutedBlock;
 use crate::state::StateChanges;
 use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
@@ -208,6 +208,10 @@ impl StateBackend for EditableBackend {
         self.inner.subscribe(listener);
     }
 
+    fn proves_quickly(&self) -> bool {
+        self.inner.proves_quickly()
+    }
+
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         self.inner.write_records(writes)
     }
@@ -217,17 +221,11 @@ impl StateBackend for EditableBackend {
     }
 }
 
-/// The first block of a chain that was edited, up to and including block `to`.
-pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result<Option<BlockRef>, BackendError> {
-    let blocks = edits::edited_blocks(backend)?;
-    Ok(blocks.into_iter().map(|(block, _)| block).find(|block| block.number <= to))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::backend::suite;
-    use crate::backend::{MemoryBackend, edited_blocks};
+    use crate::backend::{MemoryBackend, edited_blocks, first_edited_block};
     use crate::state::{AccountChange, AccountState};
     use crate::test_chain::{account, address, backend, child, word};
     use node_types::{Bytes, U256};

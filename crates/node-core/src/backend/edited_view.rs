@@ -112,10 +112,6 @@ impl View for EditedView {
         self.base.proof(address, slots, at)
     }
 
-    fn proves_quickly(&self) -> bool {
-        self.base.proves_quickly()
-    }
-
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
         match self.changes_at(at) {
             Some(edits) => {

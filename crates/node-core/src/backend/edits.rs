@@ -7,7 +7,7 @@
 use super::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
 use crate::block::BlockRef;
 use crate::state::{AccountChange, AccountState, StateChanges};
-use node_types::{Address, Bytes, H256, U256};
+use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::BTreeMap;
 
@@ -29,17 +29,21 @@ impl Edits {
     }
 }
 
-/// All canonical blocks of a chain that were edited, ascending, with what was done.
+/// All edited blocks, canonical or not, ascending, with what was done.
 pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)>, BackendError> {
+    let records = backend.records(RecordKind::EditedBlock)?;
+    records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
+}
+
+/// The first canonical block up to and including block `to` that was edited.
+pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result<Option<BlockRef>, BackendError> {
     let view = backend.view()?;
-    let mut blocks = Vec::new();
-    for record in backend.records(RecordKind::EditedBlock)? {
-        let (block, edits) = decode_block(&record).map_err(unreadable)?;
-        if view.canonical_hash(block.number)? == Some(block.hash) {
-            blocks.push((block, edits));
+    for (block, _) in edited_blocks(backend)? {
+        if block.number <= to && view.canonical_hash(block.number)? == Some(block.hash) {
+            return Ok(Some(block));
         }
     }
-    Ok(blocks)
+    Ok(None)
 }
 
 /// The record of an edited block.

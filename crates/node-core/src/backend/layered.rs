@@ -117,11 +117,7 @@ impl View for LayeredView {
     }
 
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let of_layer = |layer: &ExecutedBlock| {
-            let transactions = layer.body.transactions.iter().map(|transaction| transaction.hash);
-            let logs = layer.receipts.iter().map(|receipt| receipt.logs.clone());
-            Arc::new(BlockLogs::new(layer.header.hash, transactions, logs))
-        };
+        let of_layer = |layer: &ExecutedBlock| Arc::new(BlockLogs::of(layer.header.hash, &layer.body, &layer.receipts));
         self.read(number.into(), of_layer, |base| base.logs(number))
     }
 

@@ -17,8 +17,8 @@ mod memory;
 pub mod suite;
 
 pub use branch::Branch;
-pub use editable::{EditableBackend, first_edited_block};
-pub use edits::{Edits, edited_blocks};
+pub use editable::EditableBackend;
+pub use edits::{Edits, edited_blocks, first_edited_block};
 pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
@@ -49,6 +49,11 @@ pub trait StateBackend: Send + Sync {
 
     /// Calls `listener` after each change of the head, in the order of the changes.
     fn subscribe(&self, listener: Arc<dyn HeadListener>);
+
+    /// Whether [`View::proof`] takes microseconds at any height: no old state has to be built anew for it.
+    fn proves_quickly(&self) -> bool {
+        false
+    }
 
     /// Puts and deletes small durable records, all of them or none.
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
@@ -97,8 +102,7 @@ pub trait View: Send + Sync {
         let (Some(body), Some(receipts)) = (self.body(number.into())?, self.receipts(number.into())?) else {
             return Ok(None);
         };
-        let transactions = body.transactions.iter().map(|transaction| transaction.hash);
-        Ok(Some(Arc::new(BlockLogs::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone())))))
+        Ok(Some(Arc::new(BlockLogs::of(hash, &body, &receipts))))
     }
 
     /// A block that is kept beside the canonical chain.
@@ -146,11 +150,6 @@ pub trait View: Send + Sync {
 
     /// The account with the Merkle proofs of it and of `slots`, as of block `at`.
     fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError>;
-
-    /// Whether [`proof`](Self::proof) takes microseconds at any height: no old state has to be built anew for it.
-    fn proves_quickly(&self) -> bool {
-        false
-    }
 
     /// The state root after `changes` are laid over the state as of block `at`.
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError>;

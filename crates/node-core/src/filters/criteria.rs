@@ -1,8 +1,11 @@
 //! What a filter is for, and what it reports.
 
+use super::ChainPosition;
 use crate::backend::LogFilter;
+use crate::block::BlockRef;
 use crate::logs::FoundLog;
-use node_types::{BlockNumber, H256};
+use crate::pool::Arrival;
+use node_types::BlockNumber;
 
 /// What a filter reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +35,10 @@ pub enum FilterChanges {
     /// Of a log filter: first the logs of blocks that left the chain, then those of blocks that joined it, each in the
     /// order of the chain.
     Logs(Vec<ChangedLog>),
-    /// Of a block filter: hashes of the blocks that joined the chain, oldest first. Of a filter for pending
-    /// transactions: hashes of those that came into the pool, oldest first.
-    Hashes(Vec<H256>),
+    /// Of a block filter: the blocks that joined the chain, oldest first.
+    Blocks(Vec<BlockRef>),
+    /// Of a filter for pending transactions: those that came into the pool, oldest first.
+    Transactions(Vec<Arrival>),
 }
 
 /// A log that appeared or disappeared.
@@ -44,4 +48,6 @@ pub struct ChangedLog {
     pub found: FoundLog,
     /// Whether its block left the chain.
     pub removed: bool,
+    /// Up to where everything is told with this log; none where more logs have to be taken back first.
+    pub reached: Option<ChainPosition>,
 }

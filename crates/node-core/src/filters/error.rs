@@ -24,3 +24,23 @@ pub enum FilterError {
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
+
+/// What happened behind a cursor cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangesError {
+    /// The block of the cursor was reorganized away and is not kept any more, so that what was removed cannot be told.
+    #[error("block {0}, up to which all was told, is not kept any more")]
+    CursorForgotten(BlockRef),
+    /// The backend did not answer.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+impl From<ChangesError> for FilterError {
+    fn from(error: ChangesError) -> Self {
+        match error {
+            ChangesError::CursorForgotten(block) => Self::CursorForgotten(block),
+            ChangesError::Backend(error) => Self::Backend(error),
+        }
+    }
+}

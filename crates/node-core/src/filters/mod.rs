@@ -1,20 +1,22 @@
 //! Filters: what happened since a client asked last.
 //!
-//! A filter keeps a cursor, the block up to which it has reported. Each poll walks from there to the head, over the
-//! ancestor that both have in common, so that reorganizations need no listening and survive a restart. The cursor
-//! moves only when a poll succeeds.
+//! A filter keeps a cursor, the place in the chain up to which it has reported. Each poll walks from there to the head,
+//! over the ancestor that both have in common, so that reorganizations need no listening and survive a restart. The cursor
+//! moves only when a poll succeeds. A stream of events is the same walk with a cursor that the client keeps.
 
 mod criteria;
 mod error;
 mod id;
 mod record;
-mod state;
+mod subscription;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use criteria::{ChangedLog, FilterChanges, FilterCriteria, LogCriteria};
-pub use error::FilterError;
+pub use error::{ChangesError, FilterError};
 pub use id::{FilterId, InvalidFilterId};
+pub use subscription::{ChainPosition, Cursor, Subscription};
 
 use crate::backend::{BackendError, RecordKind, StateBackend};
 use crate::block::LogPosition;
@@ -23,7 +25,6 @@ use crate::context::Context;
 use crate::logs::{self, LogScan};
 use crate::pool::Pool;
 use parking_lot::Mutex;
-use state::{Cursor, FilterState};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ pub struct FilterLimits {
     pub ttl: Duration,
     /// Most filters at a time.
     pub count: usize,
-    /// About how many entries one poll reports; the rest comes with the next poll. Blocks are not divided.
+    /// How many entries one poll reports; the rest comes with the next poll. A page may end inside a block.
     pub page: usize,
 }
 
@@ -62,7 +63,7 @@ pub struct Filters {
 struct Filter {
     /// None once the filter has ended. Taken only for a moment, or while the filter's record is written; never while the
     /// chain is searched.
-    state: Mutex<Option<FilterState>>,
+    state: Mutex<Option<Subscription>>,
     /// Time of the last successful use in milliseconds since the Unix epoch.
     last_used: AtomicU64,
     /// The same as the record says, so that polls which report nothing seldom write.
@@ -70,7 +71,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(state: FilterState, last_used: u64) -> Arc<Self> {
+    fn new(state: Subscription, last_used: u64) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(Some(state)),
             last_used: AtomicU64::new(last_used),
@@ -117,11 +118,13 @@ impl Filters {
             return Err(FilterError::TooMany(self.limits.count));
         }
         let cursor = match criteria {
-            FilterCriteria::Logs(_) | FilterCriteria::Blocks => Cursor::Block(self.backend.view()?.head()),
-            FilterCriteria::PendingTransactions => Cursor::Arrival(self.pool.arrivals(u64::MAX).next),
+            FilterCriteria::Logs(_) | FilterCriteria::Blocks => {
+                Cursor::Chain(ChainPosition::end_of(self.backend.view()?.head()))
+            }
+            FilterCriteria::PendingTransactions => Cursor::Arrival(self.pool.arrivals(u64::MAX, 0).next),
         };
         let (id, now) = (FilterId::random(), self.now());
-        let state = FilterState { criteria, cursor };
+        let state = Subscription { criteria, cursor };
         self.backend.write_records(&[record::put(id, &state, now)])?;
         self.filters.lock().insert(id, Filter::new(state, now));
         Ok(id)
@@ -130,16 +133,14 @@ impl Filters {
     /// What happened since the last successful poll, or since the filter was made.
     ///
     /// The cursor has moved, durably, when this answers `Ok`. Where more happened than one answer holds, the next poll
-    /// goes on. After a reorganization the removed logs come first, in the order of the chain; where they are more
-    /// than one answer holds, those of the newest blocks come with the first. Of polls that run at the
-    /// same time one moves the cursor; the others begin again behind it, so that everything is reported once.
+    /// goes on; [`Subscription::next`] says in which order. Of polls that run at the same time one moves the cursor; the others begin again behind it, so that everything is reported once.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;
         loop {
             let before = filter.state.lock().clone().ok_or(FilterError::NotFound(id))?;
             // Opened after the cursor was read: an older view could lie behind it.
             let view = self.backend.view()?;
-            let (changes, cursor) = before.changes(context, view.as_ref(), &self.pool, self.limits.page)?;
+            let (changes, cursor) = before.next(context, view.as_ref(), &self.pool, self.limits.page)?;
             // What is not answered must not count as reported.
             context.check().map_err(BackendError::from)?;
             if self.advance(id, &filter, &before, cursor)? {
@@ -153,7 +154,7 @@ impl Filters {
         &self,
         id: FilterId,
         filter: &Filter,
-        before: &FilterState,
+        before: &Subscription,
         cursor: Cursor,
     ) -> Result<bool, FilterError> {
         let mut state = filter.state.lock();
@@ -161,7 +162,7 @@ impl Filters {
         if current != before {
             return Ok(false);
         }
-        let next = FilterState { criteria: before.criteria.clone(), cursor };
+        let next = Subscription { criteria: before.criteria.clone(), cursor };
         let now = self.now();
         let recorded_use = filter.recorded_use.load(Ordering::Relaxed);
         if next != *before || now.saturating_sub(recorded_use) >= self.record_interval() {
@@ -177,7 +178,7 @@ impl Filters {
     pub fn logs(&self, context: &Context, id: FilterId, limit: usize) -> Result<LogScan, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
-            FilterState { criteria: FilterCriteria::Logs(criteria), .. } => criteria.clone(),
+            Subscription { criteria: FilterCriteria::Logs(criteria), .. } => criteria.clone(),
             _ => return Err(FilterError::NotALogFilter(id)),
         };
         let view = self.backend.view()?;

@@ -1,10 +1,10 @@
 //! Filters as durable records.
 //!
 //! The key is the filter's id; the value an RLP list that begins with the kind, the time of the last use in
-//! milliseconds since the Unix epoch, and the cursor.
+//! milliseconds since the Unix epoch, and the cursor. The cursor of logs and blocks is the number and the hash of a block,
+//! and a list of the last log of it that was reported, or of nothing.
 
-use super::state::{Cursor, FilterState};
-use super::{FilterCriteria, FilterId, LogCriteria};
+use super::{ChainPosition, Cursor, FilterCriteria, FilterId, LogCriteria, Subscription};
 use crate::backend::{LogFilter, Record, RecordKind, RecordWrite};
 use crate::block::BlockRef;
 use node_types::H256;
@@ -15,7 +15,7 @@ const BLOCKS: u8 = 1;
 const PENDING_TRANSACTIONS: u8 = 2;
 
 /// Keeps a filter.
-pub(super) fn put(id: FilterId, state: &FilterState, last_used: u64) -> RecordWrite {
+pub(super) fn put(id: FilterId, state: &Subscription, last_used: u64) -> RecordWrite {
     RecordWrite::Put(RecordKind::Filter, Record { key: id.0.to_vec(), value: encode(state, last_used) })
 }
 
@@ -24,7 +24,7 @@ pub(super) fn delete(key: Vec<u8>) -> RecordWrite {
     RecordWrite::Delete(RecordKind::Filter, key)
 }
 
-fn encode(state: &FilterState, last_used: u64) -> Vec<u8> {
+fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
     let kind = match &state.criteria {
         FilterCriteria::Logs(_) => LOGS,
         FilterCriteria::Blocks => BLOCKS,
@@ -34,9 +34,12 @@ fn encode(state: &FilterState, last_used: u64) -> Vec<u8> {
     stream.begin_unbounded_list();
     stream.append(&kind).append(&last_used);
     match state.cursor {
-        Cursor::Block(block) => stream.append(&block.number).append(&block.hash),
-        Cursor::Arrival(number) => stream.append(&number),
-    };
+        Cursor::Chain(ChainPosition { block, log_index }) => {
+            stream.append(&block.number).append(&block.hash);
+            stream.append_list::<u64, u64>(log_index.as_slice());
+        }
+        Cursor::Arrival(number) => drop(stream.append(&number)),
+    }
     if let FilterCriteria::Logs(LogCriteria { filter, from, to }) = &state.criteria {
         stream.append(from);
         stream.append_list::<u64, u64>(to.as_slice());
@@ -51,26 +54,121 @@ fn encode(state: &FilterState, last_used: u64) -> Vec<u8> {
 }
 
 /// The filter that a record holds, with the time of its last use.
-pub(super) fn decode(record: &Record) -> Result<(FilterId, FilterState, u64), DecoderError> {
+pub(super) fn decode(record: &Record) -> Result<(FilterId, Subscription, u64), DecoderError> {
     let id = FilterId(record.key.as_slice().try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
     let rlp = Rlp::new(&record.value);
-    let block = || -> Result<Cursor, DecoderError> {
-        Ok(Cursor::Block(BlockRef { number: rlp.val_at(2)?, hash: rlp.val_at(3)? }))
+    let chain = || -> Result<Cursor, DecoderError> {
+        let block = BlockRef { number: rlp.val_at(2)?, hash: rlp.val_at(3)? };
+        Ok(Cursor::Chain(ChainPosition { block, log_index: optional(&rlp, 4)? }))
     };
     let (criteria, cursor) = match rlp.val_at(0)? {
-        LOGS => (FilterCriteria::Logs(decode_criteria(&rlp)?), block()?),
-        BLOCKS => (FilterCriteria::Blocks, block()?),
+        LOGS => (FilterCriteria::Logs(decode_criteria(&rlp)?), chain()?),
+        BLOCKS => (FilterCriteria::Blocks, chain()?),
         PENDING_TRANSACTIONS => (FilterCriteria::PendingTransactions, Cursor::Arrival(rlp.val_at(2)?)),
         _ => return Err(DecoderError::Custom("unknown kind of filter")),
     };
-    Ok((id, FilterState { criteria, cursor }, rlp.val_at(1)?))
+    Ok((id, Subscription { criteria, cursor }, rlp.val_at(1)?))
 }
 
 fn decode_criteria(rlp: &Rlp<'_>) -> Result<LogCriteria, DecoderError> {
-    let topics: Result<Vec<Vec<H256>>, _> = rlp.at(7)?.iter().map(|words| words.as_list()).collect();
+    let topics: Result<Vec<Vec<H256>>, _> = rlp.at(8)?.iter().map(|words| words.as_list()).collect();
     Ok(LogCriteria {
-        from: rlp.val_at(4)?,
-        to: rlp.list_at::<u64>(5)?.first().copied(),
-        filter: LogFilter { addresses: rlp.list_at(6)?, topics: topics? },
+        from: rlp.val_at(5)?,
+        to: optional(rlp, 6)?,
+        filter: LogFilter { addresses: rlp.list_at(7)?, topics: topics? },
     })
+}
+
+/// A number, in a list of nothing else, or none.
+fn optional(rlp: &Rlp<'_>, index: usize) -> Result<Option<u64>, DecoderError> {
+    let list = rlp.at(index)?;
+    if !list.is_list() {
+        return Err(DecoderError::RlpExpectedToBeList);
+    }
+    match list.as_list::<u64>()?[..] {
+        [] => Ok(None),
+        [number] => Ok(Some(number)),
+        _ => Err(DecoderError::RlpIncorrectListLen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::Address;
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    fn words() -> impl Strategy<Value = Vec<H256>> {
+        vec(any::<[u8; 32]>().prop_map(H256), 0..4)
+    }
+
+    fn log_criteria() -> impl Strategy<Value = LogCriteria> {
+        let addresses = vec(any::<[u8; 20]>().prop_map(Address::from), 0..4);
+        let range = (any::<u64>(), option::of(any::<u64>()));
+        (addresses, vec(words(), 0..5), range).prop_map(|(addresses, topics, (from, to))| LogCriteria {
+            filter: LogFilter { addresses, topics },
+            from,
+            to,
+        })
+    }
+
+    fn subscriptions() -> impl Strategy<Value = Subscription> {
+        let position = || {
+            (any::<u64>(), any::<[u8; 32]>(), option::of(any::<u64>())).prop_map(|(number, hash, log_index)| {
+                Cursor::Chain(ChainPosition { block: BlockRef { number, hash: H256(hash) }, log_index })
+            })
+        };
+        let arrival = any::<u64>().prop_map(Cursor::Arrival);
+        prop_oneof![
+            (log_criteria().prop_map(FilterCriteria::Logs), position()),
+            (Just(FilterCriteria::Blocks), position()),
+            (Just(FilterCriteria::PendingTransactions), arrival),
+        ]
+        .prop_map(|(criteria, cursor)| Subscription { criteria, cursor })
+    }
+
+    fn record(write: RecordWrite) -> Record {
+        match write {
+            RecordWrite::Put(RecordKind::Filter, record) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_give_the_filter_back(state in subscriptions(), last_used in any::<u64>(), id in any::<[u8; 16]>()) {
+            let record = record(put(FilterId(id), &state, last_used));
+            prop_assert_eq!(decode(&record), Ok((FilterId(id), state, last_used)));
+        }
+
+        /// Whatever a record holds, it is a filter or refused.
+        #[test]
+        fn damaged_records_are_read_or_refused(
+            state in subscriptions(),
+            at in any::<prop::sample::Index>(),
+            flip in 1..=255u8,
+            cut in any::<bool>(),
+        ) {
+            let mut damaged = record(put(FilterId([7; 16]), &state, 7));
+            let at = at.index(damaged.value.len());
+            if cut {
+                damaged.value.truncate(at);
+                prop_assert!(decode(&damaged).is_err(), "cut at {}", at);
+            } else {
+                damaged.value[at] ^= flip;
+                if let Ok((id, read, last_used)) = decode(&damaged) {
+                    prop_assert_eq!(decode(&record(put(id, &read, last_used))), Ok((id, read, last_used)));
+                }
+            }
+        }
+
+        #[test]
+        fn random_records_do_not_panic(key in vec(any::<u8>(), 0..20), value in vec(any::<u8>(), 0..80)) {
+            let length = key.len();
+            let decoded = decode(&Record { key, value });
+            prop_assert!(length == 16 || decoded.is_err());
+        }
+    }
 }

@@ -57,7 +57,12 @@ impl Node {
             FilterChanges::Logs(logs) => WireChanges::Logs(
                 logs.into_iter().map(|changed| assemble::log(changed.found, false, changed.removed)).collect(),
             ),
-            FilterChanges::Hashes(hashes) => WireChanges::Hashes(hashes.into_iter().map(Data).collect()),
+            FilterChanges::Blocks(blocks) => {
+                WireChanges::Hashes(blocks.into_iter().map(|block| Data(block.hash)).collect())
+            }
+            FilterChanges::Transactions(arrivals) => {
+                WireChanges::Hashes(arrivals.into_iter().map(|arrival| Data(arrival.hash)).collect())
+            }
         };
         Ok(GetFilterChangesOutput { result })
     }

@@ -176,7 +176,9 @@ pub(super) fn log_filter(
     check(format!("{parent}.Address"), "addresses", addresses.0.len(), limits.addresses);
     check(format!("{parent}.Topics"), "positions", topics.len(), MAX_TOPICS);
     for (index, position) in topics.iter().enumerate().take(MAX_TOPICS) {
-        check(format!("{parent}.Topics[{index}]"), "topics", position.0.len(), limits.topics);
+        // A query has a parameter for each position.
+        let name = if parent == "query" { format!("Topic{index}") } else { format!("Topics[{index}]") };
+        check(format!("{parent}.{name}"), "topics", position.0.len(), limits.topics);
     }
     LogFilter { addresses: addresses.0.clone(), topics: topics.iter().map(|position| position.0.clone()).collect() }
 }

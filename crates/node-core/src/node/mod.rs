@@ -9,6 +9,7 @@ mod call;
 mod chain;
 mod control;
 mod error;
+mod events;
 mod fee_history;
 mod filters;
 mod finality;
@@ -25,6 +26,7 @@ mod testing;
 mod transaction;
 
 pub use error::NodeError;
+pub use events::EventStream;
 pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
@@ -145,7 +147,7 @@ impl Node {
 
     /// Whether a proof takes microseconds at any height.
     pub fn proves_quickly(&self) -> bool {
-        self.backend.view().is_ok_and(|view| view.proves_quickly())
+        self.backend.proves_quickly()
     }
 
     /// Makes blocks, where the node does.

@@ -2,9 +2,26 @@
 
 use super::{Node, NodeError};
 use crate::context::Context;
+use node_types::H256;
+use node_types::consensus::PooledTransaction;
 use node_types::wire::{Data, SendRawTransactionInput, SendRawTransactionOutput};
 
 impl Node {
+    /// Puts a decoded transaction into the pool, as [`send_raw_transaction`](Self::send_raw_transaction) does, and answers
+    /// its hash.
+    pub fn send(&self, transaction: impl Into<PooledTransaction>) -> Result<H256, NodeError> {
+        let hash = self.pool.add_transaction(transaction.into())?;
+        self.transactions_changed();
+        Ok(hash)
+    }
+
+    /// Lets what has come into the pool be mined, where that is to happen at once.
+    pub(super) fn transactions_changed(&self) {
+        if let Some(producer) = &self.producer {
+            producer.transactions_changed();
+        }
+    }
+
     /// Puts a signed transaction into the pool. The same bytes again give the same hash. Where blocks are made instantly,
     /// it is in one when this answers, if it can be.
     pub fn send_raw_transaction(
@@ -14,9 +31,7 @@ impl Node {
     ) -> Result<SendRawTransactionOutput, NodeError> {
         context.check()?;
         let hash = self.pool.add(&input.data)?;
-        if let Some(producer) = &self.producer {
-            producer.transactions_changed();
-        }
+        self.transactions_changed();
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 }

@@ -1,6 +1,7 @@
 //! The order in which a block takes transactions.
 
 use super::PoolTransaction;
+use crate::assembly::MAX_BLOCK_SIZE;
 use crate::block::RecoveredTransaction;
 use crate::executor::{BlockExecution, ExecutionError};
 use crate::gas::TRANSACTION_GAS;
@@ -8,6 +9,9 @@ use node_types::U256;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
+
+/// Room for all that a block holds beside its transactions, in bytes.
+const OTHER_BYTES: u64 = 64 << 10;
 
 /// Which transactions a block takes first. Those of one sender stay in the order of their nonces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,19 +61,28 @@ impl BestTransactions {
         self.heads.is_empty() && self.last.is_none()
     }
 
-    /// Runs the transactions in a block with a gas limit of `gas_limit`, as far as they go. One that the block refuses is
-    /// left out, with those of its sender behind it.
+    /// Runs the transactions in a block with a gas limit of `gas_limit`, as far as they go. One that the block refuses, or
+    /// that would make it too long, is left out, with those of its sender behind it.
     pub fn fill(
         mut self,
         execution: &mut dyn BlockExecution,
         gas_limit: u64,
     ) -> Result<Vec<RecoveredTransaction>, ExecutionError> {
         let mut transactions = Vec::new();
+        let mut room = MAX_BLOCK_SIZE - OTHER_BYTES;
         while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
             && let Some(next) = self.next()
         {
+            let length = next.recovered.transaction.encode().len() as u64;
+            if length > room {
+                self.skip_sender();
+                continue;
+            }
             match execution.transact(&next.recovered) {
-                Ok(_) => transactions.push(next.recovered.clone()),
+                Ok(_) => {
+                    room -= length;
+                    transactions.push(next.recovered.clone());
+                }
                 Err(ExecutionError::Refused(refusal)) => {
                     tracing::debug!(hash = ?next.hash(), %refusal, "left out of a block");
                     self.skip_sender();

@@ -29,7 +29,7 @@ impl Pool {
         }
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
-        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
     /// Loads what the durable records hold. Records that cannot be used any more are deleted.
@@ -59,7 +59,7 @@ impl Pool {
             }
             contents.head = H256::zero();
         }
-        self.settle(view, &mut mined_blobs, Vec::new())
+        self.settle(view, &mut mined_blobs, Vec::new()).map(drop)
     }
 
     /// The transactions of removed blocks that are not on the new branch, oldest first.
@@ -101,6 +101,7 @@ impl Pool {
     }
 
     /// Brings the contents to the head of `view`, takes in what comes back from removed blocks, and keeps the limits.
+    /// Answers the hashes of those that came back.
     ///
     /// Idempotent, and cheap when the next block demands what it did. The state is read before anything changes, so that a
     /// backend that does not answer leaves the pool as it was.
@@ -109,12 +110,12 @@ impl Pool {
         view: &dyn View,
         mined_blobs: &mut MinedBlobs,
         returning: Vec<PoolTransaction>,
-    ) -> Result<(), BackendError> {
+    ) -> Result<Vec<H256>, BackendError> {
         let head = view.head();
         let now = self.parts.clock.now_millis();
         let next = next_block(&self.parts, view)?;
         if self.contents.read().is_at(head.hash, &next) && returning.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let mut accounts = HashMap::new();
         let mut mined = BTreeSet::new();
@@ -135,6 +136,7 @@ impl Pool {
         }
 
         let mut writes = Vec::new();
+        let mut returned = Vec::new();
         {
             let mut contents = self.contents.write();
             let gone = self.revalidate(&mut contents, next, head.hash);
@@ -149,7 +151,6 @@ impl Pool {
                     }
                 }
             }
-            let mut returned = Vec::new();
             for transaction in returning {
                 let hash = transaction.hash();
                 let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
@@ -159,10 +160,15 @@ impl Pool {
                 }
             }
             gone.extend(contents.enforce(&self.limits, now));
-            writes.extend(returned.into_iter().filter_map(|hash| contents.get(hash)).map(|kept| record::put(kept)));
+            // Limits may have driven some of them out again.
+            returned.retain(|hash| contents.get(*hash).is_some());
+            writes.extend(returned.iter().filter_map(|hash| contents.get(*hash)).map(|kept| record::put(kept)));
             writes.extend(gone.into_iter().map(record::delete));
         }
-        if writes.is_empty() { Ok(()) } else { self.parts.backend.write_records(&writes) }
+        if !writes.is_empty() {
+            self.parts.backend.write_records(&writes)?;
+        }
+        Ok(returned)
     }
 
     /// Takes over what the next block demands, and drops what it does not allow any more.

@@ -1,6 +1,6 @@
 //! What the pool remembers of transactions that came and went. All of it is bounded.
 
-use super::{Arrivals, DropReason};
+use super::{Arrival, Arrivals, DropReason};
 use node_types::H256;
 use node_types::consensus::BlobSidecar;
 use std::collections::{HashMap, VecDeque};
@@ -40,7 +40,7 @@ impl DroppedReasons {
 
 /// Hashes of the transactions that came last, with ascending numbers.
 pub(super) struct ArrivalLog {
-    hashes: VecDeque<(u64, H256)>,
+    arrivals: VecDeque<Arrival>,
     next: u64,
 }
 
@@ -50,7 +50,7 @@ impl ArrivalLog {
     /// Counts from the time in microseconds, so that numbers go on ascending after a restart, even if nothing is left
     /// of those from before.
     pub(super) fn starting_at(now_millis: u64) -> Self {
-        Self { hashes: VecDeque::new(), next: now_millis.saturating_mul(1_000) }
+        Self { arrivals: VecDeque::new(), next: now_millis.saturating_mul(1_000) }
     }
 
     pub(super) fn next(&self) -> u64 {
@@ -58,16 +58,19 @@ impl ArrivalLog {
     }
 
     pub(super) fn push(&mut self, number: u64, hash: H256) {
-        self.hashes.push_back((number, hash));
+        self.arrivals.push_back(Arrival { number, hash });
         self.next = self.next.max(number.saturating_add(1));
-        if self.hashes.len() > Self::CAPACITY {
-            self.hashes.pop_front();
+        if self.arrivals.len() > Self::CAPACITY {
+            self.arrivals.pop_front();
         }
     }
 
-    pub(super) fn since(&self, since: u64) -> Arrivals {
-        let start = self.hashes.partition_point(|(number, _)| *number < since);
-        Arrivals { hashes: self.hashes.range(start..).map(|(_, hash)| *hash).collect(), next: self.next }
+    /// The first `limit` at or after number `since`.
+    pub(super) fn since(&self, since: u64, limit: usize) -> Arrivals {
+        let start = self.arrivals.partition_point(|arrival| arrival.number < since);
+        let end = start.saturating_add(limit).min(self.arrivals.len());
+        let next = self.arrivals.get(end).map_or(self.next, |arrival| arrival.number);
+        Arrivals { transactions: self.arrivals.range(start..end).copied().collect(), next }
     }
 }
 

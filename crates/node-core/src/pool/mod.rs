@@ -7,6 +7,7 @@ mod best;
 mod contents;
 mod follow;
 mod limits;
+mod listener;
 mod memory;
 mod next_block;
 mod record;
@@ -21,9 +22,10 @@ mod transaction;
 
 pub use best::{BestTransactions, TransactionOrder};
 pub use limits::PoolLimits;
+pub use listener::PoolListener;
 pub use next_block::NextBlock;
 pub use rejection::{AddError, FeeCap, PoolError, Rejection};
-pub use status::{Arrivals, DropReason, PoolContent, PoolStatus};
+pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
@@ -77,6 +79,7 @@ pub struct Pool {
     /// Held over each change as a whole: check, durable record, contents. Reading does not need it.
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
+    listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
 }
 
 impl Pool {
@@ -88,7 +91,8 @@ impl Pool {
         let now = parts.clock.now_millis();
         let next = follow::next_block(&parts, view.as_ref())?;
         let contents = Contents::new(view.head().hash, next, &limits, now);
-        let pool = Self { parts, limits, changing: Mutex::default(), contents: RwLock::new(contents) };
+        let contents = RwLock::new(contents);
+        let pool = Self { parts, limits, changing: Mutex::default(), contents, listeners: RwLock::default() };
         pool.restore(view.as_ref())?;
         Ok(pool)
     }
@@ -160,14 +164,18 @@ impl Pool {
         let authorizations = transaction.body.authorization_list();
         let authorities =
             authorizations.iter().filter_map(|signed| self.parts.recovery.authority(signed).ok()).collect();
-        self.admit(PoolTransaction {
+        let is_new = self.admit(PoolTransaction {
             size: record::size(encoded_length, sidecar.as_ref()),
             recovered: RecoveredTransaction { transaction, hash, sender },
             sidecar,
             authorities,
             arrival: 0,
             received: self.parts.clock.now_millis(),
-        })
+        })?;
+        if is_new {
+            self.tell(&[hash]);
+        }
+        Ok(hash)
     }
 
     /// Checks the blobs, and turns them into the form that the fork in force demands.
@@ -184,8 +192,9 @@ impl Pool {
         Ok(Some(checked.map_err(PoolError::Blob)?))
     }
 
-    /// Takes a transaction in against which nothing speaks that needs no state.
-    fn admit(&self, mut transaction: PoolTransaction) -> Result<H256, AddError> {
+    /// Takes a transaction in against which nothing speaks that needs no state. Answers false where it was there already,
+    /// or is mined.
+    fn admit(&self, mut transaction: PoolTransaction) -> Result<bool, AddError> {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
@@ -197,7 +206,7 @@ impl Pool {
         {
             let contents = self.contents.read();
             if contents.get(hash).is_some() || view.transaction_position(hash)?.is_some() {
-                return Ok(hash);
+                return Ok(false);
             }
             // The head may have moved since the transaction was checked.
             let mut reasons = self.recheck(&contents.next, &transaction);
@@ -216,7 +225,7 @@ impl Pool {
             contents.remove(victim, DropReason::Evicted);
         }
         contents.insert(Arc::new(transaction), sender.account, self.parts.clock.now_millis());
-        Ok(hash)
+        Ok(true)
     }
 
     /// All that speaks, without the state, against a transaction that was accepted earlier.
@@ -286,9 +295,9 @@ impl Pool {
         self.contents.read().version
     }
 
-    /// Hashes of the transactions that came at or after number `since`, as far as remembered.
-    pub fn arrivals(&self, since: u64) -> Arrivals {
-        self.contents.read().arrivals.since(since)
+    /// The first `limit` transactions that came at or after number `since`, as far as remembered.
+    pub fn arrivals(&self, since: u64, limit: usize) -> Arrivals {
+        self.contents.read().arrivals.since(since, limit)
     }
 
     /// Drops a transaction; those of the sender behind it are queued then. Answers whether it was there.
@@ -332,7 +341,7 @@ impl Pool {
         let mut mined_blobs = self.changing.lock();
         self.contents.write().head = H256::zero();
         let view = self.parts.backend.view()?;
-        self.settle(view.as_ref(), &mut mined_blobs, Vec::new())
+        self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
     /// Follows a change of the head: what was mined leaves the pool, what was mined in removed blocks comes back, and
@@ -341,7 +350,26 @@ impl Pool {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
         let returning = self.returning(view.as_ref(), change, &mut mined_blobs)?;
-        self.settle(view.as_ref(), &mut mined_blobs, returning)
+        let returned = self.settle(view.as_ref(), &mut mined_blobs, returning)?;
+        drop(mined_blobs);
+        self.tell(&returned);
+        Ok(())
+    }
+
+    /// Calls `listener` after each transaction that comes into the pool from now on.
+    pub fn subscribe(&self, listener: Arc<dyn PoolListener>) {
+        self.listeners.write().push(listener);
+    }
+
+    /// Tells the listeners of transactions that came. No lock is held.
+    fn tell(&self, hashes: &[H256]) {
+        if hashes.is_empty() {
+            return;
+        }
+        let listeners = self.listeners.read().clone();
+        for hash in hashes {
+            listeners.iter().for_each(|listener| listener.transaction_added(*hash));
+        }
     }
 }
 

@@ -59,11 +59,20 @@ pub struct PoolContent {
     pub queued: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
 }
 
+/// A transaction that came into the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Numbers of later arrivals are greater, also after a restart.
+    pub number: u64,
+    /// Hash of the transaction.
+    pub hash: H256,
+}
+
 /// Transactions that came lately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// Hashes in the order of arrival.
-    pub hashes: Vec<H256>,
-    /// The number that the next arrival will have: where to go on.
+    /// The transactions in the order of arrival.
+    pub transactions: Vec<Arrival>,
+    /// The number where to go on: that of the next arrival if these are all.
     pub next: u64,
 }

@@ -37,7 +37,7 @@ async fn problem(exchange: Exchange) -> HttpResponse {
     let slug = exchange.parameters(|parameters| Ok(parameters.path("Slug").into_owned()));
     let named = |slug: String| ProblemPage::ALL.into_iter().find(|page| page.slug() == slug);
     match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
-        Ok(page) => exchange.respond(StatusCode::OK, "text/plain; charset=utf-8", page.text().into()),
+        Ok(page) => exchange.respond(StatusCode::OK, "text/plain; charset=utf-8", page.text()),
         Err(error) => exchange.fail(&error),
     }
 }

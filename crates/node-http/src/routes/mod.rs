@@ -5,6 +5,7 @@ mod calls;
 mod chain;
 mod control;
 mod documents;
+mod events;
 mod fees;
 mod filters;
 mod logs;
@@ -32,6 +33,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     blocks::gets(&mut routes);
     transactions::gets(&mut routes);
     filters::gets(&mut routes);
+    events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
     if controlled {

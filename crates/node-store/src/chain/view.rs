@@ -145,10 +145,6 @@ impl View for Chain {
         Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
     }
 
-    fn proves_quickly(&self) -> bool {
-        true
-    }
-
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
         self.check_state(at)?;
         // Changes of the block after the head, whatever `at` is: its storage tries are none that exist.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// What one commit brings to the database.
-pub(super) struct Batch {
+struct Batch {
     /// The chain whose old generation goes there.
     chain: Arc<Chain>,
     /// The head of the database before.
@@ -123,7 +123,7 @@ impl Shared {
 
     /// Moves the old generation to the database, and what the database has out of the log. Others have the writer's lock
     /// most of the time.
-    fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
+    pub(super) fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
         writer.check()?;
         let batch = self.batch(writer);
         let tables = MutexGuard::unlocked(writer, || self.commit(&batch))?;
@@ -131,7 +131,7 @@ impl Shared {
         MutexGuard::unlocked(writer, || Ok(self.log.drop_through(batch.logged)?))
     }
 
-    pub(super) fn batch(&self, writer: &Writer) -> Batch {
+    fn batch(&self, writer: &Writer) -> Batch {
         let mut records = self.records.write();
         let records = &mut *records;
         let dirty = std::mem::take(&mut records.dirty).into_iter();
@@ -146,7 +146,7 @@ impl Shared {
     }
 
     /// Writes a batch in one commit; answers the tables as they are then.
-    pub(super) fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
+    fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
         let Batch { chain, .. } = batch;
         // Nothing comes to the database that a crash could take out of the log.
         self.log.sync_through(batch.last)?;
@@ -180,7 +180,7 @@ impl Shared {
     }
 
     /// Goes on with what a commit brought to the database.
-    pub(super) fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
+    fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
         writer.database_head = batch.chain.old_end;
         writer.logged = batch.logged;
         let mut chain = Chain::clone(&self.current.read());

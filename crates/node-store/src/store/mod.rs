@@ -354,6 +354,10 @@ impl StateBackend for Store {
         self.shared.listeners.write().push(listener);
     }
 
+    fn proves_quickly(&self) -> bool {
+        true
+    }
+
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let entry = journal::records(writes);
         let sequence = {

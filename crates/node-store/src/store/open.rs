@@ -142,10 +142,7 @@ impl Shared {
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
         chain.age();
         self.publish(chain);
-        let batch = self.batch(&writer);
-        let tables = self.commit(&batch)?;
-        self.committed(&mut writer, &batch, tables);
-        Ok(())
+        Ok(self.flush_old(&mut writer)?)
     }
 
     /// Makes the changes again that are in the log and not in the database.

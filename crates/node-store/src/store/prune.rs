@@ -34,29 +34,22 @@ impl Store {
 
 impl Shared {
     fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
-        if floor > self.chain().head.number {
-            return Err(BackendError::UnknownBlock(floor));
-        }
         let mut writer = loop {
             self.flush()?;
             let mut writer = self.writer.lock();
             self.wait_for_flusher(&mut writer);
             writer.check()?;
+            if floor > self.current.read().head.number {
+                return Err(BackendError::UnknownBlock(floor));
+            }
             // Rows of blocks that were taken back would pass for the newest, and a floor above all that the database has
             // would refuse the changes that the log still holds.
             let limit = self.current.read().rows.limit;
             if writer.database_head == limit && floor <= limit {
                 break writer;
             }
-            if floor > self.current.read().head.number {
-                return Err(BackendError::UnknownBlock(floor));
-            }
         };
         let mut chain = Chain::clone(&self.current.read());
-        // The head may have gone back since.
-        if floor > chain.head.number {
-            return Err(BackendError::UnknownBlock(floor));
-        }
         let floor = floor.max(chain.earliest);
         // Changes are dropped last: where there are some left, pruning did not come to its end.
         let pruned = floor == chain.earliest && changes_up_to(&chain.rows.database, floor).next().is_none();
@@ -140,7 +133,7 @@ fn superseded<'a>(
     floor: BlockNumber,
     in_use: &'a dyn Fn(&[u8]) -> bool,
 ) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> + 'a {
-    let suffix = 5;
+    let suffix = Suffix::Block.len();
     let mut prefix = Vec::new();
     // Whether the rows from here on, which are older, are needed by none.
     let mut covered = false;

@@ -2,7 +2,7 @@
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
 use super::text::TextError;
-use super::{AddressData, BlockTag, BytesData, Data, HashData, Quantity64};
+use super::{AddressData, BlockTag, ByteString, BytesData, Data, HashData, Quantity64};
 use crate::{Address, H256};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
@@ -129,15 +129,29 @@ impl fmt::Display for AddressFilter {
     }
 }
 
+/// Addresses separated by commas; none in the empty string.
 impl FromStr for AddressFilter {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        if text.is_empty() {
-            return Ok(Self::default());
-        }
-        text.split(',').map(|item| item.trim_matches(' ').parse().map(|address: Data<Address>| address.0)).collect()
+        separated_by_commas(text).map(Self)
     }
+}
+
+/// Topics separated by commas; none in the empty string.
+impl FromStr for TopicFilter {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        separated_by_commas(text).map(Self)
+    }
+}
+
+fn separated_by_commas<T: ByteString>(text: &str) -> Result<Vec<T>, TextError> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(|item| item.trim_matches(' ').parse().map(|item: Data<T>| item.0)).collect()
 }
 
 impl FromIterator<Address> for AddressFilter {

@@ -12,6 +12,7 @@ mod chain;
 mod control;
 mod data;
 mod decode;
+mod event;
 mod fault;
 mod fee_history;
 mod filter;
@@ -43,6 +44,7 @@ pub use control::{
 };
 pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};
+pub use event::{ChainEventId, Event, EventData, EventId, EventsInput, LastEvent};
 pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
 pub use filter::{
     EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,

@@ -6,6 +6,7 @@ use super::text::TextError;
 use super::{BlockArgument, BlockTag, Data, Quantity};
 use crate::{Address, H256};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::str::FromStr;
 
 /// Reads the parameters of a request and collects what is wrong with them.
@@ -25,6 +26,16 @@ impl ParameterDecoder {
         self.parse("query", name, text)
     }
 
+    /// Reads a header; none after a fault.
+    pub fn header<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
+        self.parse("header", name, text)
+    }
+
+    /// Notes that a parameter in the query has no place there.
+    pub fn refuse_query(&mut self, name: &str, text: &str, message: &str) {
+        self.fault("query", name, text, message);
+    }
+
     /// The request, or everything that is wrong with it.
     pub fn finish<T>(self, request: Option<T>) -> Result<T, Vec<ErrorDetail>> {
         match request {
@@ -34,12 +45,12 @@ impl ParameterDecoder {
     }
 
     fn parse<T: FromStr<Err: Into<TextError>>>(&mut self, part: &'static str, name: &str, text: &str) -> Option<T> {
-        text.parse().map_err(|error: T::Err| self.fault(part, name, text, error.into())).ok()
+        text.parse().map_err(|error: T::Err| self.fault(part, name, text, Into::<TextError>::into(error))).ok()
     }
 
-    fn fault(&mut self, part: &'static str, name: &str, text: &str, error: TextError) {
+    fn fault(&mut self, part: &'static str, name: &str, text: &str, message: impl fmt::Display) {
         let json = serde_json::Value::from(text).to_string();
-        self.faults.push(Location::Property(&Location::Part(part), name), error, Some(&json));
+        self.faults.push(Location::Property(&Location::Part(part), name), message, Some(&json));
     }
 }
 

@@ -36,6 +36,12 @@ pub enum TextError {
     /// No block number or name.
     #[error("expected a block number, earliest, latest, pending, safe or finalized")]
     BlockTag,
+    /// No kind of events.
+    #[error("expected logs, blocks or pendingTransactions")]
+    EventStream,
+    /// Not the id of a log's or a block's event.
+    #[error("expected the id of an event: 0x and 64 hex digits, then nothing or a colon and the index of a log")]
+    ChainEventId,
     /// No boolean.
     #[error("expected true or false")]
     Flag,

@@ -4,6 +4,7 @@
 
 mod answers;
 mod codecs;
+mod events;
 mod faults;
 mod recorded;
 mod requests;

@@ -4,8 +4,10 @@ use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
 use crate::executor::TransactionError as Rule;
 use crate::forks::Fork;
-use crate::pool::{DropReason, PoolStatus};
+use crate::pool::{DropReason, PoolListener, PoolStatus};
 use crate::test_world::{Plan, World};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 #[test]
@@ -104,11 +106,18 @@ fn queued_transactions_expire_unless_the_account_moves() {
 fn arrivals_are_told_once_and_in_order() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
-    let start = pool.arrivals(u64::MAX).next;
+    let start = pool.arrivals(u64::MAX, 0).next;
     let hashes: Vec<_> = (0..3).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
-    let arrivals = pool.arrivals(start);
-    assert_eq!(arrivals.hashes, hashes);
-    assert_eq!(pool.arrivals(arrivals.next).hashes, []);
+    let mut next = start;
+    let mut told = || {
+        let arrivals = pool.arrivals(next, 2);
+        next = arrivals.next;
+        arrivals.transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>()
+    };
+    assert_eq!(told(), hashes[..2]);
+    assert_eq!(told(), hashes[2..]);
+    assert_eq!(told(), []);
+    assert_eq!(next, pool.arrivals(u64::MAX, 0).next);
 }
 
 #[test]
@@ -162,4 +171,41 @@ fn what_cannot_be_recorded_is_not_accepted() {
     assert_eq!((pool.status(kept), pool.version()), (PoolStatus::Pending, version), "nothing has changed");
     world.backend.fails.store(false, std::sync::atomic::Ordering::SeqCst);
     add(&pool, priced(1, 1, 100));
+}
+
+/// Notes what comes, and asks the pool about it at once, with a change of its own.
+#[derive(Default)]
+struct Notes {
+    pool: Weak<Pool>,
+    heard: Mutex<Vec<(H256, PoolStatus)>>,
+}
+
+impl PoolListener for Notes {
+    fn transaction_added(&self, hash: H256) {
+        let pool = self.pool.upgrade().unwrap();
+        self.heard.lock().push((hash, pool.status(hash)));
+        assert!(!pool.remove(H256::zero()).unwrap(), "no lock is held");
+    }
+}
+
+#[test]
+fn listeners_hear_of_what_comes_once() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    add(&pool, priced(9, 0, 100));
+    let notes = Arc::new(Notes { pool: Arc::downgrade(&pool), heard: Mutex::default() });
+    pool.subscribe(notes.clone());
+    let heard = || std::mem::take(&mut *notes.heard.lock());
+
+    let pending = add(&pool, priced(1, 0, 100));
+    let queued = add(&pool, priced(2, 1, 100));
+    add(&pool, priced(1, 0, 100));
+    refused(&pool, priced(1, 0, 101));
+    assert_eq!(heard(), [(pending, PoolStatus::Pending), (queued, PoolStatus::Queued)]);
+
+    let block = vec![mined(&pool, pending)];
+    world.mine(Plan { transactions: block, ..Default::default() });
+    assert_eq!(heard(), [], "nothing came");
+    world.reorganize(0, vec![]);
+    assert_eq!(heard(), [(pending, PoolStatus::Pending)], "it came back");
 }

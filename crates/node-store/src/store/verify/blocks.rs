@@ -37,7 +37,8 @@ pub(super) fn check(
         };
         Key::of_block(table, number)
     };
-    content::check(&block, base.senders).map_err(|(part, fault)| fault.of(number, &key(part), number))?;
+    let edits = base.edits(block.header.hash);
+    content::check(&block, base.senders, edits).map_err(|(part, fault)| fault.of(number, &key(part), number))?;
     let header = |fault: Fault| fault.of(number, &key(Part::Header), number);
     check_place(&block.header, number, *parent).map_err(header)?;
     *parent = Some(Parent { hash: block.header.hash, total_difficulty: block.header.total_difficulty });

@@ -207,7 +207,7 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
     for row in rows(base, table)? {
         let (key, value) = row?;
         let owners = owners(counted, &key, value.value()).unwrap_or_default();
-        let suffix = if counted == Counted::Postings { size_of::<LogId>() } else { 0 };
+        let suffix = if counted == Counted::Postings { Suffix::Log.len() } else { 0 };
         let prefix = &key[..key.len() - suffix];
         for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
             // Each is demanded once.

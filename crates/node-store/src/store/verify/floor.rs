@@ -139,7 +139,7 @@ impl<'a> Leaves<'a> {
             let (key, value) = row?;
             let (key, value) = (key.value(), value.value());
             // Keys of another form are found when rows are counted.
-            let Some(start) = key.len().checked_sub(37) else { continue };
+            let Some(start) = key.len().checked_sub(size_of::<H256>() + Suffix::Block.len()) else { continue };
             let Some(version) = version_of(Suffix::Block, key) else { continue };
             let hash = H256::from_slice(&key[start..start + 32]);
             if version > self.floor || self.last == Some(hash) {

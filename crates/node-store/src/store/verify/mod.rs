@@ -25,12 +25,13 @@ use crate::rows::{Tables, Value};
 use crate::state::{NodeCache, node_cache};
 use counts::{Counts, Range};
 use difference::Stop;
-use node_core::backend::BackendError;
+use node_core::backend::{BackendError, Edits, edited_blocks};
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
-use node_types::BlockNumber;
+use node_types::{BlockNumber, H256};
 use redb::{ReadableDatabase, ReadableTableMetadata};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
@@ -45,6 +46,8 @@ pub struct Verified {
     pub head: BlockRef,
     /// The lowest block whose state is kept, and therefore checked.
     pub earliest_state: BlockNumber,
+    /// The canonical blocks that were edited: what only this node takes for valid is in them.
+    pub edited: Vec<BlockNumber>,
     /// The first difference that was found.
     pub difference: Option<Difference>,
 }
@@ -66,7 +69,8 @@ impl Store {
     ) -> Result<Verified, BackendError> {
         self.flush()?;
         let chain = self.shared.chain();
-        let base = Base { chain: &chain, context, senders };
+        let edited = edited_blocks(self)?.into_iter().map(|(block, edits)| (block.hash, edits)).collect();
+        let base = Base { chain: &chain, context, senders, edited };
         let nodes = node_cache(self.shared.options.cache_bytes / 8);
         let checked = base.check_chain(nodes, &mut progress).and_then(|()| self.check_others(&base));
         let difference = match checked {
@@ -74,7 +78,13 @@ impl Store {
             Err(Stop::Difference(difference)) => Some(*difference),
             Err(Stop::Failed(error)) => return Err(error),
         };
-        Ok(Verified { head: chain.head, earliest_state: chain.earliest, difference })
+        let mut edited = Vec::new();
+        for (block, _) in edited_blocks(self)? {
+            if chain.canonical(block.number)? == Some(block.hash) {
+                edited.push(block.number);
+            }
+        }
+        Ok(Verified { head: chain.head, earliest_state: chain.earliest, edited, difference })
     }
 
     /// Checks the tables that are no part of the chain.
@@ -97,7 +107,7 @@ impl Store {
             BlockBytes::encode(block).append(block, &mut expected);
             let found = table.get(&*key)?.ok_or_else(|| at(Fault::Missing))?;
             Fault::unless_equal("value", expected, found.value()).map_err(at)?;
-            content::check(block, base.senders).map_err(|(_, fault)| at(fault))?;
+            content::check(block, base.senders, base.edits(reference.hash)).map_err(|(_, fault)| at(fault))?;
             count += 1;
         }
         let [expected, found] = [count, table.len()?].map(u64::to_be_bytes);
@@ -112,11 +122,18 @@ struct Base<'a> {
     chain: &'a Chain,
     context: &'a Context,
     senders: &'a dyn SenderRecovery,
+    /// What was done by hand, by the hash of the block.
+    edited: HashMap<H256, Edits>,
 }
 
 impl Base<'_> {
     fn tables(&self) -> &Tables {
         &self.chain.rows.database
+    }
+
+    /// What was done to a block by hand.
+    fn edits(&self, block: H256) -> Option<&Edits> {
+        self.edited.get(&block)
     }
 
     fn check_chain(&self, mut nodes: NodeCache, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {

@@ -24,6 +24,12 @@ pub(super) fn check(
     let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
     let new = make(base, number, &changes, Some(nodes))?;
     let header = header_of(base, number)?;
+    let edited = base.edits(header.hash()).into_iter().flat_map(|edits| edits.state.accounts.keys());
+    for address in edited {
+        if !changes.accounts.contains_key(address) {
+            return Err(at(Fault::malformed(format!("account {address:#x} was edited, and is not among the changes"))));
+        }
+    }
     Fault::unless_equal("state root", header.state_root, new.root).map_err(at)?;
     for (key, value) in &new.rows {
         base.expect(number, key, number, value)?;

@@ -131,6 +131,12 @@ fn fixed_list<const LEN: usize>(
     })
 }
 
+impl From<Transaction> for PooledTransaction {
+    fn from(transaction: Transaction) -> Self {
+        Self { transaction, sidecar: None }
+    }
+}
+
 impl PooledTransaction {
     /// The form in which transactions are sent: with a sidecar `0x03` and the list of transaction, version 1 if it is
     /// that, blobs, commitments and proofs; else the canonical encoding.

@@ -1,6 +1,6 @@
 //! The difficulty of a proof-of-work block (Yellow Paper, section 4.3.4, and the EIPs named below).
 
-use node_core::forks::Fork;
+use crate::forks::Fork;
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header};
 use node_types::{BlockNumber, U256};
 

@@ -1,0 +1,55 @@
+//! What people read when a development chain has begun.
+
+use super::summary::{Summary, key};
+use node_dev::{Checksummed, DEFAULT_MNEMONIC};
+use node_types::U256;
+use std::fmt;
+
+/// Accounts with their keys, the chain, and a first request.
+pub(super) struct Banner<'a>(pub(super) &'a Summary);
+
+impl fmt::Display for Banner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = self.0;
+        writeln!(f, concat!("node-server ", env!("CARGO_PKG_VERSION"), ", a chain to develop against\n"))?;
+        for (index, (account, balance)) in summary.accounts.iter().enumerate() {
+            let address = Checksummed(account.address());
+            writeln!(f, "({index}) {address}  {}  {}", key(account), Ether(*balance))?;
+        }
+        if summary.accounts.is_empty() {
+            writeln!(f, "The genesis names no account of the mnemonic.")?;
+        } else if summary.mnemonic == DEFAULT_MNEMONIC {
+            writeln!(
+                f,
+                "\nEverybody knows these keys: never send anything of value to these accounts on another chain."
+            )?;
+        } else {
+            writeln!(f, "\nWhoever reads these keys owns the accounts: use them for nothing of value.")?;
+        }
+        writeln!(f)?;
+        writeln!(f, "mnemonic         {}", summary.mnemonic)?;
+        writeln!(f, "derivation path  {}", summary.derivation_path)?;
+        writeln!(f, "chain id         {}", summary.chain_id)?;
+        writeln!(f, "genesis          {:#x}", summary.genesis_hash)?;
+        match &summary.folder {
+            Some(folder) => writeln!(f, "data folder      {}", folder.display())?,
+            None => writeln!(f, "data folder      none: the chain is in memory, and gone when the server stops")?,
+        }
+        writeln!(f, "\ncurl -s {}/getBlockByNumber/latest/\n", summary.url)
+    }
+}
+
+/// Wei as ether, without zeros at the end.
+struct Ether(U256);
+
+impl fmt::Display for Ether {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, wei) = self.0.div_mod(U256::exp10(18));
+        let wei = wei.to_string();
+        let fraction = format!("{wei:0>18}");
+        match fraction.trim_end_matches('0') {
+            "" => write!(f, "{whole} ether"),
+            digits => write!(f, "{whole}.{digits} ether"),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `node-server dev`: a chain to develop against, with accounts whose keys are known.
+
+mod banner;
+mod options;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use options::DevOptions;
+
+use crate::CLIENT_VERSION;
+use crate::error::CommandError;
+use crate::open;
+use node_core::clock::SystemClock;
+use node_core::context::Context;
+use node_dev::{DevNode, DevNodeError};
+use node_http::{HttpConfig, Shutdown, serve};
+use node_store::Options;
+use std::io::{self, Write};
+use std::sync::Arc;
+use summary::Summary;
+
+/// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
+pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
+    let shutdown = Shutdown::on_signals()?;
+    let folder = options.folder();
+    let caches = &options.storage.caches;
+    let mut builder = DevNode::builder()
+        .accounts(options.accounts())
+        .mining(options.mining.mining())
+        .order(options.mining.order.into())
+        .clock(Arc::new(SystemClock))
+        .limits(options.server.limits())
+        .pool_limits(options.server.pool_limits())
+        .filter_limits(options.server.filter_limits())
+        .code_cache_bytes(caches.code_cache_bytes())
+        .client_version(CLIENT_VERSION);
+    builder = match &options.chain.genesis {
+        Some(path) => builder.genesis(open::read_genesis(Some(path))?),
+        None => builder.dev_genesis(options.genesis()),
+    };
+    if let Some(folder) = folder {
+        builder = builder.data_dir(folder, Options { cache_bytes: caches.cache_bytes(), ..Options::default() });
+    }
+    let chain = builder.spawn().map_err(|error| match (error, folder) {
+        (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
+        (error, _) => error.into(),
+    })?;
+    let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
+    let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
+    let base_path = http.base_path.clone();
+    serve(chain.node().clone(), http, shutdown, |address| {
+        let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());
+        if let Some(path) = &options.output.config_out {
+            summary.write(path)?;
+        }
+        if !options.output.silent {
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stdout(), "{}listening on http://{address}", banner::Banner(&summary));
+        }
+        Ok::<_, CommandError>(())
+    })?;
+    // Requests that outlived their time may hold the node still, so that dropping it here need not close the folder.
+    Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
+}

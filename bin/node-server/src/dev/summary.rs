@@ -1,0 +1,107 @@
+//! What there is to know about a development chain, as JSON for tools.
+
+use crate::error::CommandError;
+use node_chain::Genesis;
+use node_dev::{Accounts, Checksummed, DevAccount};
+use node_types::{H256, U256};
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Only the owner may read keys.
+const MODE: u32 = 0o600;
+
+/// A development chain that is served.
+pub(super) struct Summary {
+    /// The accounts that the genesis names, each with its balance there.
+    pub(super) accounts: Vec<(DevAccount, U256)>,
+    pub(super) mnemonic: String,
+    pub(super) derivation_path: String,
+    pub(super) chain_id: u64,
+    pub(super) genesis_hash: H256,
+    genesis_timestamp: u64,
+    gas_limit: u64,
+    base_fee: u64,
+    gas_price: U256,
+    /// None if the chain is in memory.
+    pub(super) folder: Option<PathBuf>,
+    /// In front of every path.
+    pub(super) url: String,
+}
+
+impl Summary {
+    /// `gas_price` is what a transaction should offer now, in wei.
+    pub(super) fn new(
+        accounts: &Accounts,
+        genesis: &Genesis,
+        gas_price: U256,
+        folder: Option<&Path>,
+        address: SocketAddr,
+        base_path: &str,
+    ) -> Self {
+        // A genesis file need not name the accounts of the mnemonic; keys of others are of no use.
+        let funded = |account: &DevAccount| Some((account.clone(), genesis.alloc.get(&account.address())?.balance));
+        Self {
+            accounts: accounts.iter().filter_map(funded).collect(),
+            mnemonic: accounts.mnemonic(),
+            derivation_path: accounts.derivation_path(),
+            chain_id: genesis.spec.chain_id,
+            genesis_hash: genesis.block().header.hash,
+            genesis_timestamp: genesis.header.timestamp,
+            gas_limit: genesis.header.gas_limit,
+            base_fee: genesis.header.base_fee_per_gas.unwrap_or_default(),
+            gas_price,
+            folder: folder.map(Path::to_owned),
+            url: format!("http://{}{base_path}", reachable(address)),
+        }
+    }
+
+    /// Writes the file that `--config-out` names, with the properties that tools know from anvil and some more.
+    pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
+        let unwritable = |source| CommandError::Write { path: path.to_owned(), source };
+        let mut file = private_file(path).map_err(unwritable)?;
+        writeln!(file, "{:#}", self.json()).map_err(unwritable)
+    }
+
+    fn json(&self) -> Value {
+        let addresses = self.accounts.iter().map(|(account, _)| Checksummed(account.address()).to_string());
+        let keys = self.accounts.iter().map(|(account, _)| key(account));
+        json!({
+            "available_accounts": addresses.collect::<Vec<_>>(),
+            "private_keys": keys.collect::<Vec<_>>(),
+            "wallet": {"mnemonic": self.mnemonic, "derivation_path": self.derivation_path},
+            "base_fee": self.base_fee.to_string(),
+            "gas_limit": self.gas_limit.to_string(),
+            "gas_price": self.gas_price.to_string(),
+            "genesis_timestamp": self.genesis_timestamp.to_string(),
+            "chain_id": self.chain_id.to_string(),
+            "genesis_hash": format!("{:#x}", self.genesis_hash),
+            "url": self.url,
+        })
+    }
+}
+
+/// The key of an account in hex: whoever has it can sign.
+pub(super) fn key(account: &DevAccount) -> String {
+    const_hex::encode_prefixed(account.secret().to_bytes())
+}
+
+/// An address that a client on this machine can connect to, where the server listens on all.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// Makes or empties a file that others cannot read, also where they could before.
+fn private_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(path)?;
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    Ok(file)
+}

@@ -1,0 +1,145 @@
+use super::options::{DevOptions, MiningOptions, Order};
+use super::summary::Summary;
+use crate::cli::{Command, CommandLine};
+use crate::dev::banner::Banner;
+use clap::error::ErrorKind;
+use node_chain::dev_genesis;
+use node_dev::{AccountOptions, Accounts, DevGenesis};
+use node_types::U256;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+fn read(arguments: &[&str]) -> Result<Box<DevOptions>, clap::Error> {
+    let arguments = ["node-server", "dev"].iter().chain(arguments).map(OsString::from);
+    match CommandLine::read(arguments)?.command {
+        Command::Dev(options) => Ok(options),
+        command => panic!("{command:?}"),
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_libraries() {
+    let options = read(&[]).unwrap();
+    assert_eq!(options.genesis(), DevGenesis::default());
+    let (accounts, default) = (options.accounts(), AccountOptions::default());
+    assert_eq!(
+        (accounts.count, accounts.mnemonic, accounts.derivation_path),
+        (default.count, default.mnemonic, default.derivation_path)
+    );
+    assert_eq!(
+        options.mining,
+        MiningOptions { block_time: None, no_mining: false, mixed_mining: false, order: Order::Fees }
+    );
+    assert_eq!(options.storage.data_dir, None);
+    assert!(!options.force_control && options.output.config_out.is_none());
+}
+
+#[test]
+fn options_reach_the_genesis() {
+    let coinbase = "0x00000000000000000000000000000000000000aa";
+    let options = read(&[
+        "--balance",
+        "5",
+        "--chain-id",
+        "7",
+        "--gas-limit",
+        "6000",
+        "--base-fee",
+        "0",
+        "--hardfork",
+        "Cancun",
+        "--timestamp",
+        "9",
+        "--coinbase",
+        coinbase,
+    ])
+    .unwrap();
+    let expected = DevGenesis {
+        chain_id: 7,
+        balance: 5,
+        gas_limit: 6_000,
+        base_fee: Some(0),
+        hardfork: "cancun".parse().unwrap(),
+        timestamp: Some(9),
+        coinbase: coinbase.parse().unwrap(),
+    };
+    assert_eq!(options.genesis(), expected);
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let cases: [&[&str]; 10] = [
+        &["--no-mining", "--block-time", "1"],
+        &["--no-mining", "--mixed-mining", "--block-time", "1"],
+        &["--genesis", "g.json", "--accounts", "10"],
+        &["--genesis", "g.json", "--balance", "1"],
+        &["--genesis", "g.json", "--chain-id", "1"],
+        &["--genesis", "g.json", "--gas-limit", "30000000"],
+        &["--genesis", "g.json", "--base-fee", "1"],
+        &["--genesis", "g.json", "--hardfork", "osaka"],
+        &["--genesis", "g.json", "--timestamp", "1"],
+        &["--genesis", "g.json", "--coinbase", "0x00000000000000000000000000000000000000aa"],
+    ];
+    for arguments in cases {
+        assert_eq!(read(arguments).unwrap_err().kind(), ErrorKind::ArgumentConflict, "{arguments:?}");
+    }
+    assert_eq!(read(&["--mixed-mining"]).unwrap_err().kind(), ErrorKind::MissingRequiredArgument);
+    assert!(read(&["--mixed-mining", "--block-time", "1"]).unwrap().mining.mixed_mining);
+    assert!(read(&["--genesis", "g.json", "--mnemonic", "a", "--derivation-path", "m"]).is_ok());
+}
+
+#[test]
+fn block_times_have_fractions_and_bounds() {
+    let block_time = |text: &str| read(&["--block-time", text]).map(|options| options.mining.block_time);
+    for (text, milliseconds) in
+        [("12", 12_000), ("0.5", 500), ("0.001", 1), ("1.0004", 1_000), ("31536000", 31_536_000_000)]
+    {
+        assert_eq!(block_time(text).unwrap(), Some(Duration::from_millis(milliseconds)), "{text}");
+    }
+    for text in ["", "0", "0.0001", "-1", "1s", "NaN", "inf", "31536001", "1e300"] {
+        assert!(block_time(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn the_banner_tells_what_one_needs_to_begin() {
+    let accounts = Accounts::derive(&AccountOptions { count: 2, ..AccountOptions::default() }).unwrap();
+    let mut genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
+    genesis.alloc.get_mut(&accounts[1].address()).unwrap().balance = U256::exp10(17) + 1;
+    let hash = format!("{:#x}", genesis.block().header.hash);
+    let summary = |folder| {
+        let address = "0.0.0.0:8545".parse().unwrap();
+        Summary::new(&accounts, &genesis, U256::one(), folder, address, "/node")
+    };
+    let text = Banner(&summary(None)).to_string();
+    for expected in [
+        "(0) 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266  \
+         0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80  10000 ether\n",
+        "(1) 0x70997970C51812dc3A010C7d01b50e0d17dc79C8  \
+         0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d  0.100000000000000001 ether\n",
+        "Everybody knows these keys",
+        "mnemonic         test test test test test test test test test test test junk\n",
+        "derivation path  m/44'/60'/0'/0/\n",
+        "chain id         31337\n",
+        &format!("genesis          {hash}\n"),
+        "the chain is in memory",
+        "\ncurl -s http://127.0.0.1:8545/node/getBlockByNumber/latest/\n",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+    let text = Banner(&summary(Some(Path::new("/data")))).to_string();
+    assert!(text.contains("data folder      /data\n"), "{text}");
+}
+
+#[test]
+fn only_accounts_that_the_genesis_names_are_shown() {
+    let mnemonic = format!("{}art", "abandon ".repeat(23));
+    let accounts = Accounts::derive(&AccountOptions { mnemonic, ..AccountOptions::default() }).unwrap();
+    let address = "[::]:1".parse().unwrap();
+    let summary = Summary::new(&accounts, &dev_genesis(), U256::one(), None, address, "");
+    assert!(summary.accounts.is_empty());
+    assert_eq!(summary.url, "http://[::1]:1");
+    let text = Banner(&summary).to_string();
+    assert!(text.contains("names no account") && !text.contains("Everybody knows"), "{text}");
+}

@@ -1,0 +1,82 @@
+//! What a server of an imported chain is made of: a backend, the libraries around it, and the node over all of them.
+
+use crate::CLIENT_VERSION;
+use crate::cli::CacheOptions;
+use crate::config::ServerOptions;
+use crate::error::CommandError;
+use crate::open;
+use node_chain::{Chain, Genesis};
+use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::clock::SystemClock;
+use node_core::forks::ChainSpec;
+use node_core::node::{Finality, Node, NodeParts};
+use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_store::{Store, SyncPolicy};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A chain with what it takes to import and to serve it.
+pub(crate) struct Wiring {
+    pub(crate) backend: Arc<dyn StateBackend>,
+    /// The backend again, if it is a folder.
+    pub(crate) store: Option<Arc<Store>>,
+    executor: Arc<EvmExecutor>,
+    spec: Arc<ChainSpec>,
+}
+
+impl Wiring {
+    /// Opens the folder, or begins a chain in memory. Says where it is.
+    pub(crate) fn open(genesis: Genesis, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
+        let store = match folder {
+            Some(path) => {
+                let store = open::open_or_begin(path, &genesis, caches)?;
+                tracing::info!("data folder {}: head {}", path.display(), store.view()?.head());
+                Some(Arc::new(store))
+            }
+            None => {
+                tracing::info!("the chain is kept in memory, and gone when the server stops");
+                None
+            }
+        };
+        let backend: Arc<dyn StateBackend> = match &store {
+            Some(store) => store.clone(),
+            None => Arc::new(MemoryBackend::new(genesis.block())?),
+        };
+        let spec = Arc::new(genesis.spec);
+        let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()));
+        Ok(Self { backend, store, executor, spec })
+    }
+
+    /// What imports blocks.
+    pub(crate) fn chain(&self) -> Chain {
+        Chain::new(self.backend.clone(), self.executor.clone(), Arc::new(Secp256k1Recovery), self.spec.clone())
+    }
+
+    /// What answers requests. From now on each change is synced by itself.
+    pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
+        let node = Node::open(NodeParts {
+            backend: self.backend.clone(),
+            executor: self.executor.clone(),
+            recovery: Arc::new(Secp256k1Recovery),
+            blobs: Arc::new(KzgVerifier),
+            clock: Arc::new(SystemClock),
+            spec: self.spec.clone(),
+            production: None,
+            finality,
+            limits: options.limits(),
+            pool_limits: options.pool_limits(),
+            filter_limits: options.filter_limits(),
+            client_version: CLIENT_VERSION.to_owned(),
+        })?;
+        if let Some(store) = &self.store {
+            store.set_sync_policy(SyncPolicy::Always)?;
+        }
+        Ok(node)
+    }
+
+    /// Makes everything durable. Requests that outlived their time may hold the backend still, so that dropping it need not close
+    /// the folder.
+    pub(crate) fn flush(&self) -> Result<(), CommandError> {
+        Ok(self.store.as_ref().map_or(Ok(()), |store| store.flush())?)
+    }
+}

@@ -1,0 +1,154 @@
+//! `node-server dev`, from outside.
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A server that is killed when dropped.
+struct Server {
+    child: Child,
+    /// What it wrote until it listened.
+    banner: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = command(arguments).spawn().expect("the server starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let mut banner = String::new();
+        while !banner.contains("listening on ") {
+            let line = lines.next().unwrap_or_else(|| panic!("it ended after:\n{banner}"));
+            banner += &line.expect("stdout can be read");
+            banner.push('\n');
+        }
+        Self { child, banner }
+    }
+
+    /// The address in the request that the banner proposes, and what it answers.
+    fn follow_curl(&self) -> (String, String) {
+        let url = self.banner.lines().find_map(|line| line.strip_prefix("curl -s http://")).expect("a line with curl");
+        let (host, path) = url.split_once('/').expect("a path");
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        (host.to_owned(), answer)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("the file is there")).expect("it is JSON")
+}
+
+#[test]
+fn the_proposed_request_works_and_the_file_holds_what_the_banner_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.json");
+    // One that others could read.
+    fs::write(&path, "x".repeat(10_000)).expect("it can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let server = Server::start(&["--port", "0", "--accounts", "3", "--config-out", path.to_str().expect("UTF-8")]);
+    let (host, answer) = server.follow_curl();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(server.banner.ends_with(&format!("listening on http://{host}\n")), "{}", server.banner);
+
+    let config = read(&path);
+    assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(config["url"], format!("http://{host}"));
+    let hash = config["genesis_hash"].as_str().expect("a hash");
+    assert!(answer.contains(hash) && server.banner.contains(hash), "{hash}\n{answer}\n{}", server.banner);
+    let (addresses, keys) = (&config["available_accounts"], &config["private_keys"]);
+    assert_eq!(addresses[0], "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
+    assert_eq!(keys[0], "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
+    for list in [addresses, keys] {
+        let list = list.as_array().expect("an array");
+        assert_eq!(list.len(), 3);
+        for value in list {
+            assert!(server.banner.contains(value.as_str().expect("a string")), "{value}");
+        }
+    }
+    let expected = [
+        ("base_fee", "1000000000"),
+        ("gas_limit", "30000000"),
+        // The next base fee, an eighth below the first, and a tip of 1 gwei.
+        ("gas_price", "1875000000"),
+        ("genesis_timestamp", "1735689600"),
+        ("chain_id", "31337"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(config[name], value, "{name}");
+    }
+    assert_eq!(config["wallet"]["mnemonic"], "test test test test test test test test test test test junk");
+    assert_eq!(config["wallet"]["derivation_path"], "m/44'/60'/0'/0/");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_start() {
+    let output = command(&["dev", "--port", "0", "--config-out", "/nowhere/config.json"]).output().expect("it runs");
+    assert!(!output.status.success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot write /nowhere/config.json: No such file"), "{text}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("listening"));
+}
+
+#[test]
+fn silent_means_silent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.json");
+    let mut server = command(&["--silent", "--port", "0", "--config-out", path.to_str().expect("UTF-8")])
+        .spawn()
+        .expect("it starts");
+    // The file is written once it listens.
+    while fs::read(&path).map_or(true, |bytes| !bytes.ends_with(b"}\n")) {
+        assert!(server.try_wait().expect("it can be asked").is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let stop = Command::new("kill").arg(server.id().to_string()).status().expect("kill runs");
+    assert!(stop.success());
+    let output = server.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_folder_is_gone_on_with_and_belongs_to_its_genesis() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("UTF-8");
+    for _ in 0..2 {
+        let server = Server::start(&["dev", "--port", "0", "--data-dir", data]);
+        assert!(server.banner.contains(&format!("data folder      {data}\n")), "{}", server.banner);
+    }
+    let output = command(&["dev", "--port", "0", "--data-dir", data, "--balance", "7"]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("genesis"), "{text}");
+}
+
+#[test]
+fn the_environment_sets_options() {
+    let output = command(&["dev"]).env("NODE_HARDFORK", "amsterdam").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("unknown hardfork \"amsterdam\""), "{text}");
+    // Options of `dev` have no say in other commands.
+    let output =
+        command(&["stats", "--data-dir", "/nowhere"]).env("NODE_HARDFORK", "amsterdam").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("/nowhere") && !text.contains("hardfork"), "{text}");
+}

@@ -1,0 +1,76 @@
+//! A development chain in a test or a tool: many at a time, each on its own, and the same every time.
+//!
+//! `cargo run -p node-dev --example embedded`
+
+use node_core::context::Context;
+use node_dev::DevNode;
+use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
+use node_types::wire::{BlockArgument, EmptyInput, GetProofInput, GetStorageAtInput, MineInput};
+use node_types::{Address, Bytes, H256};
+use std::error::Error;
+use std::thread;
+
+/// Deploys a contract that adds one to its first slot with each call: `sstore(0, add(sload(0), 1))`.
+const COUNTER: [u8; 20] =
+    [0x60, 8, 0x60, 12, 0x60, 0, 0x39, 0x60, 8, 0x60, 0, 0xf3, 0x5f, 0x54, 0x60, 1, 0x01, 0x5f, 0x55, 0x00];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let chains: Vec<_> =
+        (0..4).map(|calls| thread::spawn(move || count(calls).map_err(|error| error.to_string()))).collect();
+    for (calls, chain) in chains.into_iter().enumerate() {
+        let (head, counted) = chain.join().map_err(|_| "a chain panicked")??;
+        println!("{calls} calls counted {counted}; head {head:#x}");
+        assert_eq!(counted, calls as u64);
+    }
+    Ok(())
+}
+
+/// Runs a chain with so many calls of the counter. Answers the hash of its head and the count.
+fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
+    let chain = DevNode::spawn()?;
+    let context = Context::unbounded();
+    let alice = &chain.accounts()[0];
+    let mut nonce = 0;
+    let mut send = |to: Option<Address>, input: Bytes| {
+        let body = DynamicFeeTransaction {
+            chain_id: chain.spec().chain_id,
+            nonce,
+            max_fee_per_gas: 2_000_000_000.into(),
+            max_priority_fee_per_gas: 1.into(),
+            gas_limit: 100_000,
+            to,
+            input,
+            ..Default::default()
+        };
+        nonce += 1;
+        chain.send(alice.sign(TransactionBody::DynamicFee(body)))
+    };
+
+    // Each transaction is mined when it has been sent.
+    let deployment = send(None, Bytes::from(COUNTER.to_vec()))?;
+    let receipt = chain.get_transaction_receipt(&context, deployment)?.transaction_receipt.ok_or("not mined")?;
+    let counter = receipt.contract_address.ok_or("no contract")?.0;
+    let before = chain.take_snapshot(&context, EmptyInput)?;
+    for _ in 0..calls {
+        send(Some(counter), Bytes::new())?;
+    }
+    // Time stands still unless it is told to go on.
+    if let Some(clock) = chain.clock() {
+        clock.advance(3_600_000);
+    }
+    let head = chain.mine(&context, MineInput::default())?.block_hash.0;
+
+    let slot = |block| {
+        let input = GetStorageAtInput { address: counter.into(), block_number: block, position: Default::default() };
+        chain.get_storage_at(&context, input).map(|output| output.value.0.low_u64())
+    };
+    let counted = slot(BlockArgument::Latest)?;
+    // Every state that there ever was can be asked for, and proven.
+    assert_eq!(slot(BlockArgument::Number(1))?, 0);
+    let proof = GetProofInput { address: counter.into(), storage_keys: vec![Default::default()], ..Default::default() };
+    assert_eq!(chain.get_proof(&context, proof)?.storage_proof[0].value.0.low_u64(), counted);
+
+    chain.revert(&context, before)?;
+    assert_eq!(slot(BlockArgument::Latest)?, 0);
+    Ok((head, counted))
+}

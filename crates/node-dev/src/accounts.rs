@@ -1,0 +1,255 @@
+//! Accounts from a mnemonic (BIP-39) along a derivation path (BIP-32).
+
+use crate::DevAccount;
+use bip32::{ChildNumber, DerivationPath, XPrv};
+use bip39::{Language, Mnemonic};
+use node_evm::SecretKey;
+use node_types::Address;
+use std::ops::Deref;
+use std::str::FromStr;
+use zeroize::Zeroizing;
+
+/// The mnemonic that tools for development share. Everybody knows its keys.
+pub const DEFAULT_MNEMONIC: &str = "test test test test test test test test test test test junk";
+
+/// The path of Ethereum's accounts (BIP-44). The number of the account follows.
+pub const DEFAULT_DERIVATION_PATH: &str = "m/44'/60'/0'/0/";
+
+/// Most accounts: each takes some 0.1 ms at the start, and a leaf of the genesis.
+pub const MAX_ACCOUNTS: u32 = 10_000;
+
+/// Which accounts.
+#[derive(Clone)]
+pub struct AccountOptions {
+    /// How many, at most [`MAX_ACCOUNTS`].
+    pub count: u32,
+    /// 12, 15, 18, 21 or 24 English words, with the checksum in the last.
+    pub mnemonic: String,
+    /// Path to which the number of each account is appended, with or without the slash at its end.
+    pub derivation_path: String,
+}
+
+impl Default for AccountOptions {
+    fn default() -> Self {
+        Self { count: 10, mnemonic: DEFAULT_MNEMONIC.into(), derivation_path: DEFAULT_DERIVATION_PATH.into() }
+    }
+}
+
+/// The accounts of a mnemonic, in the order of their numbers. They are read as a slice.
+#[derive(Clone)]
+pub struct Accounts {
+    mnemonic: Mnemonic,
+    path: DerivationPath,
+    accounts: Vec<DevAccount>,
+}
+
+impl Accounts {
+    /// Derives the accounts, the first with number 0.
+    ///
+    /// # Errors
+    /// When there are too many, or mnemonic or path are none.
+    pub fn derive(options: &AccountOptions) -> Result<Self, AccountsError> {
+        if options.count > MAX_ACCOUNTS {
+            return Err(AccountsError::Count { got: options.count });
+        }
+        let mnemonic = Mnemonic::parse_in_normalized(Language::English, &options.mnemonic)?;
+        let bad_path = |source| AccountsError::Path { path: options.derivation_path.clone(), source };
+        let prefix = options.derivation_path.strip_suffix('/').unwrap_or(&options.derivation_path);
+        let path = DerivationPath::from_str(prefix).map_err(bad_path)?;
+        let seed = Zeroizing::new(mnemonic.to_seed_normalized(""));
+        let parent = XPrv::derive_from_path(&*seed, &path).map_err(bad_path)?;
+        let mut accounts = Vec::new();
+        for number in 0..options.count {
+            let key = parent.derive_child(ChildNumber(number)).map_err(bad_path)?;
+            let bytes = Zeroizing::new(key.to_bytes());
+            accounts.push(DevAccount::new(SecretKey::from_bytes(&bytes).map_err(|_| bad_path(bip32::Error::Crypto))?));
+        }
+        Ok(Self { mnemonic, path, accounts })
+    }
+
+    /// The words, with one blank between two: whoever has them has all keys.
+    pub fn mnemonic(&self) -> String {
+        self.mnemonic.to_string()
+    }
+
+    /// The path to which the number of each account is appended, with the slash.
+    pub fn derivation_path(&self) -> String {
+        format!("{}/", self.path)
+    }
+
+    /// The addresses, in the order of the accounts.
+    pub fn addresses(&self) -> impl ExactSizeIterator<Item = Address> {
+        self.accounts.iter().map(DevAccount::address)
+    }
+}
+
+impl Deref for Accounts {
+    type Target = [DevAccount];
+
+    fn deref(&self) -> &[DevAccount] {
+        &self.accounts
+    }
+}
+
+/// Why there are no such accounts. Words of the mnemonic are not repeated.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccountsError {
+    /// Too many accounts.
+    #[error("{got} accounts, at most {MAX_ACCOUNTS} can be had")]
+    Count {
+        /// How many were asked for.
+        got: u32,
+    },
+    /// Too few or too many words.
+    #[error("the mnemonic has {got} words, expected 12, 15, 18, 21 or 24")]
+    WordCount {
+        /// How many it has.
+        got: usize,
+    },
+    /// A word that is not in the list.
+    #[error("word {position} of the mnemonic is not in the English word list of BIP-39")]
+    UnknownWord {
+        /// Which word, the first being 1.
+        position: usize,
+    },
+    /// The last word does not fit the others.
+    #[error("the checksum in the last word of the mnemonic is wrong: a word is another, or words are in another order")]
+    Checksum,
+    /// The path is none.
+    #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
+    Path {
+        /// As it was given.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        source: bip32::Error,
+    },
+}
+
+impl From<bip39::Error> for AccountsError {
+    fn from(error: bip39::Error) -> Self {
+        match error {
+            bip39::Error::BadWordCount(got) => Self::WordCount { got },
+            bip39::Error::UnknownWord(index) => Self::UnknownWord { position: index + 1 },
+            // Entropy and languages are of other ways to make a mnemonic.
+            bip39::Error::InvalidChecksum
+            | bip39::Error::BadEntropyBitCount(_)
+            | bip39::Error::AmbiguousLanguages(_) => Self::Checksum,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn derive(count: u32, mnemonic: &str, path: &str) -> Result<Accounts, AccountsError> {
+        Accounts::derive(&AccountOptions { count, mnemonic: mnemonic.into(), derivation_path: path.into() })
+    }
+
+    fn shown(account: &DevAccount) -> (String, String) {
+        (format!("{:#x}", account.address()), format!("{:#x}", node_types::H256(account.secret().to_bytes())))
+    }
+
+    #[test]
+    fn the_default_accounts_are_those_that_everybody_knows() {
+        let accounts = Accounts::derive(&AccountOptions::default()).unwrap();
+        assert_eq!(accounts.len(), 10);
+        let expected = [
+            (
+                0,
+                "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+                "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+            ),
+            (
+                1,
+                "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+            ),
+            (
+                9,
+                "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
+                "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
+            ),
+        ];
+        for (index, address, key) in expected {
+            assert_eq!(shown(&accounts[index]), (address.to_owned(), key.to_owned()));
+        }
+        assert_eq!(accounts.mnemonic(), DEFAULT_MNEMONIC);
+        assert_eq!(accounts.derivation_path(), DEFAULT_DERIVATION_PATH);
+    }
+
+    #[test]
+    fn words_and_path_choose_the_accounts() {
+        let of = |mnemonic: &str, path: &str| derive(1, mnemonic, path).unwrap()[0].address();
+        let first = of(DEFAULT_MNEMONIC, DEFAULT_DERIVATION_PATH);
+        // The slash at the end, and how words are separated, are of no account.
+        assert_eq!(of(DEFAULT_MNEMONIC, "m/44'/60'/0'/0"), first);
+        assert_eq!(of(&DEFAULT_MNEMONIC.replace(' ', " \n"), DEFAULT_DERIVATION_PATH), first);
+        assert_ne!(of(DEFAULT_MNEMONIC, "m/44'/60'/1'/0/"), first);
+        assert_ne!(of(DEFAULT_MNEMONIC, "m/44/60/0/0/"), first);
+        assert_ne!(of(DEFAULT_MNEMONIC, "m"), first);
+        // Known from the test vectors of wallets.
+        let twelve = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
+        assert_eq!(format!("{:#x}", of(twelve, DEFAULT_DERIVATION_PATH)), "0x9858effd232b4033e47d90003d41ec34ecaeda94");
+        let twenty_four = format!("{}art", "abandon ".repeat(23));
+        assert_eq!(
+            format!("{:#x}", of(&twenty_four, DEFAULT_DERIVATION_PATH)),
+            "0xf278cf59f82edcf871d630f28ecc8056f25c1cdb"
+        );
+    }
+
+    #[test]
+    fn what_is_no_mnemonic_is_refused() {
+        let words = |count: usize| vec!["test"; count].join(" ");
+        let cases = [
+            (String::new(), AccountsError::WordCount { got: 0 }),
+            (words(11), AccountsError::WordCount { got: 11 }),
+            (words(13), AccountsError::WordCount { got: 13 }),
+            (words(27), AccountsError::WordCount { got: 27 }),
+            (words(12), AccountsError::Checksum),
+            (DEFAULT_MNEMONIC.replace("junk", "jumk"), AccountsError::UnknownWord { position: 12 }),
+            (DEFAULT_MNEMONIC.replacen("test", "tést", 1), AccountsError::UnknownWord { position: 1 }),
+            (DEFAULT_MNEMONIC.replacen("test", "TEST", 1), AccountsError::UnknownWord { position: 1 }),
+        ];
+        for (mnemonic, expected) in cases {
+            let got = derive(1, &mnemonic, DEFAULT_DERIVATION_PATH).err();
+            assert_eq!(got, Some(expected), "{mnemonic:?}");
+        }
+        assert_eq!(
+            AccountsError::UnknownWord { position: 12 }.to_string(),
+            "word 12 of the mnemonic is not in the English word list of BIP-39"
+        );
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        let long = format!("m{}", "/0".repeat(255));
+        for path in ["", "/", "44'/60'", "m//", "m/44''/", "m/-1", "m/x", "m/2147483648", "M/0", "m/0/ 1", &long] {
+            let got = derive(1, DEFAULT_MNEMONIC, path).err();
+            assert!(
+                matches!(&got, Some(AccountsError::Path { path: shown, .. }) if shown == path),
+                "{path:?}: {got:?}"
+            );
+        }
+        let longest = format!("m{}", "/0".repeat(254));
+        assert!(derive(1, DEFAULT_MNEMONIC, &longest).is_ok());
+    }
+
+    #[test]
+    fn the_number_of_accounts_is_bounded() {
+        assert_eq!(derive(0, DEFAULT_MNEMONIC, "m").unwrap().len(), 0);
+        let too_many = derive(MAX_ACCOUNTS + 1, DEFAULT_MNEMONIC, "m").err();
+        assert_eq!(too_many, Some(AccountsError::Count { got: 10_001 }));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_text_panics(mnemonic in "(test |junk |[a-z]{3,6} ){11,13}", path in "m?(/[0-9']{0,11}){0,6}") {
+            let _ = derive(1, &mnemonic, DEFAULT_DERIVATION_PATH);
+            let _ = derive(1, DEFAULT_MNEMONIC, &path);
+        }
+    }
+}

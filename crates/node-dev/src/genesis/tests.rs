@@ -1,0 +1,117 @@
+use super::*;
+use crate::{AccountOptions, Accounts};
+use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::forks::BlobParams;
+
+fn accounts(count: u32) -> Accounts {
+    Accounts::derive(&AccountOptions { count, ..AccountOptions::default() }).unwrap()
+}
+
+fn of(hardfork: &str) -> Genesis {
+    let options = DevGenesis { hardfork: hardfork.parse().unwrap(), ..DevGenesis::default() };
+    options.build(accounts(1).addresses()).unwrap()
+}
+
+#[test]
+fn the_default_is_the_built_in_genesis() {
+    let genesis = DevGenesis::default().build(accounts(10).addresses()).unwrap();
+    assert_eq!(genesis, dev_genesis());
+    assert_eq!(genesis.block().header.hash, dev_genesis().block().header.hash);
+    let same = DevGenesis { base_fee: Some(1_000_000_000), timestamp: Some(1_735_689_600), ..DevGenesis::default() };
+    assert_eq!(same.build(accounts(10).addresses()).unwrap(), genesis);
+}
+
+#[test]
+fn everything_can_be_chosen() {
+    let options = DevGenesis {
+        chain_id: 7,
+        balance: u64::MAX,
+        gas_limit: 5_000,
+        base_fee: Some(0),
+        hardfork: "cancun".parse().unwrap(),
+        timestamp: Some(0),
+        coinbase: Address::repeat_byte(9),
+    };
+    let accounts = accounts(3);
+    let genesis = options.build(accounts.addresses()).unwrap();
+    let header = &genesis.header;
+    assert_eq!((genesis.spec.chain_id, header.gas_limit, header.timestamp), (7, 5_000, 0));
+    assert_eq!((header.base_fee_per_gas, header.beneficiary), (Some(0), Address::repeat_byte(9)));
+    for address in accounts.addresses() {
+        assert_eq!(genesis.alloc[&address].balance, U256::from(u64::MAX) * U256::exp10(18));
+    }
+    // Three accounts, four contracts of the protocol and the deployer.
+    assert_eq!(genesis.alloc.len(), 8);
+    let none = DevGenesis::default().build([]).unwrap();
+    assert_eq!(none.alloc.len(), 5);
+}
+
+#[test]
+fn each_fork_is_in_force_in_the_first_block_and_no_later_one_ever() {
+    for name in Hardfork::names() {
+        let hardfork: Hardfork = name.parse().unwrap();
+        let fork = hardfork.fork();
+        let Genesis { spec, header, .. } = of(name);
+        assert_eq!(spec.fork(&header), fork, "{name}");
+        assert_eq!(spec.fork_at(1_000_000, u64::MAX, fork >= Fork::Paris), fork, "{name}");
+        let fields = [
+            (header.base_fee_per_gas.is_some(), Fork::London),
+            (header.withdrawals_root.is_some(), Fork::Shanghai),
+            (header.blob_gas_used.is_some(), Fork::Cancun),
+            (header.excess_blob_gas.is_some(), Fork::Cancun),
+            (header.parent_beacon_block_root.is_some(), Fork::Cancun),
+            (header.requests_hash.is_some(), Fork::Prague),
+            (header.difficulty.is_zero(), Fork::Paris),
+            (spec.terminal_total_difficulty.is_some(), Fork::Paris),
+            (spec.blob_params(header.timestamp).is_some(), Fork::Cancun),
+        ];
+        for (index, (there, since)) in fields.into_iter().enumerate() {
+            assert_eq!(there, fork >= since, "{name}: field {index}");
+        }
+        // The state root that the block names is that of its accounts.
+        let block = of(name).block();
+        let backend = MemoryBackend::new(block).unwrap();
+        assert_eq!(backend.view().unwrap().head().number, 0);
+    }
+}
+
+#[test]
+fn blob_parameters_have_names() {
+    let params = |name| of(name).spec.blob_params(u64::MAX).unwrap();
+    assert_eq!(params("cancun"), BlobParams::CANCUN);
+    assert_eq!((params("prague"), params("osaka")), (BlobParams::PRAGUE, BlobParams::PRAGUE));
+    assert_eq!(["bpo1", "bpo2", "latest"].map(|name| params(name).max), [15, 21, 21]);
+    assert_eq!(of("latest").spec, of("bpo2").spec);
+}
+
+#[test]
+fn numbers_out_of_bounds_are_refused() {
+    let good = DevGenesis::default();
+    let cases = [
+        (DevGenesis { chain_id: 0, ..good.clone() }, "chain id 0, expected 1 to 9223372036854775771"),
+        (
+            DevGenesis { chain_id: u64::MAX / 2 - 35, ..good.clone() },
+            "chain id 9223372036854775772, expected 1 to 9223372036854775771",
+        ),
+        (DevGenesis { gas_limit: 4_999, ..good.clone() }, "gas limit 4999, expected 5000 to 9223372036854775807"),
+        (
+            DevGenesis { gas_limit: 1 << 63, ..good.clone() },
+            "gas limit 9223372036854775808, expected 5000 to 9223372036854775807",
+        ),
+        (
+            DevGenesis { base_fee: Some(1_000_000_000_000_000_001), ..good.clone() },
+            "base fee 1000000000000000001, expected 0 to 1000000000000000000",
+        ),
+        (
+            DevGenesis { timestamp: Some(253_402_300_800), ..good.clone() },
+            "timestamp 253402300800, expected 0 to 253402300799",
+        ),
+        (
+            DevGenesis { base_fee: Some(1), hardfork: "berlin".parse().unwrap(), ..good },
+            "a base fee is given, and berlin has none: the first with one is london",
+        ),
+    ];
+    for (options, expected) in cases {
+        assert_eq!(options.build([]).unwrap_err().to_string(), expected, "{options:?}");
+    }
+}

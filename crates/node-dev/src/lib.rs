@@ -1,0 +1,31 @@
+//! What a development chain is made of: [accounts](Accounts) from a mnemonic, with keys that anybody may know, and a
+//! [genesis](DevGenesis) that makes them rich.
+//!
+//! ```
+//! use node_dev::{AccountOptions, Accounts, DevGenesis};
+//! use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
+//!
+//! let accounts = Accounts::derive(&AccountOptions::default())?;
+//! let genesis = DevGenesis::default().build(accounts.addresses())?;
+//! assert_eq!(genesis.alloc[&accounts[0].address()].balance, node_types::U256::exp10(22));
+//!
+//! let body = DynamicFeeTransaction { chain_id: genesis.spec.chain_id, to: Some(accounts[1].address()), ..Default::default() };
+//! let transaction = accounts[0].sign(TransactionBody::DynamicFee(body));
+//! assert_eq!(transaction.nonce(), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod account;
+mod accounts;
+mod checksum;
+mod genesis;
+mod hardfork;
+mod node;
+
+pub use account::DevAccount;
+pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
+pub use checksum::Checksummed;
+pub use genesis::{DevGenesis, DevGenesisError};
+pub use hardfork::{Hardfork, UnknownHardfork};
+pub use node::{DevNode, DevNodeBuilder, DevNodeError};

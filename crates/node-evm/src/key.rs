@@ -1,0 +1,82 @@
+//! Secret keys of accounts, with libsecp256k1.
+
+use crate::recovery::address_of;
+use node_types::consensus::Signature;
+use node_types::{Address, H256, U256};
+use secp256k1::ecdsa::RecoveryId;
+use secp256k1::{Message, SECP256K1};
+use std::fmt;
+
+/// A secret key of an account. It is erased when it is dropped, and not shown by `Debug`.
+#[derive(Clone)]
+pub struct SecretKey(secp256k1::SecretKey);
+
+impl SecretKey {
+    /// The key with these bytes.
+    ///
+    /// # Errors
+    /// When they are zero, or not below the order of the curve.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidKey> {
+        secp256k1::SecretKey::from_byte_array(*bytes).map(Self).map_err(|_| InvalidKey)
+    }
+
+    /// The bytes of the key: whoever has them can sign.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.secret_bytes()
+    }
+
+    /// The address of the account.
+    pub fn address(&self) -> Address {
+        address_of(&self.0.public_key(SECP256K1))
+    }
+
+    /// Signs a hash. The signature's s is in the lower half (EIP-2), and the same hash gives the same signature (RFC 6979).
+    pub fn sign(&self, message: H256) -> Signature {
+        let signed = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(message.0), &self.0);
+        let (id, compact) = signed.serialize_compact();
+        // The other ids mean an r above the order of the curve, which nobody has ever met.
+        let y_parity = matches!(id, RecoveryId::One | RecoveryId::Three);
+        Signature { r: U256::from_big_endian(&compact[..32]), s: U256::from_big_endian(&compact[32..]), y_parity }
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.0.non_secure_erase();
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey({:#x})", self.address())
+    }
+}
+
+/// Bytes that are no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a secret key is above zero and below the order of the curve")]
+pub struct InvalidKey;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_out_of_range_are_no_key() {
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        let order = U256::from_str_radix(order, 16).unwrap();
+        let key = |number: U256| SecretKey::from_bytes(&number.to_big_endian()).map(|key| key.address());
+        assert_eq!(key(U256::zero()), Err(InvalidKey));
+        assert_eq!(key(order), Err(InvalidKey));
+        assert_eq!(key(U256::MAX), Err(InvalidKey));
+        assert!(key(order - 1).is_ok());
+        assert_eq!(format!("{:#x}", key(U256::one()).unwrap()), "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf");
+    }
+
+    #[test]
+    fn debug_shows_the_address_alone() {
+        let key = SecretKey::from_bytes(&[1; 32]).unwrap();
+        assert_eq!(key.to_bytes(), [1; 32]);
+        assert_eq!(format!("{key:?}"), "SecretKey(0x1a642f0e3c3af545e7acbd38b07251b3990914f1)");
+    }
+}
