@@ -3,6 +3,7 @@
 use super::filters::{Changes, Cursor, Filter, Kind, Place};
 use super::generate::Draft;
 use super::transaction::Sent;
+use super::world::MAX_FILTERS;
 use super::{Run, code, word};
 use node_core::backend::LogFilter;
 use node_core::block::RecoveredTransaction;
@@ -473,6 +474,10 @@ impl Run {
                 (self.world.node().new_filter(&context, input), kind, head)
             }
         };
+        if self.model.filters.len() == MAX_FILTERS {
+            assert!(matches!(id, Err(NodeError::TooManyFilters { limit: MAX_FILTERS })), "{id:?}");
+            return;
+        }
         let number = self.summary.filters;
         self.summary.filters += 1;
         self.model.filters.insert(id.expect("a filter").filter_id, Filter { number, kind, cursor });

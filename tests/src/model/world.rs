@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// Most filters at a time. Few, so that it matters.
+pub const MAX_FILTERS: usize = 24;
+
 /// A node in this process, with what outlives it.
 pub struct World {
     /// Where the chain begins.
@@ -98,7 +101,7 @@ impl World {
             finality: Finality::DEVELOPMENT,
             limits: Limits { logs: usize::MAX >> 1, ..Limits::default() },
             pool_limits: PoolLimits { queued_per_account: QUEUED_PER_ACCOUNT, ..PoolLimits::default() },
-            filter_limits: FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, ..FilterLimits::default() },
+            filter_limits: FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, count: MAX_FILTERS },
             client_version: String::new(),
         });
         self.node = Some(node.expect("the node opens"));
