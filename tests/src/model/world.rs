@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Most filters at a time. Few, so that it matters.
-pub const MAX_FILTERS: usize = 24;
+pub(super) const MAX_FILTERS: usize = 24;
 
 /// A node in this process, with what outlives it.
 pub struct World {
