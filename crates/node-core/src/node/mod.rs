@@ -119,7 +119,7 @@ impl Node {
             clock: clock.clone(),
         };
         let pool = Arc::new(Pool::open(pool_parts, parts.pool_limits)?);
-        backend.subscribe(pool.clone());
+        backend.subscribe(Arc::new(Arc::downgrade(&pool)));
         let filters = Filters::open(backend.clone(), pool.clone(), clock, parts.filter_limits)?;
         let producer_parts = || ProducerParts {
             backend: backend.clone(),
@@ -199,4 +199,25 @@ fn claim_chain_id(backend: &dyn StateBackend, expected: u64) -> Result<(), Backe
     })?;
     let found = u64::from_be_bytes(found);
     if found == expected { Ok(()) } else { Err(BackendError::OtherChainId { found, expected }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::World;
+    use crate::test_chain::account;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_node_that_is_dropped_frees_its_backend() {
+        let World { node, backend, .. } = World::new();
+        let chain = Arc::downgrade(&backend);
+        drop((node, backend));
+        assert!(chain.upgrade().is_none());
+        // The pool that it leaves behind follows nothing any more.
+        let world = World::new();
+        let pool = Arc::downgrade(world.node.pool());
+        drop(world.node);
+        assert!(pool.upgrade().is_none());
+        crate::test_chain::push(&*world.backend, Vec::new(), account(1, 0, 1, &[]));
+    }
 }
