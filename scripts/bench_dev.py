@@ -90,17 +90,18 @@ class Anvil:
         self.program = program
 
     def start(self, *options, data=None):
-        # --silent would hide the address.
-        return AnvilServer(self.program, *(option for option in options if option != "--silent"))
+        return AnvilServer(self.program, *options)
 
     def prepare(self, connection, what, *values):
-        methods = {
-            "health": ("eth_chainId", []),
-            "send": ("eth_sendRawTransaction", list(values)),
-            "storage": ("eth_getStorageAt", [ALICE, hex(int(values[0])) if values else "0x0", "latest"]),
-            "call": ("eth_call", [{"data": ENDLESS}, "latest"]),
-        }
-        method, parameters = methods[what]
+        match what:
+            case "health":
+                method, parameters = "eth_chainId", []
+            case "send":
+                method, parameters = "eth_sendRawTransaction", [values[0]]
+            case "storage":
+                method, parameters = "eth_getStorageAt", [ALICE, hex(int(values[0])), "latest"]
+            case "call":
+                method, parameters = "eth_call", [{"data": ENDLESS}, "latest"]
         return connection.post_bytes("/", json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}))
 
     def refusal(self, answer):
@@ -245,7 +246,7 @@ def pool(node, options, verdicts):
     for waiting in (True, False):
         with tempfile.TemporaryDirectory(dir=options.data) as parent:
             mode = ["--no-mining"] if waiting else []
-            server = node.start("--accounts", senders, "--silent", *mode, data=Path(parent, "data"))
+            server = node.start("--accounts", senders, *mode, data=Path(parent, "data"))
             try:
                 title = "they wait" if waiting else "mined as they come"
                 results = multiprocessing.Queue()
