@@ -279,7 +279,7 @@ fn what_cannot_be_mined_is_refused() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
     let input = MineInput { blocks: Some(Quantity(10_001)), ..MineInput::default() };
     let refused = world.node().mine(&Context::unbounded(), input).unwrap_err();
-    assert!(matches!(refused, NodeError::Control(_)), "{refused:?}");
+    assert!(matches!(refused, NodeError::Control { .. }), "{refused:?}");
     assert!(refused.to_string().contains("10000"), "{refused}");
     assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
 }
