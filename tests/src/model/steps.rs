@@ -163,7 +163,6 @@ impl Run {
             nonce: Some(Quantity(fields.nonce)),
             to: fields.to.map(Data),
             value: Some(Quantity(fields.value)),
-            ..Default::default()
         };
         let body = TransactionBody::DynamicFee(DynamicFeeTransaction {
             chain_id: self.world.genesis.spec.chain_id,
