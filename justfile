@@ -44,6 +44,10 @@ bench-archive *ARGS:
 bench-import FOLDER:
     scripts/bench_import.sh {{FOLDER}}
 
+# Compare the node with a model over random steps: `just model --steps 100000 --seed 1 --store`.
+model *ARGS:
+    cargo run --release -p node-tests --bin model -- {{ARGS}}
+
 # Kill imports and servers at random moments, and look whether anything is lost: `just kill-series --rounds 200`.
 kill-series *ARGS:
     cargo build --release -p node-server -p node-tests

@@ -375,11 +375,10 @@ impl Model {
         }
     }
 
-    /// Canonical blocks that another node would refuse.
-    pub(super) fn edited_blocks(&self) -> Vec<BlockNumber> {
-        let blocks = (0..=self.head_number()).map(|number| self.block(number));
-        let edited = blocks.filter(|block| block.edited || block.chosen_base_fee || block.is_unsigned());
-        edited.map(|block| block.number()).collect()
+    /// Blocks, canonical or not, that another node would refuse; ascending.
+    pub(super) fn edited_blocks(&self) -> BTreeSet<(BlockNumber, H256)> {
+        let edited = self.blocks.values().filter(|block| block.edited || block.chosen_base_fee || block.is_unsigned());
+        edited.map(|block| (block.number(), block.header.hash)).collect()
     }
 
     /// Lets the pool follow a change of the chain that removed blocks.

@@ -24,7 +24,7 @@ impl Run {
         for address in accounts.chain(others) {
             compare_account(&*view, address, self.model.state.get(address), head, false);
         }
-        let address = self.random.pick(&self.generator.accounts).address();
+        let address = self.random.pick(self.generator.accounts).address();
         let account = self.model.state.account(address);
         let next = account.nonce + self.model.pool.pending(address, &account).len() as u64;
         let (node, context) = (self.world.node(), Context::unbounded());

@@ -148,7 +148,7 @@ impl Fields {
 /// Makes transactions.
 pub(super) struct Generator {
     /// Those who sign.
-    pub(super) accounts: Vec<DevAccount>,
+    pub(super) accounts: &'static [DevAccount],
     /// Whom transactions go to, beside the accounts: with code and without.
     pub(super) others: Vec<Address>,
     /// Where the contract is.
@@ -159,7 +159,7 @@ impl Generator {
     /// Any address that matters.
     pub(super) fn address(&self, random: &mut Random) -> Address {
         match random.below(3) {
-            0 => random.pick(&self.accounts).address(),
+            0 => random.pick(self.accounts).address(),
             1 => self.contract,
             _ => *random.pick(&self.others),
         }
@@ -226,7 +226,7 @@ impl Generator {
 
     /// A signed transaction.
     pub(super) fn transaction(&self, random: &mut Random, model: &Model) -> Draft {
-        let sender = random.pick(&self.accounts).clone();
+        let sender = random.pick(self.accounts);
         let (mut fields, scarce) = self.fields(random, model, sender.address());
         let kind = match random.below(100) {
             0..=24 => 0,
@@ -242,8 +242,8 @@ impl Generator {
         let mut signers = Vec::new();
         if kind == 4 {
             for _ in 0..1 + random.below(2) {
-                let authority = random.pick(&self.accounts).clone();
-                fields.authorizations.push(self.authorization(random, model, &authority, sender.address()));
+                let authority = random.pick(self.accounts);
+                fields.authorizations.push(self.authorization(random, model, authority, sender.address()));
                 signers.push(authority.address());
             }
         }
@@ -304,19 +304,12 @@ impl Generator {
         let state = model.state.account(authority.address());
         // The sender's own nonce has grown when its authorization is looked at.
         let nonce = state.nonce + u64::from(authority.address() == sender);
-        let mut authorization = Authorization {
-            chain_id: [0, CHAIN_ID, CHAIN_ID, CHAIN_ID + 1][random.below(4) as usize].into(),
-            address: match random.below(4) {
-                0 => Address::zero(),
-                1 => *random.pick(&self.others),
-                _ => self.contract,
-            },
-            nonce: if random.chance(10) { nonce + 1 } else { nonce },
-            ..Authorization::default()
+        let chain_id = [0, CHAIN_ID, CHAIN_ID, CHAIN_ID + 1][random.below(4) as usize];
+        let to = match random.below(4) {
+            0 => Address::zero(),
+            1 => *random.pick(&self.others),
+            _ => self.contract,
         };
-        let signature = authority.sign_hash(authorization.signing_hash());
-        authorization.y_parity = signature.y_parity.into();
-        (authorization.r, authorization.s) = (signature.r, signature.s);
-        authorization
+        authority.sign_authorization(chain_id, to, nonce + u64::from(random.chance(10)))
     }
 }

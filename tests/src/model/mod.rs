@@ -20,12 +20,12 @@ pub use generate::{blob_hash, sidecar};
 pub use world::World;
 
 use crate::oracle;
-use crate::wallet;
+use crate::wallet::accounts;
 use chain::Model;
 use generate::Generator;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::edited_blocks;
+use node_core::backend::{edited_blocks, first_edited_block};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_types::{Address, H256, U256};
@@ -162,7 +162,7 @@ impl Run {
             random: Random::new(options.seed),
             world,
             model: Model::new(block.header, state, order, coinbase, BEGINNING),
-            generator: Generator { accounts: wallet::accounts().to_vec(), others, contract },
+            generator: Generator { accounts: accounts(), others, contract },
             sent: Vec::new(),
             snapshots: Vec::new(),
             summary: Summary::default(),
@@ -177,10 +177,16 @@ impl Run {
         if head > 0 {
             oracle::check_blocks(&*view, 1..=head, &self.model.liberties(1));
         }
-        let edited: Vec<_> = edited_blocks(&**self.world.node().backend()).expect("readable");
-        let numbers: Vec<_> = edited.iter().map(|(block, _)| block.number).collect();
-        assert_eq!(numbers, self.model.edited_blocks(), "edited blocks");
-        if numbers.is_empty() {
+        let backend = &**self.world.node().backend();
+        let expected = self.model.edited_blocks();
+        let edited = edited_blocks(backend).expect("readable");
+        let edited = edited.iter().map(|(block, _)| (block.number, block.hash));
+        assert!(edited.eq(expected.iter().copied()), "edited blocks: {expected:?}");
+        let first =
+            expected.into_iter().find(|(number, hash)| self.model.canonical.get(*number as usize) == Some(hash));
+        let actual = first_edited_block(backend, head).expect("readable").map(|block| (block.number, block.hash));
+        assert_eq!(actual, first, "first edited block of the chain");
+        if first.is_none() {
             oracle::import_again(&self.world.genesis, &*view);
         }
         self.summary.blocks = self.model.blocks.len();
