@@ -51,8 +51,11 @@ impl StreamKind {
 /// The body of an answer that ends with the client, the server, or an error.
 pub(crate) struct EventBody {
     /// None behind the end.
-    next: Option<Pin<Box<dyn Future<Output = Option<(Bytes, Teller)>>>>>,
+    next: Option<Pin<Box<dyn Future<Output = Told>>>>,
 }
+
+/// The next bytes, and who tells what comes then; none at the end.
+type Told = Option<(Bytes, Teller)>;
 
 impl EventBody {
     pub(crate) fn new(
@@ -156,7 +159,7 @@ impl Teller {
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());
-        let (text, stream) = dispatch::run(&self.service.pool, Place::HereBriefly, context, stream, work).await?;
+        let (text, stream) = dispatch::run(&self.service.pools, Place::HereBriefly, context, stream, work).await?;
         self.stream = stream;
         Ok(text)
     }
