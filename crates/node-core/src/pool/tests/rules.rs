@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::forks::Fork;
-use crate::pool::{NextBlock, PoolStatus, stateless};
+use crate::pool::{DropReason, NextBlock, PoolStatus, stateless};
 use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
 use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};
 use node_types::{Address, U256};
@@ -347,7 +347,7 @@ fn a_replacement_must_raise_both_caps() {
         assert_eq!(reasons(&pool, transaction), expected);
     }
     let new = add(&pool, caps(11_000, 110));
-    assert_eq!(pool.status(old), PoolStatus::Dropped(crate::pool::DropReason::Replaced { by: new }));
+    assert_eq!(pool.status(old), PoolStatus::Dropped(DropReason::Replaced { by: new }));
     assert_eq!(pool.status(new), PoolStatus::Pending);
 }
 
@@ -419,4 +419,39 @@ fn an_authority_with_several_transactions_is_reserved() {
         reasons(&pool, set_code(1, 0, &[account(2)])),
         [format!("authority {:#x} has 2 transactions in the pool, at most 1 is allowed", account(2))]
     );
+}
+
+#[test]
+fn reasons_of_dropped_ones_and_of_a_full_pool_in_words() {
+    let hash = H256::repeat_byte(0x11);
+    let low = PoolError::Invalid(crate::executor::TransactionError::NonceTooLow { got: 0, expected: 1 });
+    for (reason, words) in [
+        (DropReason::Replaced { by: hash }, format!("replaced by {hash:#x}")),
+        (DropReason::Evicted, "the pool was full, and others paid more".to_owned()),
+        (
+            DropReason::AccountLimit,
+            "too many transactions of the account wait for earlier nonces or for balance".to_owned(),
+        ),
+        (
+            DropReason::Expired { waited: 10_800 },
+            "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
+        ),
+        (DropReason::Invalid(low), "nonce 0 is too low, the account's is 1".to_owned()),
+        (DropReason::SetBack, "the chain was set back to a snapshot from before it came".to_owned()),
+        (DropReason::Requested, "dropped on request".to_owned()),
+    ] {
+        assert_eq!(reason.to_string(), words);
+    }
+
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits { transactions: 2, queued: 1, ..PoolLimits::default() });
+    let first = priced(1, 1, 100);
+    let bytes = first.transaction.encode().len();
+    add(&pool, first);
+    assert_eq!(reasons(&pool, priced(2, 1, 100)), ["1 transactions wait for earlier nonces already, at most 1 may"]);
+    add(&pool, priced(3, 0, 100));
+    add(&pool, priced(4, 0, 100));
+    let full =
+        format!("the pool is full: 2 transactions with {} bytes, none that pays less could make room", 2 * bytes);
+    assert_eq!(reasons(&pool, priced(5, 0, 100)), [full]);
 }
