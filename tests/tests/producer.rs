@@ -1,5 +1,7 @@
 //! What blocks hold that the node makes itself: which transactions, in which order, and what else.
 
+#![allow(clippy::unwrap_used)]
+
 use node_chain::dev_genesis;
 use node_core::context::Context;
 use node_core::node::NodeError;
