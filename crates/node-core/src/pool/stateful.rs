@@ -3,6 +3,7 @@
 use super::contents::Contents;
 use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, View};
+use crate::crypto::SenderRecovery;
 use crate::executor::TransactionError;
 use crate::fees;
 use crate::state::AccountState;
@@ -37,6 +38,28 @@ impl Sender {
         let delegates = code.len() == 23 && code.starts_with(&DELEGATION_PREFIX);
         Ok(Self { account, delegates, is_contract: signed && account.has_code() && !delegates })
     }
+}
+
+/// Who signed the authorizations of a transaction, as far as these can still come into force as of the head of `view`.
+///
+/// Others bind nobody: anyone could send a stranger's old ones again, to hold up the stranger's own transactions.
+pub(super) fn authorities(
+    view: &dyn View,
+    recovery: &dyn SenderRecovery,
+    chain_id: u64,
+    body: &TransactionBody,
+) -> Result<Vec<Address>, BackendError> {
+    let mut authorities = Vec::new();
+    for signed in body.authorization_list() {
+        if !signed.chain_id.is_zero() && signed.chain_id != chain_id.into() {
+            continue;
+        }
+        let Ok(authority) = recovery.authority(signed) else { continue };
+        if signed.nonce >= view.account(authority, view.head().number)?.unwrap_or_default().nonce {
+            authorities.push(authority);
+        }
+    }
+    Ok(authorities)
 }
 
 /// All that speaks against a transaction of `address` in the state of `sender`, given what is in the pool.

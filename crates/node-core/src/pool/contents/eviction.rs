@@ -24,12 +24,25 @@ pub(super) struct EvictionKey {
 /// How well a transaction is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// It cannot be mined yet.
+    /// It waits for an earlier nonce, or for balance.
     Queued,
+    /// It, or one before it, does not pay the base fee, so that the next block does not take it.
+    Underpriced,
     /// Its sender has more than what is guaranteed to everyone.
     Crowding,
     /// It is one of those guaranteed to its sender.
     Guaranteed,
+}
+
+impl Rank {
+    fn new(pending: bool, floor: Option<U256>, guaranteed: bool) -> Self {
+        match floor {
+            _ if !pending => Self::Queued,
+            None => Self::Underpriced,
+            Some(_) if !guaranteed => Self::Crowding,
+            Some(_) => Self::Guaranteed,
+        }
+    }
 }
 
 impl Contents {
@@ -60,11 +73,7 @@ impl Contents {
             return Ok(victims);
         }
         let full = PoolError::PoolFull { transactions: self.len(), bytes: self.bytes };
-        let rank = match pending {
-            false => Rank::Queued,
-            true if self.count_of(sender) + more > self.guaranteed => Rank::Crowding,
-            true => Rank::Guaranteed,
-        };
+        let rank = Rank::new(pending, floor, self.count_of(sender) + more <= self.guaranteed);
         for (key, victim) in self.evictable(newcomer) {
             if (key.rank, key.floor) >= (rank, floor) {
                 break;
@@ -184,13 +193,7 @@ pub(super) fn eviction_keys(
 ) -> impl Iterator<Item = (EvictionKey, &Arc<PoolTransaction>)> {
     let length = queue.len();
     queue.tail_first().enumerate().map(move |(behind, (transaction, floor))| {
-        let rank = if transaction.nonce() >= queue.pending_end() {
-            Rank::Queued
-        } else if length - behind > guaranteed {
-            Rank::Crowding
-        } else {
-            Rank::Guaranteed
-        };
+        let rank = Rank::new(transaction.nonce() < queue.pending_end(), floor, length - behind <= guaranteed);
         (EvictionKey { rank, floor, arrival: Reverse(transaction.arrival), sender }, transaction)
     })
 }
