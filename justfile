@@ -1,6 +1,10 @@
 # Every command a contributor needs. `just --list` shows them.
 
-# Start the server on the built-in development genesis.
+# A development chain: blocks are made as transactions come.
+dev *ARGS:
+    cargo run --release -p node-server -- dev {{ARGS}}
+
+# Serve an imported chain.
 run *ARGS:
     cargo run --release -p node-server -- run {{ARGS}}
 

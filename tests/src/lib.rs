@@ -5,5 +5,7 @@
 pub mod blocktest;
 pub mod events;
 pub mod generator;
+pub mod model;
+pub mod oracle;
 pub mod server;
 pub mod wallet;

@@ -51,8 +51,11 @@ impl StreamKind {
 /// The body of an answer that ends with the client, the server, or an error.
 pub(crate) struct EventBody {
     /// None behind the end.
-    next: Option<Pin<Box<dyn Future<Output = Option<(Bytes, Teller)>>>>>,
+    next: Option<Pin<Box<dyn Future<Output = Told>>>>,
 }
+
+/// The next bytes, and who tells what comes then; none at the end.
+type Told = Option<(Bytes, Teller)>;
 
 impl EventBody {
     pub(crate) fn new(

@@ -89,6 +89,39 @@ impl EditableBackend {
         self.add(self.inner.view()?.head().hash, changes)
     }
 
+    /// Switches to a branch, whose head has `changes` as its only edits: listeners that hear of the switch see them. On an
+    /// error nothing has changed.
+    pub fn switch_edited(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        changes: &StateChanges,
+    ) -> Result<HeadChange, BackendError> {
+        if *changes == StateChanges::default() {
+            return self.switch(ancestor, branch);
+        }
+        let _writing = self.writing.lock();
+        let head = match branch.last() {
+            Some(block) => block.header.hash,
+            None => self.inner.view()?.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?,
+        };
+        // First, so that the branch is not without its edits after a crash. A record of another head tells of nothing.
+        self.inner.write_records(&[edits::pending_record(head, 0, changes)])?;
+        let edits = Pending { head, changes: Arc::new(changes.clone()), count: 1 };
+        let before = self.pending.write().replace(edits);
+        match self.inner.switch(ancestor, branch) {
+            Ok(change) => {
+                self.delete_records(before)?;
+                Ok(change)
+            }
+            Err(error) => {
+                let edits = std::mem::replace(&mut *self.pending.write(), before);
+                self.delete_records(edits)?;
+                Err(error)
+            }
+        }
+    }
+
     /// Appends a block that takes in the edits of the head. `edits` tells what else was done to it; its `state` is not
     /// looked at.
     pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
@@ -135,7 +168,12 @@ impl EditableBackend {
 
     /// Forgets the edits that wait for a block.
     fn forget(&self) -> Result<(), BackendError> {
-        let Some(Pending { head, count, .. }) = self.pending.write().take() else { return Ok(()) };
+        let pending = self.pending.write().take();
+        self.delete_records(pending)
+    }
+
+    fn delete_records(&self, pending: Option<Pending>) -> Result<(), BackendError> {
+        let Some(Pending { head, count, .. }) = pending else { return Ok(()) };
         let records: Vec<_> = (0..count).map(|sequence| edits::forget_pending(head, sequence)).collect();
         self.inner.write_records(&records)
     }
@@ -241,6 +279,38 @@ mod tests {
         editable.switch(1, Vec::new()).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
         assert_eq!(first_edited_block(&editable, 9).unwrap(), None);
+    }
+
+    /// What a listener sees of an account when it hears of a change.
+    struct Seen(Mutex<Vec<u64>>, Mutex<std::sync::Weak<EditableBackend>>);
+
+    impl HeadListener for Seen {
+        fn head_changed(&self, _change: &HeadChange) {
+            let backend = self.1.lock().upgrade().unwrap();
+            let head = backend.view().unwrap().head().number;
+            self.0.lock().push(read(&backend, 1, head));
+        }
+    }
+
+    #[test]
+    fn a_switch_brings_its_edits_along_or_changes_nothing() {
+        let inner = backend();
+        let editable = Arc::new(EditableBackend::open(inner.clone()).unwrap());
+        editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
+        let sibling = child(&*editable.view().unwrap(), 0, 1, Vec::new(), balance(1, 6));
+        editable.edit::<BackendError>(|_| Ok(balance(1, 7))).unwrap();
+        let seen = Arc::new(Seen(Mutex::default(), Mutex::new(Arc::downgrade(&editable))));
+        editable.subscribe(seen.clone());
+
+        editable.switch_edited(7, vec![sibling.clone()], &balance(1, 8)).unwrap_err();
+        assert_eq!((read(&editable, 1, 1), inner.records(RecordKind::PendingEdit).unwrap().len()), (7, 1));
+        editable.switch_edited(0, vec![sibling], &balance(1, 8)).unwrap();
+        assert_eq!((read(&editable, 1, 1), &*seen.0.lock()), (8, &vec![8]));
+        assert_eq!(inner.records(RecordKind::PendingEdit).unwrap().len(), 1);
+        // An empty branch too, and after a restart.
+        editable.switch_edited(0, Vec::new(), &balance(1, 9)).unwrap();
+        assert_eq!((read(&editable, 1, 0), &*seen.0.lock()), (9, &vec![8, 9]));
+        assert_eq!(read(&EditableBackend::open(inner).unwrap(), 1, 0), 9);
     }
 
     #[test]

@@ -43,7 +43,7 @@ use node_types::{Address, H256, U256};
 use parking_lot::{Mutex, RwLock};
 use stateful::Sender;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// How often, in milliseconds, transactions that waited too long are looked for when the head does not move.
 const EXPIRY_INTERVAL: u64 = 60_000;
@@ -85,7 +85,7 @@ pub struct Pool {
 impl Pool {
     /// Opens the pool with the transactions that the backend's records hold, as far as they are still valid.
     ///
-    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend.
+    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, best as a `Weak` of it.
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
         let now = parts.clock.now_millis();
@@ -377,6 +377,15 @@ impl HeadListener for Pool {
     fn head_changed(&self, change: &HeadChange) {
         if let Err(error) = self.on_head_change(change) {
             tracing::error!(%error, "the pool could not follow a change of the head");
+        }
+    }
+}
+
+/// A backend holds its listeners, and a pool its backend: with this one, neither keeps the other from being freed.
+impl HeadListener for Weak<Pool> {
+    fn head_changed(&self, change: &HeadChange) {
+        if let Some(pool) = self.upgrade() {
+            pool.head_changed(change);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::contents::Contents;
 use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, View};
 use crate::executor::TransactionError;
-use crate::fees::GAS_PER_BLOB;
+use crate::fees;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};
@@ -12,19 +12,10 @@ use node_types::{Address, U256};
 /// Code that delegates to another account starts so (EIP-7702), followed by the account's address.
 const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// The most that a transaction can cost its sender in wei: gas, blob gas and value. The highest number where the true
-/// one does not fit, which no balance covers.
+/// The most that a transaction can cost its sender in wei. The highest number where the true one does not fit, which no
+/// balance covers.
 pub(super) fn cost(body: &TransactionBody) -> U256 {
-    let gas = U256::from(body.gas_limit()).checked_mul(body.max_fee_per_gas());
-    let blob_gas = match body {
-        TransactionBody::Blob(tx) => {
-            let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(tx.blob_versioned_hashes.len());
-            blob_gas.checked_mul(tx.max_fee_per_blob_gas)
-        }
-        _ => Some(U256::zero()),
-    };
-    let total = || gas?.checked_add(blob_gas?)?.checked_add(body.value());
-    total().unwrap_or(U256::MAX)
+    fees::highest_cost(body).unwrap_or(U256::MAX)
 }
 
 /// The sender as of the head of a view.

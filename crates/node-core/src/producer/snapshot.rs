@@ -92,9 +92,11 @@ impl Producer {
             let lost = ProducerError::SnapshotLost(snapshot.head.number);
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
             drop(view);
-            backend.switch(ancestor, blocks)?;
+            // With the edits, which may be what pays for transactions that come back to the pool.
+            backend.switch_edited(ancestor, blocks, &snapshot.edits)?;
+        } else {
+            backend.set_pending_edits(&snapshot.edits)?;
         }
-        backend.set_pending_edits(&snapshot.edits)?;
         self.parts.pool.retain(&snapshot.pool.iter().copied().collect())?;
         self.parts.pool.refresh()?;
         self.settings.set_back(snapshot.offset);

@@ -1,0 +1,142 @@
+//! Filters as the model sees them: what each has told.
+
+use super::chain::{Block, Model};
+use node_core::backend::LogFilter;
+use node_types::consensus::Log;
+use node_types::{BlockNumber, Bytes, H256, wire};
+use std::ops::RangeInclusive;
+
+/// A filter.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    /// How many were made before it.
+    pub(super) number: u64,
+    /// What it tells.
+    pub(super) kind: Kind,
+    /// Up to where it has.
+    pub(super) cursor: Cursor,
+}
+
+/// What a filter tells.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Logs in a range of blocks.
+    Logs(LogFilter, RangeInclusive<BlockNumber>),
+    /// New blocks.
+    Blocks,
+    /// New transactions of the pool.
+    Pending,
+}
+
+/// Up to where a filter has told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cursor {
+    /// This block.
+    Block(H256),
+    /// Before this arrival.
+    Arrival(u64),
+}
+
+/// A log with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    block: H256,
+    number: BlockNumber,
+    log_index: u64,
+    transaction: H256,
+    transaction_index: u64,
+    log: Log,
+    removed: bool,
+}
+
+/// What a filter has to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Changes {
+    /// Logs.
+    Logs(Vec<Place>),
+    /// Hashes of blocks or transactions.
+    Hashes(Vec<H256>),
+}
+
+impl Place {
+    /// What an answer says.
+    pub(super) fn of(log: &wire::Log) -> Self {
+        Self {
+            block: log.block_hash.expect("it is mined").0,
+            number: log.block_number.expect("it is mined").0,
+            log_index: log.log_index.expect("it is mined").0,
+            transaction: log.transaction_hash.expect("it is mined").0,
+            transaction_index: log.transaction_index.expect("it is mined").0,
+            log: Log {
+                address: log.address.0,
+                topics: log.topics.iter().map(|topic| topic.0).collect(),
+                data: Bytes::from(&log.data.0[..]),
+            },
+            removed: log.removed,
+        }
+    }
+}
+
+impl Model {
+    /// The logs of a range of canonical blocks that a filter asks for.
+    pub(super) fn logs(&self, filter: &LogFilter, range: RangeInclusive<BlockNumber>) -> Vec<Place> {
+        let end = self.head_number().min(*range.end());
+        (*range.start()..=end).flat_map(|number| logs_of(self.block(number), filter, false)).collect()
+    }
+
+    /// What a filter has to tell, which it has told then.
+    pub(super) fn poll(&mut self, id: &str) -> Changes {
+        let mut filter = self.filters[id].clone();
+        let changes = match filter.cursor {
+            Cursor::Arrival(since) => {
+                filter.cursor = Cursor::Arrival(self.pool.next_arrival());
+                let arrivals = self.pool.arrivals.iter().filter(|(number, _)| *number >= since);
+                Changes::Hashes(arrivals.map(|(_, hash)| *hash).collect())
+            }
+            Cursor::Block(cursor) => {
+                filter.cursor = Cursor::Block(self.head().header.hash);
+                let mut removed = Vec::new();
+                let mut block = self.blocks[&cursor].clone();
+                while self.canonical.get(block.number() as usize) != Some(&block.header.hash) {
+                    removed.push(block.clone());
+                    block = self.blocks[&block.header.header.parent_hash].clone();
+                }
+                let new = block.number() + 1..=self.head_number();
+                match &filter.kind {
+                    Kind::Logs(criteria, range) => {
+                        let gone = removed.iter().rev().filter(|block| range.contains(&block.number()));
+                        let mut logs: Vec<_> = gone.flat_map(|block| logs_of(block, criteria, true)).collect();
+                        let (first, last) = ((*range.start()).max(*new.start()), *range.end().min(new.end()));
+                        logs.extend(self.logs(criteria, first..=last));
+                        Changes::Logs(logs)
+                    }
+                    _ => Changes::Hashes(new.map(|number| self.canonical[number as usize]).collect()),
+                }
+            }
+        };
+        self.filters.insert(id.to_owned(), filter);
+        changes
+    }
+}
+
+fn logs_of(block: &Block, filter: &LogFilter, removed: bool) -> Vec<Place> {
+    let asked_for = |log: &Log| {
+        let address = filter.addresses.is_empty() || filter.addresses.contains(&log.address);
+        let topics = filter.topics.iter().enumerate();
+        address
+            && topics
+                .map(|(index, words)| (log.topics.get(index), words))
+                .all(|(topic, words)| topic.is_some_and(|topic| words.is_empty() || words.contains(topic)))
+    };
+    let logs = block.logs.iter().zip(0..).filter(|((_, log), _)| asked_for(log));
+    let place = |((transaction_index, log), log_index): (&(usize, Log), u64)| Place {
+        block: block.header.hash,
+        number: block.number(),
+        log_index,
+        transaction: block.transactions[*transaction_index].hash,
+        transaction_index: *transaction_index as u64,
+        log: log.clone(),
+        removed,
+    };
+    logs.map(place).collect()
+}

@@ -1,0 +1,345 @@
+//! The pool as the model sees it: what waits, by sender and nonce.
+
+use super::code::{self, Behaviour};
+use super::state::{Account, State};
+use super::transaction::Sent;
+use node_core::executor::TransactionError;
+use node_core::pool::{DropReason, FeeCap, PoolError};
+use node_types::consensus::TransactionBody;
+use node_types::{Address, H256, U256};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Most transactions of an account that wait for an earlier nonce or for balance. Few, so that it matters.
+pub(super) const QUEUED_PER_ACCOUNT: usize = 6;
+
+/// A transaction in the pool.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// The transaction.
+    pub(super) sent: Rc<Sent>,
+    /// Which number it has in the order of arrivals.
+    pub(super) arrival: u64,
+}
+
+/// The pool.
+#[derive(Default)]
+pub(super) struct Pool {
+    senders: BTreeMap<Address, BTreeMap<u64, Waiting>>,
+    /// What came, with ascending numbers: what filters for pending transactions tell.
+    pub(super) arrivals: Vec<(u64, H256)>,
+    next_arrival: u64,
+    /// Why those that left it without having been mined did so.
+    pub(super) dropped: HashMap<H256, DropReason>,
+}
+
+/// Where a transaction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// In a block.
+    Mined,
+    /// It can be in the next block.
+    Pending,
+    /// It waits for an earlier nonce, or for balance.
+    Queued,
+    /// It was given up.
+    Dropped(DropReason),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Pool {
+    /// All transactions.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Waiting> {
+        self.senders.values().flat_map(BTreeMap::values)
+    }
+
+    /// The transaction of a sender with a nonce.
+    pub(super) fn at(&self, sender: Address, nonce: u64) -> Option<&Waiting> {
+        self.senders.get(&sender)?.get(&nonce)
+    }
+
+    fn count(&self, sender: Address) -> usize {
+        self.senders.get(&sender).map_or(0, BTreeMap::len)
+    }
+
+    /// The transactions of a sender that can be mined: in nonce order without a gap, as far as its balance pays.
+    pub(super) fn pending(&self, sender: Address, account: &Account) -> Vec<Waiting> {
+        let (mut run, mut nonce, mut left) = (Vec::new(), account.nonce, account.balance);
+        while let Some(waiting) = self.at(sender, nonce) {
+            match waiting.sent.cost().and_then(|cost| left.checked_sub(cost)) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+            run.push(waiting.clone());
+            nonce += 1;
+        }
+        run
+    }
+
+    /// The others of a sender.
+    pub(super) fn queued(&self, sender: Address, account: &Account) -> Vec<Waiting> {
+        let end = account.nonce + self.pending(sender, account).len() as u64;
+        let all = self.senders.get(&sender).into_iter();
+        all.flat_map(|all| all.range(end..)).map(|(_, waiting)| waiting.clone()).collect()
+    }
+
+    /// All senders.
+    pub(super) fn senders(&self) -> Vec<Address> {
+        self.senders.keys().copied().collect()
+    }
+
+    /// Where a transaction is, in so far as the pool knows.
+    pub(super) fn status(&self, sent: &Sent, state: &State) -> Status {
+        let is_it = |waiting: &Waiting| waiting.sent.hash == sent.hash;
+        if self.at(sent.sender, sent.body().nonce()).is_none_or(|waiting| !is_it(waiting)) {
+            return self.dropped.get(&sent.hash).map_or(Status::Unknown, |reason| Status::Dropped(reason.clone()));
+        }
+        let pending = self.pending(sent.sender, &state.account(sent.sender)).iter().any(is_it);
+        if pending { Status::Pending } else { Status::Queued }
+    }
+
+    /// Adds a transaction. It takes the place of one with the same nonce.
+    pub(super) fn insert(&mut self, sent: Rc<Sent>) {
+        let arrival = self.next_arrival;
+        self.next_arrival += 1;
+        self.arrivals.push((arrival, sent.hash));
+        self.dropped.remove(&sent.hash);
+        let by = sent.hash;
+        let replaced =
+            self.senders.entry(sent.sender).or_default().insert(sent.body().nonce(), Waiting { sent, arrival });
+        if let Some(replaced) = replaced {
+            self.dropped.insert(replaced.sent.hash, DropReason::Replaced { by });
+        }
+    }
+
+    /// Takes a transaction out.
+    pub(super) fn remove(&mut self, sender: Address, nonce: u64) -> Option<Waiting> {
+        let all = self.senders.get_mut(&sender)?;
+        let removed = all.remove(&nonce);
+        if all.is_empty() {
+            self.senders.remove(&sender);
+        }
+        removed
+    }
+
+    /// Takes a transaction out for a reason.
+    pub(super) fn drop(&mut self, sender: Address, nonce: u64, reason: DropReason) {
+        if let Some(removed) = self.remove(sender, nonce) {
+            self.dropped.insert(removed.sent.hash, reason);
+        }
+    }
+
+    /// Drops all but those in `kept`.
+    pub(super) fn retain(&mut self, kept: &BTreeSet<H256>) {
+        let others: Vec<_> = self.all().filter(|waiting| !kept.contains(&waiting.sent.hash)).cloned().collect();
+        for Waiting { sent, .. } in others {
+            self.drop(sent.sender, sent.body().nonce(), DropReason::SetBack);
+        }
+    }
+
+    /// Follows the chain to a state. What was mined answers true to `mined`.
+    pub(super) fn follow(&mut self, state: &State, mined: impl Fn(H256) -> bool) -> Vec<Rc<Sent>> {
+        let mut gone = Vec::new();
+        let all: Vec<_> = self.all().cloned().collect();
+        for Waiting { sent, .. } in all {
+            let nonce = sent.body().nonce();
+            let Some(reason) = unusable(&sent, &state.account(sent.sender)) else { continue };
+            if mined(sent.hash) && matches!(reason, TransactionError::NonceTooLow { .. }) {
+                self.remove(sent.sender, nonce);
+                gone.push(sent);
+            } else {
+                self.drop(sent.sender, nonce, DropReason::Invalid(reason.into()));
+            }
+        }
+        gone
+    }
+
+    /// Takes a transaction of a removed block in again.
+    pub(super) fn take_back(&mut self, sent: Rc<Sent>, state: &State, has_blobs: bool) {
+        let hash = sent.hash;
+        if sent.is_blob() && !has_blobs {
+            self.dropped.insert(hash, DropReason::Invalid(PoolError::MissingSidecar));
+            return;
+        }
+        if let Some(other) = self.at(sent.sender, sent.body().nonce()) {
+            let by = other.sent.hash;
+            self.dropped.insert(hash, DropReason::Replaced { by });
+            return;
+        }
+        let reason = unusable(&sent, &state.account(sent.sender));
+        let (sender, nonce) = (sent.sender, sent.body().nonce());
+        self.insert(sent);
+        if let Some(reason) = reason {
+            self.drop(sender, nonce, DropReason::Invalid(reason.into()));
+        }
+    }
+
+    /// Drops what is beyond the limit of an account.
+    pub(super) fn enforce(&mut self, state: &State) {
+        for sender in self.senders() {
+            for excess in self.queued(sender, &state.account(sender)).into_iter().skip(QUEUED_PER_ACCOUNT) {
+                self.drop(sender, excess.sent.body().nonce(), DropReason::AccountLimit);
+            }
+        }
+    }
+
+    /// Forgets what does not outlive the process.
+    pub(super) fn restart(&mut self) {
+        self.dropped.clear();
+        let waiting: BTreeSet<_> = self.all().map(|waiting| waiting.arrival).collect();
+        self.arrivals.retain(|(arrival, _)| waiting.contains(arrival));
+    }
+
+    /// The number that the next arrival will have.
+    pub(super) fn next_arrival(&self) -> u64 {
+        self.next_arrival
+    }
+
+    /// All that speaks against a transaction that the pool does not hold yet, in a state, given the gas limit of blocks.
+    pub(super) fn refusals(
+        &self,
+        sent: &Sent,
+        has_blobs: bool,
+        state: &State,
+        gas_limit: u64,
+        chain_id: u64,
+    ) -> Vec<PoolError> {
+        let mut reasons = stateless(sent, has_blobs, gas_limit, chain_id);
+        reasons.extend(self.stateful(sent, state));
+        if !reasons.is_empty() {
+            return reasons;
+        }
+        for authority in &sent.signers {
+            let count = self.count(*authority);
+            if count > 1 {
+                reasons.push(PoolError::AuthorityReserved { authority: *authority, count });
+            }
+        }
+        reasons
+    }
+
+    fn stateful(&self, sent: &Sent, state: &State) -> Vec<PoolError> {
+        let mut reasons = Vec::new();
+        let (sender, body) = (sent.sender, sent.body());
+        let (account, nonce) = (state.account(sender), body.nonce());
+        if nonce < account.nonce {
+            reasons.push(TransactionError::NonceTooLow { got: nonce, expected: account.nonce }.into());
+        }
+        let behaviour = code::behaviour(&account.code);
+        if !sent.unsigned && !matches!(behaviour, Behaviour::Nothing | Behaviour::Delegate(_)) {
+            reasons.push(TransactionError::SenderHasCode(sender).into());
+        }
+        let pending = self.pending(sender, &account);
+        let others = pending.iter().filter(|waiting| waiting.sent.body().nonce() != nonce);
+        let others = others.filter_map(|waiting| waiting.sent.cost()).fold(U256::zero(), |sum, cost| sum + cost);
+        let required = others.saturating_add(sent.cost().unwrap_or(U256::MAX));
+        if account.balance < required {
+            reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
+        }
+        // An account that delegates, or is about to, has one transaction in flight, the next one.
+        let about_to = self.all().any(|waiting| waiting.sent.signers.contains(&sender));
+        if matches!(behaviour, Behaviour::Delegate(_)) || about_to {
+            if pending.is_empty() {
+                if nonce != account.nonce {
+                    reasons.push(PoolError::DelegatedOutOfOrder { sender, got: nonce, expected: account.nonce });
+                }
+            } else if self.at(sender, nonce).is_none() {
+                reasons.push(PoolError::DelegatedInFlight { sender });
+            }
+        }
+        match self.at(sender, nonce) {
+            Some(old) => reasons.extend(underpriced(&old.sent, sent)),
+            None => {
+                let queued = self.queued(sender, &account).len();
+                let gap = nonce > account.nonce + pending.len() as u64;
+                if gap && queued >= QUEUED_PER_ACCOUNT {
+                    reasons.push(PoolError::AccountLimit { queued, limit: QUEUED_PER_ACCOUNT });
+                }
+            }
+        }
+        reasons
+    }
+}
+
+/// Why a transaction can never be mined from a state on.
+fn unusable(sent: &Sent, account: &Account) -> Option<TransactionError> {
+    let (nonce, cost) = (sent.body().nonce(), sent.cost().unwrap_or(U256::MAX));
+    if nonce < account.nonce {
+        return Some(TransactionError::NonceTooLow { got: nonce, expected: account.nonce });
+    }
+    (cost > account.balance).then_some(TransactionError::InsufficientFunds { balance: account.balance, required: cost })
+}
+
+/// Whether a transaction pays enough more than the one that it is to replace: 10% more, with blobs twice as much.
+fn underpriced(old: &Sent, new: &Sent) -> Vec<PoolError> {
+    let percent = if old.is_blob() || new.is_blob() { 100 } else { 10 };
+    let mut caps = vec![
+        (FeeCap::Fee, old.body().max_fee_per_gas(), new.body().max_fee_per_gas()),
+        (FeeCap::Tip, old.body().max_priority_fee_per_gas(), new.body().max_priority_fee_per_gas()),
+    ];
+    if old.is_blob() && new.is_blob() {
+        caps.push((FeeCap::BlobFee, old.blob_fee_cap(), new.blob_fee_cap()));
+    }
+    let required = |old: U256| old + U256::max(old * U256::from(percent) / 100, U256::one());
+    let missed = caps.into_iter().filter(|(_, old, got)| *got < required(*old));
+    missed.map(|(cap, old, got)| PoolError::ReplacementUnderpriced { cap, got, old, required: required(old) }).collect()
+}
+
+/// What speaks against a transaction in any state.
+fn stateless(sent: &Sent, has_blobs: bool, gas_limit: u64, chain_id: u64) -> Vec<PoolError> {
+    const TRANSACTION_GAS_CAP: u64 = 1 << 24;
+    const INIT_CODE: usize = 49_152;
+    let body = sent.body();
+    let mut reasons: Vec<PoolError> = Vec::new();
+    if let Some(got) = body.chain_id().filter(|id| *id != chain_id) {
+        reasons.push(TransactionError::ChainId { got, expected: chain_id }.into());
+    }
+    let limit = body.gas_limit();
+    if limit > gas_limit {
+        reasons.push(TransactionError::BlockGasExceeded { limit, available: gas_limit }.into());
+    }
+    if limit > TRANSACTION_GAS_CAP {
+        reasons.push(TransactionError::GasLimitCap { limit, cap: TRANSACTION_GAS_CAP }.into());
+    }
+    if limit < sent.intrinsic_gas() {
+        reasons.push(TransactionError::IntrinsicGas { limit, required: sent.intrinsic_gas() }.into());
+    }
+    if limit < sent.floor_gas() {
+        reasons.push(TransactionError::FloorGas { limit, required: sent.floor_gas() }.into());
+    }
+    let length = body.input().len();
+    if body.to().is_none() && length > INIT_CODE {
+        reasons.push(TransactionError::InitCodeTooLong { length, limit: INIT_CODE }.into());
+    }
+    let (tip, cap) = (body.max_priority_fee_per_gas(), body.max_fee_per_gas());
+    if tip > cap {
+        reasons.push(TransactionError::TipAboveFeeCap { tip, cap }.into());
+    }
+    if tip.is_zero() {
+        reasons.push(PoolError::TipTooLow { tip, minimum: 1 });
+    }
+    match body {
+        TransactionBody::Blob(body) => {
+            if body.max_fee_per_blob_gas.is_zero() {
+                reasons.push(TransactionError::BlobFeeCapTooLow { cap: U256::zero(), base_fee: U256::one() }.into());
+            }
+            match body.blob_versioned_hashes.len() as u64 {
+                0 => reasons.push(TransactionError::NoBlobs.into()),
+                count if count > 6 => reasons.push(TransactionError::TooManyBlobs { count, limit: 6 }.into()),
+                _ => {}
+            }
+            if let Some(hash) = body.blob_versioned_hashes.iter().find(|hash| hash[0] != 1) {
+                reasons.push(TransactionError::BlobVersion(*hash).into());
+            }
+            if !has_blobs {
+                reasons.push(PoolError::MissingSidecar);
+            }
+        }
+        TransactionBody::SetCode(body) if body.authorization_list.is_empty() => {
+            reasons.push(TransactionError::NoAuthorizations.into());
+        }
+        _ => {}
+    }
+    reasons
+}

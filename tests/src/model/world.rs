@@ -1,0 +1,106 @@
+//! The node that is compared with the model.
+
+use super::pool::QUEUED_PER_ACCOUNT;
+use node_chain::Genesis;
+use node_core::backend::{MemoryBackend, StateBackend, View};
+use node_core::clock::ManualClock;
+use node_core::filters::FilterLimits;
+use node_core::node::{Finality, Limits, Node, NodeParts};
+use node_core::pool::{PoolLimits, TransactionOrder};
+use node_core::producer::{Mining, Production};
+use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_store::{Options, Store};
+use node_types::Address;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A node in this process, with what outlives it.
+pub struct World {
+    /// Where the chain begins.
+    pub genesis: Genesis,
+    /// The time.
+    pub clock: Arc<ManualClock>,
+    /// Which transactions come first.
+    pub order: TransactionOrder,
+    /// Who gets the tips.
+    pub coinbase: Address,
+    keeper: Keeper,
+    node: Option<Node>,
+}
+
+/// What keeps the chain.
+enum Keeper {
+    Memory(Arc<MemoryBackend>),
+    Folder(TempDir),
+}
+
+impl World {
+    /// A new chain, in memory or in a folder.
+    pub fn new(genesis: Genesis, clock: u64, in_folder: bool, order: TransactionOrder, coinbase: Address) -> Self {
+        let keeper = if in_folder {
+            Keeper::Folder(tempfile::tempdir().expect("a folder"))
+        } else {
+            Keeper::Memory(Arc::new(MemoryBackend::new(genesis.block()).expect("a genesis block")))
+        };
+        Self { genesis, clock: Arc::new(ManualClock::at(clock)), order, coinbase, keeper, node: None }
+    }
+
+    /// The node.
+    ///
+    /// # Panics
+    /// Before it was opened.
+    pub fn node(&self) -> &Node {
+        self.node.as_ref().expect("it is open")
+    }
+
+    /// The chain as it is, edits included.
+    pub fn view(&self) -> Arc<dyn View> {
+        self.node().backend().view().expect("a view")
+    }
+
+    /// Ends the node as a crash would: nothing that is still in memory is written any more.
+    pub fn crash(&mut self) {
+        if let Keeper::Folder(folder) = &mut self.keeper {
+            let copy = tempfile::tempdir().expect("a folder");
+            for file in fs::read_dir(folder.path()).expect("the folder is there") {
+                let file = file.expect("a file");
+                fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
+            }
+            self.node = None;
+            *folder = copy;
+        }
+    }
+
+    /// Opens the node; again, if it is open.
+    pub fn open(&mut self, mining: Mining) {
+        self.node = None;
+        let backend: Arc<dyn StateBackend> = match &self.keeper {
+            Keeper::Memory(backend) => backend.clone(),
+            Keeper::Folder(folder) => {
+                // Few rows and small caches, so that much goes to the database and comes back from there.
+                let options =
+                    Options { cache_bytes: 8 << 20, commit_rows: 2_000, blocks_in_memory: 8, ..Options::default() };
+                Arc::new(Store::open(folder.path(), self.genesis.block(), options).expect("the folder opens"))
+            }
+        };
+        let spec = Arc::new(self.genesis.spec.clone());
+        let production = Production { mining, order: self.order, coinbase: Some(self.coinbase) };
+        let node = Node::open(NodeParts {
+            backend,
+            executor: Arc::new(EvmExecutor::new(spec.clone())),
+            recovery: Arc::new(Secp256k1Recovery),
+            blobs: Arc::new(KzgVerifier),
+            clock: self.clock.clone(),
+            spec,
+            production: Some(production),
+            finality: Finality::DEVELOPMENT,
+            limits: Limits { logs: usize::MAX >> 1, ..Limits::default() },
+            pool_limits: PoolLimits { queued_per_account: QUEUED_PER_ACCOUNT, ..PoolLimits::default() },
+            filter_limits: FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, ..FilterLimits::default() },
+            client_version: String::new(),
+        });
+        self.node = Some(node.expect("the node opens"));
+    }
+}

@@ -1,0 +1,287 @@
+//! What blocks hold that the node makes itself: which transactions, in which order, and what else.
+
+#![allow(clippy::unwrap_used)]
+
+use node_chain::dev_genesis;
+use node_core::context::Context;
+use node_core::node::NodeError;
+use node_core::pool::TransactionOrder;
+use node_core::producer::Mining;
+use node_tests::model::{World, blob_hash, sidecar};
+use node_tests::oracle::{Liberties, check_blocks, import_again};
+use node_tests::wallet::{CHAIN_ID, accounts};
+use node_types::consensus::{
+    BlobSidecar, BlobTransaction, DynamicFeeTransaction, EMPTY_REQUESTS_HASH, PooledTransaction, Transaction,
+    TransactionBody,
+};
+use node_types::wire::{
+    self, Block, BlockTag, BlockTransactions, Data, GetBlockByNumberInput, MineInput, Quantity, SendRawTransactionInput,
+};
+use node_types::{Address, Bytes, H256, U256};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const NOW: u64 = 1_750_000_000;
+const GWEI: u64 = 1_000_000_000;
+
+/// A node on a new chain, whose blocks have this much gas.
+fn node(mining: Mining, order: TransactionOrder, gas_limit: u64) -> World {
+    let mut genesis = dev_genesis();
+    genesis.header.gas_limit = gas_limit;
+    let mut world = World::new(genesis, NOW * 1_000, false, order, Address::from_low_u64_be(0xc0));
+    world.open(mining);
+    world
+}
+
+/// A transfer of the account `from`, with this tip in wei per gas.
+fn transfer(from: usize, nonce: u64, tip: u64) -> Transaction {
+    call(from, nonce, tip, Address::from_low_u64_be(0xdd), U256::one(), Bytes::new(), 21_000)
+}
+
+fn call(from: usize, nonce: u64, tip: u64, to: Address, value: U256, input: Bytes, gas_limit: u64) -> Transaction {
+    accounts()[from].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+        chain_id: CHAIN_ID,
+        nonce,
+        max_priority_fee_per_gas: tip.into(),
+        max_fee_per_gas: (100 * GWEI).into(),
+        gas_limit,
+        to: Some(to),
+        value,
+        input,
+        access_list: Vec::new(),
+    }))
+}
+
+fn send_with(world: &World, transaction: &Transaction, sidecar: Option<BlobSidecar>) -> H256 {
+    let bytes = PooledTransaction { transaction: transaction.clone(), sidecar }.encode();
+    let input = SendRawTransactionInput { data: Data(bytes.into()) };
+    world.node().send_raw_transaction(&Context::unbounded(), input).unwrap().transaction_hash.0
+}
+
+fn send(world: &World, transaction: &Transaction) -> H256 {
+    send_with(world, transaction, None)
+}
+
+fn mine(world: &World, input: MineInput) -> u64 {
+    world.node().mine(&Context::unbounded(), input).unwrap().block_number.0
+}
+
+/// The hashes of the transactions of each block, from the first on.
+fn mined(world: &World) -> Vec<Vec<H256>> {
+    let view = world.view();
+    let hashes = |number: u64| {
+        let body = view.body(number.into()).unwrap().unwrap();
+        body.transactions.iter().map(|transaction| transaction.hash).collect()
+    };
+    (1..=view.head().number).map(hashes).collect()
+}
+
+/// Has the oracle look at the chain, and imports it again.
+fn check(world: &World) {
+    let view = world.view();
+    check_blocks(&*view, 1..=view.head().number, &Liberties::default());
+    import_again(&world.genesis, &*view);
+}
+
+#[test]
+fn what_many_threads_send_at_once_is_mined_at_once_and_nothing_is_lost() {
+    const EACH: usize = 16;
+    let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
+    let transactions: Vec<_> = (0..EACH as u64).flat_map(|nonce| (0..10).map(move |from| (from, nonce))).collect();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let Some((from, nonce)) = transactions.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    send(&world, &transfer(*from, *nonce, GWEI));
+                }
+            });
+        }
+    });
+    let blocks = mined(&world);
+    assert!(blocks.iter().all(|block| !block.is_empty()), "an empty block was made");
+    let all: Vec<_> = blocks.into_iter().flatten().collect();
+    let sent = transactions.iter().map(|(from, nonce)| transfer(*from, *nonce, GWEI).hash());
+    assert_eq!(all.len(), transactions.len());
+    assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), sent.collect());
+    assert_eq!(world.node().pool().hashes(), []);
+    check(&world);
+}
+
+#[test]
+fn what_waits_goes_into_one_block_as_soon_as_it_can() {
+    let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
+    let later: Vec<_> = (1..5).map(|nonce| send(&world, &transfer(0, nonce, GWEI))).collect();
+    assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
+    let first = send(&world, &transfer(0, 0, GWEI));
+    assert_eq!(mined(&world), [[vec![first], later].concat()]);
+    check(&world);
+}
+
+#[test]
+fn blocks_come_in_intervals_empty_or_not() {
+    let world = node(Mining::Interval(Duration::from_millis(5)), TransactionOrder::Fees, 30_000_000);
+    let hash = send(&world, &transfer(0, 0, GWEI));
+    while world.view().head().number < 3 || world.view().transaction_position(hash).unwrap().is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    world.node().producer().unwrap().set_mining(Mining::Manual);
+    // A block may have been on its way. From then on there are no more.
+    let head = mine(&world, MineInput::default());
+    assert_eq!(mined(&world).concat(), [hash]);
+    assert!(head > 3);
+    check(&world);
+}
+
+#[test]
+fn the_best_tips_come_first_or_those_that_came_first() {
+    // Sender, nonce and tip of what is sent; which of it each order takes one after the other.
+    let sent = [(0, 0, 1), (1, 0, 3), (2, 0, 2), (0, 1, 9), (1, 1, 1)];
+    let orders = [(TransactionOrder::Fees, [1, 2, 0, 3, 4]), (TransactionOrder::Fifo, [0, 1, 2, 3, 4])];
+    for (order, expected) in orders {
+        let world = node(Mining::Manual, order, 30_000_000);
+        let hashes: Vec<_> = sent.map(|(from, nonce, tip)| send(&world, &transfer(from, nonce, tip * GWEI))).into();
+        mine(&world, MineInput::default());
+        assert_eq!(mined(&world), [expected.map(|index: usize| hashes[index]).to_vec()], "{order:?}");
+        check(&world);
+    }
+}
+
+#[test]
+fn what_a_full_block_has_no_room_for_goes_into_the_next() {
+    // Room for four transfers.
+    for (mining, blocks) in [(Mining::Manual, 1), (Mining::Instant, 0)] {
+        let world = node(Mining::Manual, TransactionOrder::Fifo, 100_000);
+        let hashes: Vec<_> = (0..10).map(|from| send(&world, &transfer(from, 0, GWEI))).collect();
+        mine(&world, MineInput { blocks: Some(Quantity(blocks)), ..MineInput::default() });
+        assert_eq!(mined(&world), hashes.chunks(4).take(blocks as usize).collect::<Vec<_>>());
+        world.node().producer().unwrap().set_mining(mining);
+        if !mining.is_instant() {
+            mine(&world, MineInput { blocks: Some(Quantity(2)), ..MineInput::default() });
+        }
+        assert_eq!(mined(&world), hashes.chunks(4).collect::<Vec<_>>(), "{mining:?}");
+        check(&world);
+    }
+}
+
+#[test]
+fn a_block_holds_as_many_blobs_as_the_fork_allows() {
+    let world = node(Mining::Manual, TransactionOrder::Fifo, 30_000_000);
+    let blob = |from: usize, count: usize| {
+        let body = TransactionBody::Blob(BlobTransaction {
+            chain_id: CHAIN_ID,
+            nonce: 0,
+            max_priority_fee_per_gas: GWEI.into(),
+            max_fee_per_gas: (100 * GWEI).into(),
+            gas_limit: 21_000,
+            max_fee_per_blob_gas: GWEI.into(),
+            blob_versioned_hashes: vec![blob_hash(); count],
+            ..BlobTransaction::default()
+        });
+        send_with(&world, &accounts()[from].sign(body), Some(sidecar(count)))
+    };
+    // At most 21 in a block: the fourth has to wait, a smaller one behind it does not.
+    let hashes: Vec<_> = [6, 6, 6, 6, 3].into_iter().enumerate().map(|(from, count)| blob(from, count)).collect();
+    mine(&world, MineInput { blocks: Some(Quantity(2)), ..MineInput::default() });
+    assert_eq!(mined(&world), [[0, 1, 2, 4].map(|index: usize| hashes[index]).to_vec(), vec![hashes[3]]]);
+    check(&world);
+}
+
+#[test]
+fn withdrawals_are_paid_out() {
+    let world = node(Mining::Manual, TransactionOrder::Fees, 30_000_000);
+    let [rich, new] = [accounts()[0].address(), Address::from_low_u64_be(0xee)];
+    let withdrawal = |index, address, amount| wire::Withdrawal {
+        index,
+        validator_index: 9,
+        address: Data(address),
+        amount: Quantity(amount),
+    };
+    let withdrawals = vec![withdrawal(0, new, 3), withdrawal(1, rich, 5), withdrawal(2, new, 4)];
+    mine(&world, MineInput { blocks: Some(Quantity(2)), withdrawals, ..MineInput::default() });
+    let view = world.view();
+    let balance = |address, at| view.account(address, at).unwrap().map(|account| account.balance).unwrap_or_default();
+    assert_eq!(balance(rich, 2) - balance(rich, 0), U256::from(5 * GWEI));
+    assert_eq!((balance(new, 0), balance(new, 1), balance(new, 2)), (0.into(), (7 * GWEI).into(), (7 * GWEI).into()));
+    check(&world);
+}
+
+#[test]
+fn requests_of_a_block_are_in_its_header() {
+    let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
+    // Public key and amount in gwei (EIP-7002).
+    let contract = "0x00000961ef480eb55e80d19ad83579a64c007002".parse().unwrap();
+    let input = [&[7; 48][..], &5u64.to_be_bytes()].concat();
+    send(&world, &call(0, 0, GWEI, contract, U256::one(), input.into(), 200_000));
+    send(&world, &transfer(0, 1, GWEI));
+    let view = world.view();
+    let hash = |number: u64| view.header(number.into()).unwrap().unwrap().header.requests_hash.unwrap();
+    assert_ne!(hash(1), EMPTY_REQUESTS_HASH);
+    assert_eq!(hash(2), EMPTY_REQUESTS_HASH);
+    check(&world);
+}
+
+fn block(world: &World, block_number: BlockTag) -> Block {
+    let input = GetBlockByNumberInput { block_number, transaction_detail: true };
+    world.node().get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
+}
+
+fn hashes(block: &Block) -> Vec<H256> {
+    match &block.transactions {
+        BlockTransactions::Full(transactions) => transactions.iter().map(|transaction| transaction.hash.0).collect(),
+        BlockTransactions::Hashes(hashes) => hashes.clone(),
+    }
+}
+
+#[test]
+fn the_pending_block_is_the_one_that_is_mined_next() {
+    let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
+    let context = Context::unbounded();
+    for from in 0..6 {
+        send(&world, &transfer(from, 0, (1 + from as u64 % 3) * GWEI));
+    }
+    send(&world, &transfer(6, 1, GWEI));
+    // Nothing wished, a time, a base fee, and a base fee that nobody pays.
+    let steps: [(Option<u64>, Option<u64>, usize); 4] =
+        [(None, None, 4), (Some(NOW + 99), None, 2), (None, Some(7), 1), (None, Some(101 * GWEI), 0)];
+    for (step, (timestamp, base_fee, count)) in steps.into_iter().enumerate() {
+        if let Some(timestamp) = timestamp {
+            let input = wire::SetNextBlockTimestampInput { timestamp: Quantity(timestamp) };
+            world.node().set_next_block_timestamp(&context, input).unwrap();
+        }
+        if let Some(base_fee) = base_fee {
+            let input = wire::SetNextBlockBaseFeeInput { base_fee: Quantity(base_fee) };
+            world.node().set_next_block_base_fee(&context, input).unwrap();
+        }
+        if step >= 2 {
+            send(&world, &transfer(7, step as u64 - 2, GWEI));
+        }
+        let pending = block(&world, BlockTag::Pending);
+        mine(&world, MineInput::default());
+        let mined = block(&world, BlockTag::Latest);
+        assert_eq!(hashes(&pending).len(), count, "step {step}");
+        assert_eq!(hashes(&pending), hashes(&mined), "step {step}");
+        let fields = |block: &Block| {
+            let Block { state_root, receipts_root, transactions_root, gas_used, base_fee_per_gas, .. } = block;
+            (*state_root, *receipts_root, *transactions_root, *gas_used, *base_fee_per_gas, block.timestamp)
+        };
+        assert_eq!(fields(&pending), fields(&mined), "step {step}");
+        assert_eq!(timestamp.unwrap_or(mined.timestamp.0), mined.timestamp.0, "step {step}");
+        assert_eq!(base_fee.map(|fee| Some(Quantity(fee))).unwrap_or(mined.base_fee_per_gas), mined.base_fee_per_gas);
+    }
+    let view = world.view();
+    let liberties = Liberties { base_fees: [3, 4].into(), ..Liberties::default() };
+    check_blocks(&*view, 1..=view.head().number, &liberties);
+}
+
+#[test]
+fn what_cannot_be_mined_is_refused() {
+    let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
+    let input = MineInput { blocks: Some(Quantity(10_001)), ..MineInput::default() };
+    let refused = world.node().mine(&Context::unbounded(), input).unwrap_err();
+    assert!(matches!(refused, NodeError::Control { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("10000"), "{refused}");
+    assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
+}
