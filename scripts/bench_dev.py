@@ -205,8 +205,9 @@ def sequence(node, options, verdicts):
                   f"peak memory {server.status('VmHWM') / 1e6:.0f} MB")
             describe("transactions, one after the other", taken, elapsed)
             first, last = taken[:1000], taken[-1000:]
-            describe("the first 1,000", first, sum(first))
-            describe("the last 1,000", last, sum(last))
+            middle = taken[len(taken) // 2:][:1000]
+            for name, part in (("first", first), ("middle", middle), ("last", last)):
+                describe(f"the {name} 1,000", part, sum(part))
             if node.name == Node.name:
                 bar = (SEQUENCE_BAR + max(0, sync - SYNC_SECONDS) * SYNCS * 20_000) * options.count / 20_000
                 verdicts.judge("all mined", elapsed, bar, " s")
