@@ -326,7 +326,7 @@ fn a_chain_without_edits_is_imported_to_the_same_head() {
     done(&server, "reorganize", json!({"Blocks": 2}));
     let head = head(&server);
     assert!(!server.end("KILL").success());
-    on_folder(Path::new(&path("data")), &["export", &path("chain.rlp")]);
+    on_folder(Path::new(&path("data")), &["export", "--json", &path("chain.rlp")]);
     let (imported, log) = on_folder(
         Path::new(&path("copy")),
         &["import", "--json", "--genesis", &path("genesis.json"), &path("chain.rlp")],

@@ -19,7 +19,6 @@ use node_types::wire::{
 };
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -89,13 +88,13 @@ fn check(world: &World) {
 fn what_many_threads_send_at_once_is_mined_at_once_and_nothing_is_lost() {
     const EACH: usize = 16;
     let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
-    let transactions: Vec<_> = (0..EACH as u64).flat_map(|nonce| (0..10).map(move |from| (from, nonce))).collect();
-    let next = AtomicUsize::new(0);
+    let transactions: Vec<_> = (0..10).flat_map(|from| (0..EACH as u64).map(move |nonce| (from, nonce))).collect();
     thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                while let Some((from, nonce)) = transactions.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    send(&world, &transfer(*from, *nonce, GWEI));
+        for of_sender in transactions.chunks(EACH) {
+            let world = &world;
+            scope.spawn(move || {
+                for (from, nonce) in of_sender {
+                    send(world, &transfer(*from, *nonce, GWEI));
                 }
             });
         }

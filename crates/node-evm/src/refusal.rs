@@ -65,9 +65,7 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
 /// revm multiplies prices in 128 bits. There is not that much ether, so the balance hardly ever covers more.
 pub(crate) fn beyond_128_bits(balance: U256, required: Option<U256>) -> TransactionError {
     match required {
-        Some(required) if required <= balance => {
-            TransactionError::Other("fees of 2^128 wei and more are not supported".into())
-        }
+        Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,
         required => TransactionError::InsufficientFunds { balance, required: required.unwrap_or(U256::MAX) },
     }
 }

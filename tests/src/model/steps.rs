@@ -136,7 +136,7 @@ impl Run {
             || self.model.pool.all().any(|waiting| waiting.sent.hash == sent.hash);
         if !is_there {
             self.summary.accepted += 1;
-            self.model.pool.insert(sent);
+            self.model.pool.insert(sent, &self.model.state);
         }
         self.model.changed(&*self.world.view());
     }

@@ -83,6 +83,8 @@ pub(super) fn check(
     let required = contents.pending_cost_without(address, nonce).saturating_add(cost(body));
     if account.balance < required {
         reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
+    } else if cost(body) - body.value() > u128::MAX.into() {
+        reasons.push(TransactionError::FeesBeyond128Bits.into());
     }
     let delegates = sender.delegates || contents.is_authority(address);
     reasons.extend(delegates.then(|| check_delegated(contents, address, account.nonce, nonce)).flatten());
