@@ -48,6 +48,14 @@ bench-import FOLDER:
 model *ARGS:
     cargo run --release -p node-tests --bin model -- {{ARGS}}
 
+# A living chain: transactions one after the other and many at a time, reads beside calls without end.
+bench-dev *ARGS:
+    scripts/bench_dev.py {{ARGS}}
+
+# Kill development chains at random moments under load: `just kill-dev --rounds 100`.
+kill-dev *ARGS:
+    scripts/kill_dev.py {{ARGS}}
+
 # Kill imports and servers at random moments, and look whether anything is lost: `just kill-series --rounds 200`.
 kill-series *ARGS:
     cargo build --release -p node-server -p node-tests

@@ -14,33 +14,21 @@ FOLDER keeps chains and databases for the next run; without it they are made ane
 
 import argparse
 import json
-import os
 import random
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from nodes import ROOT, Server, build
+
 LUA = ROOT / "scripts" / "wrk_requests.lua"
 CONTRACT = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 DISTINCT = 6_000
-
-
-def build():
-    """Builds server and generator; answers the folder of the programs."""
-    for package in (["-p", "node-server"], ["-p", "node-tests", "--bin", "generate"]):
-        subprocess.run(["cargo", "build", "--release", "--quiet", *package], cwd=ROOT, check=True)
-    metadata = subprocess.run(
-        ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
-    )
-    return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
 
 
 class Chain:
@@ -68,41 +56,6 @@ class Chain:
     def old_blocks(self):
         """All accounts exist, and thousands of versions follow."""
         return range(self.blocks // 2, self.blocks * 6 // 10)
-
-
-class Server:
-    def __init__(self, programs, chain, data, fresh):
-        command = [programs / "node-server", "run", "--port", "0", "--data-dir", data, "--genesis", chain.genesis]
-        if fresh:
-            command += ["--import", chain.file, "--strict"]
-        started = time.monotonic()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        if not line.startswith("listening on "):
-            sys.exit(f"the server does not start: {line}")
-        self.url = line.split()[-1]
-        self.seconds = time.monotonic() - started
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        if self.process.wait(timeout=120) != 0:
-            sys.exit("the server did not stop cleanly")
-
-    def status(self, name):
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) / 1024
-
-    def cpu(self):
-        """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def ask(self, path, body):
-        request = urllib.request.Request(
-            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request) as response:
-            return json.load(response)
 
 
 class Case:
@@ -230,7 +183,7 @@ def main():
     temporary = None if options.work else tempfile.TemporaryDirectory()
     work = options.work or Path(temporary.name)
     work.mkdir(parents=True, exist_ok=True)
-    programs = options.programs or build()
+    programs = options.programs or build("node-tests:generate")
     lengths = (options.blocks, options.long_blocks or 10 * options.blocks)
     chains = [Chain(programs, work, blocks, holders) for blocks in lengths]
     long_case = rare_topic(chains[1], "logs, rare topic, long chain")
@@ -243,11 +196,12 @@ def main():
                 data = chain.folder / "data"
                 if fresh:
                     shutil.rmtree(data, ignore_errors=True)
-                server = Server(programs, chain, data, fresh)
+                more = ["--import", chain.file, "--strict"] if fresh else []
+                server = Server(programs / "node-server", "run", "--data-dir", data, "--genesis", chain.genesis, *more)
                 servers.append(server)
                 size = sum(file.stat().st_size for file in data.iterdir()) / 2**20
                 print(f"{chain.blocks} blocks: {'import' if fresh else 'start'} {server.seconds:.2f} s, "
-                      f"peak memory {server.status('VmHWM'):.0f} MiB, folder {size:.0f} MiB")
+                      f"peak memory {server.status('VmHWM') / 2**20:.0f} MiB, folder {size:.0f} MiB")
             rounds = []
             for number in range(options.rounds):
                 measured = {case.name: case.measure(servers[0], work, options.seconds, number) for case in of_short}
@@ -256,7 +210,7 @@ def main():
             print("\nthe newest blocks in memory:" if fresh else "\nall blocks in the database:")
             passed &= report(rounds)
             for server, chain in zip(servers, chains):
-                print(f"{chain.blocks} blocks: peak memory {server.status('VmHWM'):.0f} MiB")
+                print(f"{chain.blocks} blocks: peak memory {server.status('VmHWM') / 2**20:.0f} MiB")
         finally:
             for server in servers:
                 server.stop()

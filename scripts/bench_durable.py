@@ -11,79 +11,44 @@ With --growth it also imports the first tenth of the blocks, and says how many t
 """
 
 import argparse
-import json
-import os
 import pathlib
 import resource
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from nodes import Server, build
+
 BARS = {"import s": 3.0, "peak MB": 300, "disk MB": 100, "clean s": 0.5, "killed s": 2.0}
 
 
-def build():
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "node-server"], cwd=ROOT, check=True)
-    metadata = subprocess.run(["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True,
-                              capture_output=True).stdout
-    return pathlib.Path(json.loads(metadata)["target_directory"], "release", "node-server")
-
-
-class Server:
-    """A server from its start until it is stopped."""
-
-    def __init__(self, binary, genesis, folder, chain=None):
-        command = [binary, "run", "--port", "0", "--log", "warn", "--genesis", genesis, "--data-dir", folder]
-        if chain:
-            command += ["--import", chain, "--strict"]
-        start = time.monotonic()
-        self.process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
-        line = ""
-        while not line.startswith("listening on "):
-            line = self.process.stdout.readline()
-            if not line:
-                sys.exit("the server ended before it listened")
-        self.listening = time.monotonic() - start
-        with urllib.request.urlopen(line.split()[-1] + "/health") as answer:
-            answer.read()
-        self.answered = time.monotonic() - start
-
-    def peak(self):
-        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-        return 0
-
-    def end(self, number):
-        self.process.send_signal(number)
-        self.process.stdout.close()
-        self.process.wait()
+def start(binary, genesis, folder, chain=None):
+    """Starts the server; answers it, and the seconds until its first answer."""
+    more = ["--import", chain, "--strict"] if chain else []
+    started = time.monotonic()
+    server = Server(binary, "run", "--log", "warn", "--genesis", genesis, "--data-dir", folder, *more)
+    server.get("/health")
+    return server, time.monotonic() - started
 
 
 def run(binary, genesis, chain):
     with tempfile.TemporaryDirectory() as parent:
         folder = pathlib.Path(parent, "data")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        server = Server(binary, genesis, folder, chain)
-        row = {"import s": server.listening, "peak MB": server.peak() / 1e6}
-        server.end(signal.SIGTERM)
+        server, _ = start(binary, genesis, folder, chain)
+        row = {"import s": server.seconds, "peak MB": server.status("VmHWM") / 1e6}
+        server.stop()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         row["cpu s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         row["disk MB"] = sum(path.stat().st_blocks * 512 for path in folder.iterdir()) / 1e6
-        server = Server(binary, genesis, folder)
-        row["clean s"] = server.answered
-        server.end(signal.SIGTERM)
+        server, row["clean s"] = start(binary, genesis, folder)
+        server.stop()
     with tempfile.TemporaryDirectory() as parent:
         folder = pathlib.Path(parent, "data")
-        Server(binary, genesis, folder, chain).end(signal.SIGKILL)
-        server = Server(binary, genesis, folder)
-        row["killed s"] = server.answered
-        server.end(signal.SIGTERM)
+        start(binary, genesis, folder, chain)[0].kill()
+        server, row["killed s"] = start(binary, genesis, folder)
+        server.stop()
     return row
 
 
@@ -110,7 +75,7 @@ def main():
     parser.add_argument("--growth", action="store_true", help="compare with the first tenth of the blocks")
     arguments = parser.parse_args()
     genesis, chain = arguments.genesis.resolve(), arguments.chain.resolve()
-    binary = build()
+    binary = build() / "node-server"
 
     names = ["import s", "cpu s", "peak MB", "disk MB", "clean s", "killed s"]
     show = lambda title, row: print(f"{title:8}" + "".join(f"{row[name]:>11.2f}" for name in names), flush=True)

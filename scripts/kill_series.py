@@ -11,7 +11,6 @@ Prints a line a round, and at the end what was lost. Ends with 1 if anything was
 """
 
 import argparse
-import http.client
 import json
 import random
 import shutil
@@ -23,6 +22,8 @@ import threading
 import time
 from pathlib import Path
 
+from nodes import ROOT, Failure, Server
+
 BLOCKS = 20_000
 TRANSFERS = 20_000
 CONNECTIONS = 5
@@ -31,54 +32,6 @@ ACCOUNTS = 10
 FOLDER_TRANSFERS = 12_000
 # Longest time until an intake is killed, in seconds.
 INTAKE = 1.5
-
-
-class Failure(Exception):
-    """Something is not as it was acknowledged."""
-
-
-class Server:
-    """`node-server run` on a folder."""
-
-    def __init__(self, binary, folder):
-        command = [binary, "run", "--data-dir", folder, "--port", "0", "--log", "error"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        start = time.monotonic()
-        line = self.process.stdout.readline()
-        self.start_time = time.monotonic() - start
-        if not line.startswith("listening on http://"):
-            self.process.wait()
-            raise Failure(f"the server does not start: {self.process.stderr.read().strip()}")
-        self.address = line.strip().removeprefix("listening on http://")
-
-    def connect(self):
-        host, port = self.address.rsplit(":", 1)
-        return http.client.HTTPConnection(host, int(port), timeout=30)
-
-    def get(self, path, connection=None):
-        connection = connection or self.connect()
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        body = json.loads(answer.read())
-        if answer.status != 200:
-            raise Failure(f"GET {path}: {answer.status} {body}")
-        return body
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            status = self.process.wait(60)
-        except subprocess.TimeoutExpired as error:
-            self.kill()
-            raise Failure("the server does not stop") from error
-        if status != 0:
-            raise Failure(f"the server stopped with {status}: {self.process.stderr.read().strip()}")
 
 
 class Series:
@@ -142,7 +95,7 @@ class Series:
             raise Failure(f"the import ended with {process.returncode}")
 
         server = self.start(self.import_folder)
-        head = int(server.get("/blockNumber/")["BlockNumber"])
+        head = int(server.connect().get("/blockNumber/")["BlockNumber"])
         server.stop()
         if head < acknowledged:
             raise Failure(f"block {acknowledged} was acknowledged, and the head is {head}")
@@ -174,7 +127,7 @@ class Series:
         connection = server.connect()
         lost = []
         for hash in self.acknowledged:
-            status = server.get(f"/getTransactionStatus/{hash}/", connection)["Status"]
+            status = connection.get(f"/getTransactionStatus/{hash}/")["Status"]
             if status not in ("pending", "queued", "mined"):
                 lost.append(f"{hash} is {status}")
         server.stop()
@@ -189,7 +142,10 @@ class Series:
 
     def send(self, server, first):
         """Sends transactions of some accounts over one connection until the server is gone."""
-        connection = server.connect()
+        try:
+            connection = server.connect()
+        except OSError:
+            return
         accounts = range(first, ACCOUNTS, CONNECTIONS)
         while True:
             account = min(accounts, key=lambda account: self.sent[account])
@@ -198,23 +154,20 @@ class Series:
                 return
             hash, raw = self.transfers[place]
             try:
-                headers = {"Content-Type": "application/json"}
-                connection.request("POST", "/sendRawTransaction/", json.dumps({"Data": raw}), headers)
-                answer = connection.getresponse()
-                body = answer.read()
-            except (OSError, http.client.HTTPException):
+                # One that is known from before the kill is acknowledged again.
+                connection.post("/sendRawTransaction/", {"Data": raw})
+            except OSError:
                 # Whether it was taken is unknown. It is sent again after the next start, and may be known then.
                 return
-            # One that is known from before the kill is acknowledged again.
-            if answer.status != 200:
-                self.refused.append(f"{hash}: {answer.status} {body.decode(errors='replace')}")
+            except Failure as failure:
+                self.refused.append(f"{hash}: {failure}")
                 return
             self.acknowledged.append(hash)
             self.sent[account] += 1
 
     def start(self, folder):
-        server = Server(self.binary, folder)
-        self.longest_start = max(self.longest_start, server.start_time)
+        server = Server(self.binary, "run", "--data-dir", folder, "--log", "error")
+        self.longest_start = max(self.longest_start, server.seconds)
         return server
 
     def verify(self, folder):
@@ -233,7 +186,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    parser.add_argument("--bin", type=Path, default=Path(__file__).parent.parent / "target/release",
+    parser.add_argument("--bin", type=Path, default=ROOT / "target/release",
                         help="folder with node-server, generate and transfers")
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
     arguments = parser.parse_args()

@@ -26,17 +26,29 @@ impl Server {
     /// # Panics
     /// When the server ends before it listens.
     pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        let mut child = spawn(arguments);
+        Self::listening(&mut command(arguments))
+    }
+
+    /// Starts `node-server dev --port 0` with more arguments, and waits until it listens.
+    ///
+    /// # Panics
+    /// When the server ends before it listens.
+    pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::listening(node_server().args(["dev", "--port", "0"]).args(arguments))
+    }
+
+    fn listening(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
         let stdout = child.stdout.take().expect("stdout is piped");
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("stdout can be read");
-        let url = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("first line: {line:?}"));
+        let mut lines = BufReader::new(stdout).lines().map(|line| line.expect("stdout can be read"));
+        let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
+        let url = url.expect("it says where it listens");
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Self { url: url.to_owned(), child, agent }
+        Self { url, child, agent }
     }
 
     /// `http://HOST:PORT`.

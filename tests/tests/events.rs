@@ -149,12 +149,15 @@ fn pending_transactions_arrive_and_are_told_again() {
     assert_eq!(listen(&server, query, Some(&first)).up_to(&last), told[1..], "after a restart");
 }
 
+/// Query, headers, status, where there are faults.
+type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a [&'a str]);
+
 #[test]
 fn what_cannot_be_told_is_refused() {
     let server = Server::start::<&str>([]);
     let hash = format!("0x{}", "09".repeat(32));
     let unknown = format!("{hash}:7");
-    let cases: [(&str, &[(&str, &str)], u16, &[&str]); 9] = [
+    let cases: [Refused<'_>; 9] = [
         ("?Stream=all&Topics=1&Address=0x", &[], 422, &["query.Stream", "query.Address", "query.Topics"]),
         ("?Topic0=7&Topic0=8&Topic3=%", &[], 422, &["query.Topic0", "query.Topic0", "query.Topic3"]),
         ("?Stream=blocks&Topic0=7", &[], 422, &["query.Topic0"]),

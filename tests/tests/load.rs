@@ -61,7 +61,7 @@ fn endless_calls_end_at_the_time_limit() {
 
 #[test]
 fn a_full_pool_refuses_and_clients_that_leave_make_room() {
-    let limits = ["--pool-threads", "1", "--pool-queue", "1", "--call-timeout", "10m"];
+    let limits = ["--call-threads", "1", "--pool-queue", "1", "--call-timeout", "10m"];
     let server = Server::start(NO_CAP.into_iter().chain(limits));
     // One runs, one waits, and one is refused.
     let mut streams: Vec<_> = (0..3).map(|_| start_endless(&server)).collect();

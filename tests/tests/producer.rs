@@ -1,5 +1,7 @@
 //! What blocks hold that the node makes itself: which transactions, in which order, and what else.
 
+#![allow(clippy::unwrap_used)]
+
 use node_chain::dev_genesis;
 use node_core::context::Context;
 use node_core::node::NodeError;
@@ -17,7 +19,6 @@ use node_types::wire::{
 };
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -87,13 +88,13 @@ fn check(world: &World) {
 fn what_many_threads_send_at_once_is_mined_at_once_and_nothing_is_lost() {
     const EACH: usize = 16;
     let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
-    let transactions: Vec<_> = (0..EACH as u64).flat_map(|nonce| (0..10).map(move |from| (from, nonce))).collect();
-    let next = AtomicUsize::new(0);
+    let transactions: Vec<_> = (0..10).flat_map(|from| (0..EACH as u64).map(move |nonce| (from, nonce))).collect();
     thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                while let Some((from, nonce)) = transactions.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    send(&world, &transfer(*from, *nonce, GWEI));
+        for of_sender in transactions.chunks(EACH) {
+            let world = &world;
+            scope.spawn(move || {
+                for (from, nonce) in of_sender {
+                    send(world, &transfer(*from, *nonce, GWEI));
                 }
             });
         }
@@ -279,7 +280,7 @@ fn what_cannot_be_mined_is_refused() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
     let input = MineInput { blocks: Some(Quantity(10_001)), ..MineInput::default() };
     let refused = world.node().mine(&Context::unbounded(), input).unwrap_err();
-    assert!(matches!(refused, NodeError::Control(_)), "{refused:?}");
+    assert!(matches!(refused, NodeError::Control { .. }), "{refused:?}");
     assert!(refused.to_string().contains("10000"), "{refused}");
     assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
 }

@@ -88,10 +88,13 @@ struct HttpOptions {
     /// Threads that serve connections [default: one a core]
     #[arg(long, env = "NODE_WORKERS", value_name = "COUNT")]
     workers: Option<NonZero<usize>>,
-    /// Threads for calls and other work that can be long [default: four a core]
+    /// Threads for work that can be long: transactions, filters, proofs, whole blocks [default: four a core]
     #[arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT")]
     pool_threads: Option<NonZero<usize>>,
-    /// Requests that may wait for such a thread before more are refused with 503
+    /// Threads for calls, estimates and the pending block, of low priority [default: four a core]
+    #[arg(long, env = "NODE_CALL_THREADS", value_name = "COUNT")]
+    call_threads: Option<NonZero<usize>>,
+    /// Requests that may wait for a thread of each kind before more are refused with 503
     #[arg(long, env = "NODE_POOL_QUEUE", value_name = "COUNT", default_value_t = HttpConfig::default().pool_queue)]
     pool_queue: usize,
 }
@@ -154,6 +157,7 @@ impl ServerOptions {
             call_timeout: self.limits.call_timeout,
             workers: self.http.workers.unwrap_or(default.workers),
             pool_threads: self.http.pool_threads.unwrap_or(default.pool_threads),
+            call_threads: self.http.call_threads.unwrap_or(default.call_threads),
             pool_queue,
             ..default
         }

@@ -243,6 +243,9 @@ pub enum TransactionError {
         /// For everything; the highest number where the true one does not fit.
         required: U256,
     },
+    /// Fees that no executor adds up, though a balance that was set by hand covers them.
+    #[error("fees of 2^128 wei and more are not supported")]
+    FeesBeyond128Bits,
     /// Fee cap below the base fee.
     #[error("fee cap {cap} is below the base fee {base_fee}")]
     FeeCapTooLow {

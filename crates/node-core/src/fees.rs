@@ -2,7 +2,7 @@
 
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use node_types::U256;
-use node_types::consensus::Header;
+use node_types::consensus::{Header, TransactionBody};
 
 /// Base fee of the first London block, in wei per gas.
 pub const INITIAL_BASE_FEE: u64 = 1_000_000_000;
@@ -21,6 +21,20 @@ const MIN_BLOB_BASE_FEE: u64 = 1;
 
 /// Gas for which the base fee is a lower bound of the price of one blob (EIP-7918).
 const BLOB_BASE_COST: u64 = 1 << 13;
+
+/// The most that a transaction can cost its sender in wei: gas, blob gas and value. None where that does not fit 256 bits,
+/// so that no balance covers it.
+pub fn highest_cost(body: &TransactionBody) -> Option<U256> {
+    let blob_fees = match body {
+        TransactionBody::Blob(tx) => {
+            let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(tx.blob_versioned_hashes.len());
+            blob_gas.checked_mul(tx.max_fee_per_blob_gas)?
+        }
+        _ => U256::zero(),
+    };
+    let gas = U256::from(body.gas_limit()).checked_mul(body.max_fee_per_gas())?;
+    gas.checked_add(blob_fees)?.checked_add(body.value())
+}
 
 /// The base fee, in wei per gas, of the block after `parent`; none before London.
 ///

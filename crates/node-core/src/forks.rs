@@ -1,6 +1,6 @@
 //! Which rules are in force at which block.
 
-use node_types::consensus::Header;
+use node_types::consensus::{Header, TransactionType};
 use node_types::{Address, BlockNumber, U256};
 
 /// A set of rules, in the order of their activation on Ethereum's mainnet.
@@ -44,6 +44,19 @@ pub enum Fork {
     Prague,
     /// EIP-7594, 7642, 7823, 7825, 7883, 7892, 7918, 7934, 7939, 7951.
     Osaka,
+}
+
+impl Fork {
+    /// The rules that brought a type of transactions.
+    pub fn introducing(transaction_type: TransactionType) -> Self {
+        match transaction_type {
+            TransactionType::Legacy => Self::Frontier,
+            TransactionType::AccessList => Self::Berlin,
+            TransactionType::DynamicFee => Self::London,
+            TransactionType::Blob => Self::Cancun,
+            TransactionType::SetCode => Self::Prague,
+        }
+    }
 }
 
 /// Blob parameters (EIP-7840).

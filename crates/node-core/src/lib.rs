@@ -8,6 +8,7 @@
 
 pub mod assembly;
 pub mod backend;
+pub mod blobs;
 pub mod block;
 pub mod clock;
 pub mod context;

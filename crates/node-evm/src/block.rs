@@ -8,23 +8,16 @@ use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
 use crate::{dao, requests, rewards, spec, system, transaction};
 use node_core::backend::{BackendError, View};
+use node_core::blobs;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
 use node_core::crypto::SignatureError;
 use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
 use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::forks::{ChainSpec, Fork};
-use node_types::consensus::{
-    Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, TransactionType, Withdrawal,
-};
+use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
-
-/// Most blobs a transaction since Osaka (EIP-7594).
-const MAX_BLOBS_PER_TRANSACTION: u64 = 6;
-
-/// First byte of the versioned hash of a KZG commitment (EIP-4844).
-const KZG_VERSION: u8 = 1;
 
 /// A block while it is executed on revm.
 pub(crate) struct EvmBlock<'a> {
@@ -68,7 +61,7 @@ impl<'a> EvmBlock<'a> {
     fn check(&self, transaction: &RecoveredTransaction) -> Result<(), TransactionError> {
         let body = &transaction.transaction.body;
         let kind = body.transaction_type();
-        if self.fork < first_fork(kind) {
+        if self.fork < Fork::introducing(kind) {
             return Err(TransactionError::TypeNotSupported(kind as u8));
         }
         if let Some(got) = body.chain_id() {
@@ -86,8 +79,8 @@ impl<'a> EvmBlock<'a> {
         if body.gas_limit() > available {
             return Err(TransactionError::BlockGasExceeded { limit: body.gas_limit(), available });
         }
-        if let TransactionBody::Blob(blobs) = body {
-            self.check_blobs(&blobs.blob_versioned_hashes, blobs.max_fee_per_blob_gas)?;
+        if let TransactionBody::Blob(blob) = body {
+            self.check_blobs(&blob.blob_versioned_hashes, blob.max_fee_per_blob_gas)?;
         }
         Ok(())
     }
@@ -97,12 +90,12 @@ impl<'a> EvmBlock<'a> {
         if versioned_hashes.is_empty() {
             return Err(TransactionError::NoBlobs);
         }
-        if let Some(hash) = versioned_hashes.iter().find(|hash| hash[0] != KZG_VERSION) {
-            return Err(TransactionError::BlobVersion(*hash));
+        if let Some(hash) = blobs::unknown_version(versioned_hashes) {
+            return Err(TransactionError::BlobVersion(hash));
         }
         let count = versioned_hashes.len() as u64;
-        if self.fork >= Fork::Osaka && count > MAX_BLOBS_PER_TRANSACTION {
-            return Err(TransactionError::TooManyBlobs { count, limit: MAX_BLOBS_PER_TRANSACTION });
+        if let Some(limit) = blobs::max_blobs_per_transaction(self.fork).filter(|limit| count > *limit) {
+            return Err(TransactionError::TooManyBlobs { count, limit });
         }
         let count = self.blob_gas_used / GAS_PER_BLOB + count;
         let limit = self.spec.blob_params(self.header.timestamp).map_or(0, |params| params.max);
@@ -190,17 +183,6 @@ impl BlockExecution for EvmBlock<'_> {
     }
 }
 
-/// The fork that brought a type of transactions.
-fn first_fork(kind: TransactionType) -> Fork {
-    match kind {
-        TransactionType::Legacy => Fork::Frontier,
-        TransactionType::AccessList => Fork::Berlin,
-        TransactionType::DynamicFee => Fork::London,
-        TransactionType::Blob => Fork::Cancun,
-        TransactionType::SetCode => Fork::Prague,
-    }
-}
-
 fn max_fee_per_blob_gas(body: &TransactionBody) -> U256 {
     match body {
         TransactionBody::Blob(body) => body.max_fee_per_blob_gas,
@@ -210,16 +192,11 @@ fn max_fee_per_blob_gas(body: &TransactionBody) -> U256 {
 
 fn offer(transaction: &RecoveredTransaction) -> Offer {
     let body = &transaction.transaction.body;
-    let blob_gas = U256::from(body.blob_versioned_hashes().len()) * U256::from(GAS_PER_BLOB);
-    let required = U256::from(body.gas_limit())
-        .checked_mul(body.max_fee_per_gas())
-        .and_then(|gas| gas.checked_add(blob_gas.checked_mul(max_fee_per_blob_gas(body))?))
-        .and_then(|fees| fees.checked_add(body.value()));
     Offer {
         sender: transaction.sender,
         fee_cap: body.max_fee_per_gas(),
         tip_cap: body.max_priority_fee_per_gas(),
         input_length: body.input().len(),
-        required,
+        required: fees::highest_cost(body),
     }
 }

@@ -3,9 +3,9 @@
 use crate::convert::ToNode;
 use crate::machine::{Fault, Machine, failure};
 use node_core::executor::{ExecutionError, TransactionError};
+use node_core::gas::MAX_INIT_CODE_SIZE;
 use node_types::{Address, U256};
 use revm::context::result::{EVMError, InvalidTransaction};
-use revm::primitives::eip3860::MAX_INITCODE_SIZE;
 
 /// What a transaction or call offers, where revm's refusals do not repeat it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
         InvalidTransaction::NonceTooHigh { tx, state } => TransactionError::NonceTooHigh { got: tx, expected: state },
         InvalidTransaction::NonceTooLow { tx, state } => TransactionError::NonceTooLow { got: tx, expected: state },
         InvalidTransaction::CreateInitCodeSizeLimit => {
-            TransactionError::InitCodeTooLong { length: offer.input_length, limit: MAX_INITCODE_SIZE }
+            TransactionError::InitCodeTooLong { length: offer.input_length, limit: MAX_INIT_CODE_SIZE }
         }
         InvalidTransaction::TxGasLimitGreaterThanCap { gas_limit, cap } => {
             TransactionError::GasLimitCap { limit: gas_limit, cap }
@@ -65,9 +65,7 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
 /// revm multiplies prices in 128 bits. There is not that much ether, so the balance hardly ever covers more.
 pub(crate) fn beyond_128_bits(balance: U256, required: Option<U256>) -> TransactionError {
     match required {
-        Some(required) if required <= balance => {
-            TransactionError::Other("fees of 2^128 wei and more are not supported".into())
-        }
+        Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,
         required => TransactionError::InsufficientFunds { balance, required: required.unwrap_or(U256::MAX) },
     }
 }

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// More than one, so that a few long requests do not stop the short ones.
-const POOL_THREADS_A_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
+const THREADS_A_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
 
 /// Settings of the HTTP interface. The defaults are those of the command line.
 #[derive(Clone, Debug)]
@@ -44,7 +44,9 @@ pub struct HttpConfig {
     pub workers: NonZero<usize>,
     /// Threads for work that can be long.
     pub pool_threads: NonZero<usize>,
-    /// Requests that may wait for such a thread; more are refused.
+    /// Threads, of low priority, for code that clients name: calls, estimates, the pending block.
+    pub call_threads: NonZero<usize>,
+    /// Requests that may wait for a thread of each kind; more are refused.
     pub pool_queue: usize,
 }
 
@@ -67,7 +69,8 @@ impl Default for HttpConfig {
             stream_keep_alive: Duration::from_secs(15),
             shutdown_timeout: Duration::from_secs(10),
             workers: cores,
-            pool_threads: cores.saturating_mul(POOL_THREADS_A_CORE),
+            pool_threads: cores.saturating_mul(THREADS_A_CORE),
+            call_threads: cores.saturating_mul(THREADS_A_CORE),
             pool_queue: 64,
         }
     }

@@ -1,11 +1,17 @@
 //! Decides on which thread work runs.
 //!
 //! Reads of a few microseconds run where the request arrived: handing them over would cost more than they do.
-//! Everything that can be long, and everything that runs code, goes to one pool of threads for the whole server. A
-//! thread of the pool is a permit: it is taken by the work and not by the request, so that clients who leave cannot
-//! start more work than there are threads. Searches for logs are short as a rule and can be long: they begin where the
-//! request arrived, and those that take longer than a slice of time begin again in the pool.
+//! Everything that can be long goes to one of two pools of threads for the whole server. A thread of a pool is a
+//! permit: it is taken by the work and not by the request, so that clients who leave cannot start more work than there
+//! are threads. Searches for logs are short as a rule and can be long: they begin where the request arrived, and those
+//! that take longer than a slice of time begin again in a pool.
+//!
+//! Code that clients name costs as much time as they like. It has a pool of its own, whose threads have a low
+//! scheduling priority: calls without end take the processor time that nothing else wants, and neither reads nor
+//! transactions, filters and blocks wait behind them.
 
+use crate::config::HttpConfig;
+use crate::priority;
 use crate::problem::HttpError;
 use node_core::context::{Context, Interrupted};
 use node_core::node::NodeError;
@@ -13,6 +19,7 @@ use node_types::wire::{
     BlockArgument, BlockTag, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput, GetLogsInput,
 };
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -39,19 +46,24 @@ pub(crate) enum Place {
     Here,
     /// The same, but if it takes longer than [`SLICE`], it begins again in the pool. It has to look at its context.
     HereBriefly,
-    /// In the pool: it may take long, or runs code.
+    /// In the pool: it may take long.
     Pool,
+    /// In the pool for code: calls, and what shows the pending block.
+    Code,
 }
 
 impl Place {
     /// Where to read from the block `block`: to assemble the pending one runs code.
     pub(crate) fn reading<B: Copy + Into<BlockArgument>>(block: &B) -> Self {
-        if matches!((*block).into(), BlockArgument::Pending) { Self::Pool } else { Self::Here }
+        if matches!((*block).into(), BlockArgument::Pending) { Self::Code } else { Self::Here }
     }
 
     /// Where to read a block: whole transactions take long to write.
     pub(crate) fn block(input: &GetBlockByNumberInput) -> Self {
-        if input.transaction_detail { Self::Pool } else { Self::reading(&input.block_number) }
+        match Self::reading(&input.block_number) {
+            Self::Here if input.transaction_detail => Self::Pool,
+            place => place,
+        }
     }
 
     /// Where to read a block by its hash.
@@ -67,7 +79,7 @@ impl Place {
     /// Where to search for logs.
     pub(crate) fn logs(input: &GetLogsInput) -> Self {
         let with_pending = [input.from_block, input.to_block].contains(&Some(BlockTag::Pending));
-        if with_pending { Self::Pool } else { Self::HereBriefly }
+        if with_pending { Self::Code } else { Self::HereBriefly }
     }
 
     /// Where to prove an account and so many slots of it, where one proof is short, or not.
@@ -83,20 +95,21 @@ impl Place {
 
 /// Runs `work` on `input` at `place`, under `context`, which is cancelled when nobody waits any more.
 pub(crate) async fn run<I: Clone + Send + 'static, T: Send + 'static>(
-    pool: &Pool,
+    pools: &Pools,
     place: Place,
     context: Context,
     input: I,
     work: impl Fn(&Context, I) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
-    match place {
+    let pool = match place {
         Place::Here => return guarded(|| work(&context, input)),
         Place::HereBriefly => match guarded(|| work(&context.clone().with_timeout(SLICE), input.clone())) {
-            Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => {}
+            Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => &pools.work,
             done => return done,
         },
-        Place::Pool => {}
-    }
+        Place::Pool => &pools.work,
+        Place::Code => &pools.code,
+    };
     let (sender, receiver) = oneshot::channel();
     let guard = CancelOnDrop(context.clone());
     pool.submit(Box::new(move || {
@@ -127,10 +140,26 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// The threads beside those that requests arrive on.
+pub(crate) struct Pools {
+    work: Pool,
+    code: Pool,
+}
+
+impl Pools {
+    /// Starts the threads that `config` asks for.
+    pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
+        Ok(Self {
+            work: Pool::new("work", config.pool_threads.get(), config.pool_queue, || {})?,
+            code: Pool::new("call", config.call_threads.get(), config.pool_queue, priority::lower)?,
+        })
+    }
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A fixed number of threads with a short queue.
-pub(crate) struct Pool {
+struct Pool {
     shared: Arc<Shared>,
 }
 
@@ -148,15 +177,18 @@ struct Queue {
 }
 
 impl Pool {
-    /// Starts `threads` threads, for which at most `capacity` jobs wait.
-    pub(crate) fn new(threads: usize, capacity: usize) -> std::io::Result<Self> {
+    /// Starts `threads` threads, for which at most `capacity` jobs wait. Each begins with `prepare`.
+    fn new(name: &str, threads: usize, capacity: usize, prepare: fn()) -> io::Result<Self> {
         // All count as idle from the start, so that nothing is refused while they come up.
         let queue = Queue { jobs: VecDeque::new(), idle: threads, closed: false };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), ready: Condvar::new(), capacity });
         let pool = Self { shared };
         for number in 0..threads {
             let shared = pool.shared.clone();
-            thread::Builder::new().name(format!("work-{number}")).spawn(move || shared.work())?;
+            thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
+                prepare();
+                shared.work();
+            })?;
         }
         Ok(pool)
     }
@@ -208,7 +240,15 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZero;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn pools(threads: usize, capacity: usize) -> Pools {
+        let count = NonZero::new(threads).unwrap();
+        let config =
+            HttpConfig { pool_threads: count, call_threads: count, pool_queue: capacity, ..HttpConfig::default() };
+        Pools::new(&config).unwrap()
+    }
 
     fn value(number: u32) -> impl Fn(&Context, ()) -> Result<u32, HttpError> + Send + 'static {
         move |_, ()| Ok(number)
@@ -216,17 +256,20 @@ mod tests {
 
     #[actix_web::test]
     async fn work_runs_at_its_place() {
-        let pool = Pool::new(1, 0).unwrap();
+        let pools = pools(1, 0);
         let here = thread::current().id();
-        for (place, same) in [(Place::Here, true), (Place::HereBriefly, true), (Place::Pool, false)] {
-            let thread = run(&pool, place, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
+        for (place, same) in
+            [(Place::Here, true), (Place::HereBriefly, true), (Place::Pool, false), (Place::Code, false)]
+        {
+            let thread =
+                run(&pools, place, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
             assert_eq!(thread == here, same, "{place:?}");
         }
     }
 
     #[actix_web::test]
     async fn what_takes_longer_than_a_slice_begins_again_in_the_pool() {
-        let pool = Pool::new(1, 0).unwrap();
+        let pools = pools(1, 0);
         let here = thread::current().id();
         let begun = Arc::new(AtomicUsize::new(0));
         let work = {
@@ -241,59 +284,79 @@ mod tests {
                 }
             }
         };
-        assert_eq!(run(&pool, Place::HereBriefly, Context::unbounded(), 7, work).await.unwrap(), 7);
+        assert_eq!(run(&pools, Place::HereBriefly, Context::unbounded(), 7, work).await.unwrap(), 7);
         assert_eq!(begun.load(Ordering::SeqCst), 2);
 
         // A request whose own time is over does not begin again.
         let over = Context::unbounded().with_timeout(Duration::ZERO);
         let result =
-            run(&pool, Place::HereBriefly, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
+            run(&pools, Place::HereBriefly, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
         assert!(result.await.is_err());
     }
 
     #[actix_web::test]
     async fn a_full_pool_refuses_and_recovers() {
-        let pool = Arc::new(Pool::new(1, 1).unwrap());
+        let pools = Arc::new(pools(1, 1));
         let (release, blocked) = std::sync::mpsc::channel::<()>();
-        let busy = pool.clone();
+        let busy = pools.clone();
         let running = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
             let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
             run(&busy, Place::Pool, Context::unbounded(), (), work).await
         });
-        while pool.shared.lock().idle == 1 {
+        while pools.work.shared.lock().idle == 1 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let queue = pool.clone();
+        let queue = pools.clone();
         let waiting =
             actix_web::rt::spawn(async move { run(&queue, Place::Pool, Context::unbounded(), (), value(2)).await });
-        while pool.shared.lock().jobs.is_empty() {
+        while pools.work.shared.lock().jobs.is_empty() {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = run(&pool, Place::Pool, Context::unbounded(), (), value(3)).await;
+        let refused = run(&pools, Place::Pool, Context::unbounded(), (), value(3)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         release.send(()).unwrap();
         assert!(running.await.unwrap().unwrap());
         assert_eq!(waiting.await.unwrap().unwrap(), 2);
-        assert_eq!(run(&pool, Place::Pool, Context::unbounded(), (), value(4)).await.unwrap(), 4);
+        assert_eq!(run(&pools, Place::Pool, Context::unbounded(), (), value(4)).await.unwrap(), 4);
+    }
+
+    #[actix_web::test]
+    async fn no_other_work_waits_for_code() {
+        let pools = Arc::new(pools(1, 0));
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        let busy = pools.clone();
+        let endless = actix_web::rt::spawn(async move {
+            let blocked = Mutex::new(blocked);
+            let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
+            run(&busy, Place::Code, Context::unbounded(), (), work).await
+        });
+        while pools.code.shared.lock().idle == 1 {
+            actix_web::rt::time::sleep(Duration::from_millis(1)).await;
+        }
+        let refused = run(&pools, Place::Code, Context::unbounded(), (), value(1)).await;
+        assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
+        assert_eq!(run(&pools, Place::Pool, Context::unbounded(), (), value(2)).await.unwrap(), 2);
+        release.send(()).unwrap();
+        assert!(endless.await.unwrap().unwrap());
     }
 
     #[actix_web::test]
     async fn a_panic_ends_only_its_request() {
         // The thread may still be on its way back when the next request comes.
-        let pool = Pool::new(1, 1).unwrap();
-        for place in [Place::Here, Place::HereBriefly, Place::Pool] {
-            let result = run::<_, u32>(&pool, place, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
+        let pools = pools(1, 1);
+        for place in [Place::Here, Place::HereBriefly, Place::Pool, Place::Code] {
+            let result = run::<_, u32>(&pools, place, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
             assert!(matches!(result, Err(HttpError::Panicked)), "{place:?}: {result:?}");
-            assert_eq!(run(&pool, place, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{place:?}");
+            assert_eq!(run(&pools, place, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{place:?}");
         }
     }
 
     #[actix_web::test]
     async fn whoever_stops_waiting_cancels_the_work() {
-        let pool = Pool::new(1, 0).unwrap();
+        let pools = pools(1, 0);
         let context = Context::unbounded();
-        let endless = run::<_, ()>(&pool, Place::Pool, context.clone(), (), |context, ()| {
+        let endless = run::<_, ()>(&pools, Place::Pool, context.clone(), (), |context, ()| {
             while context.check().is_ok() {
                 thread::yield_now();
             }

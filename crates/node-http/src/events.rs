@@ -159,7 +159,7 @@ impl Teller {
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());
-        let (text, stream) = dispatch::run(&self.service.pool, Place::HereBriefly, context, stream, work).await?;
+        let (text, stream) = dispatch::run(&self.service.pools, Place::HereBriefly, context, stream, work).await?;
         self.stream = stream;
         Ok(text)
     }

@@ -86,7 +86,7 @@ impl Exchange {
         let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
         let place = Place::decoding(body.len());
         let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
-        dispatch::run(&self.service.pool, place, self.service.context(), body, decode).await
+        dispatch::run(&self.service.pools, place, self.service.context(), body, decode).await
     }
 
     /// Decodes the body, which may be left out.
@@ -171,7 +171,7 @@ impl Exchange {
             let (answer, next) = work(&service.node, context, input)?;
             Ok((encode::with_schema(&schema, &answer)?, next))
         };
-        match dispatch::run(&self.service.pool, place, self.service.context(), input, answer).await {
+        match dispatch::run(&self.service.pools, place, self.service.context(), input, answer).await {
             Ok((body, next)) => {
                 let next =
                     next.map(|next| format!("<{}/{next}>; rel=\"next\"", self.service.config.base_path.as_str()));
@@ -198,7 +198,7 @@ impl Exchange {
         let kind = StreamKind::of(&input);
         let service = self.service.clone();
         let begin = move |context: &Context, input| Ok(service.node.events(context, input)?);
-        match dispatch::run(&self.service.pool, Place::Here, self.service.context(), input, begin).await {
+        match dispatch::run(&self.service.pools, Place::Here, self.service.context(), input, begin).await {
             Ok(stream) => {
                 let body = EventBody::new(self.service.clone(), kind, stream, self.reporter(), permit);
                 self.headers.push((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")));

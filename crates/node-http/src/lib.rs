@@ -13,6 +13,7 @@ mod encode;
 mod events;
 mod exchange;
 mod parameters;
+mod priority;
 mod problem;
 mod report;
 mod routes;

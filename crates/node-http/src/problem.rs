@@ -122,7 +122,7 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
     use ProblemPage::*;
     let refused = StatusCode::UNPROCESSABLE_ENTITY;
     match error {
-        NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control(_) | NodeError::NotProducing => {
+        NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control { .. } | NodeError::NotProducing => {
             (refused, None)
         }
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),

@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::config::HttpConfig;
-use crate::dispatch::Pool;
+use crate::dispatch::Pools;
 use crate::routes;
 use crate::signal::Signal;
 use actix_web::dev::ServerHandle;
@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 /// What every request needs.
 pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
-    pub(crate) pool: Pool,
+    pub(crate) pools: Pools,
     /// Memory for bodies on their way, a permit a byte.
     pub(crate) body_memory: Semaphore,
     /// Streams of events that there may still be.
@@ -43,7 +43,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
-        let pool = Pool::new(config.pool_threads.get(), config.pool_queue)?;
+        let pools = Pools::new(&config)?;
         let schemas =
             wire::schema::schemas().into_iter().map(|(name, schema)| (name, schema.to_string().into_bytes())).collect();
         let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
@@ -51,7 +51,7 @@ impl Service {
         node.pool().subscribe(arrivals.clone());
         Ok(Self {
             node,
-            pool,
+            pools,
             body_memory: body::memory(&config),
             streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
             head_changes,

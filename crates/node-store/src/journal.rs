@@ -101,6 +101,7 @@ pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
         RecordKind::PendingEdit => 2,
         RecordKind::EditedBlock => 3,
         RecordKind::Snapshot => 4,
+        RecordKind::ChainId => 5,
     }
 }
 
@@ -111,6 +112,7 @@ pub(crate) fn kind_of(byte: u8) -> Option<RecordKind> {
         2 => Some(RecordKind::PendingEdit),
         3 => Some(RecordKind::EditedBlock),
         4 => Some(RecordKind::Snapshot),
+        5 => Some(RecordKind::ChainId),
         _ => None,
     }
 }

@@ -1,19 +1,47 @@
 //! Signed transactions to send: `transfers --count N`.
 
-use clap::Parser;
-use node_tests::wallet::{accounts, hex, transfer};
-use node_types::consensus::TransactionBody;
-use std::io::{self, BufWriter, Write};
+use clap::{Parser, ValueEnum};
+use node_dev::{AccountOptions, Accounts};
+use node_tests::wallet::{CHAIN_ID, hex, transfer};
+use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, TransactionBody};
+use node_types::{Address, U256};
+use std::error::Error;
+use std::io::{BufWriter, Write, stdout};
 use std::process::ExitCode;
+
+/// What each offers for a unit of gas: more than any base fee that some full blocks lead to.
+const PRICE: u64 = 50_000_000_000;
 
 /// Prints transactions of the accounts of the development chain, each as its hash and its encoding.
 ///
-/// The ten accounts take turns; the nonces of each begin with 0 and have no gaps.
+/// The accounts take turns; the nonces of each begin with 0 and have no gaps.
 #[derive(Parser)]
 struct Arguments {
     /// How many.
     #[arg(long)]
     count: u64,
+    /// Of how many accounts.
+    #[arg(long, default_value_t = 10)]
+    accounts: u32,
+    /// Who receives the one wei of each; the second account if not given.
+    #[arg(long)]
+    to: Option<Address>,
+    /// Gas limit of each.
+    #[arg(long, default_value_t = 21_000)]
+    gas: u64,
+    /// Of which types they are.
+    #[arg(long, value_enum, default_value_t)]
+    types: Types,
+}
+
+/// Of which types transactions are.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Types {
+    /// All of type 0.
+    #[default]
+    Legacy,
+    /// Of types 0 and 2 in turn, by nonce.
+    Mixed,
 }
 
 fn main() -> ExitCode {
@@ -26,12 +54,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> io::Result<()> {
-    let accounts = accounts();
-    let mut out = BufWriter::new(io::stdout().lock());
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let accounts = Accounts::derive(&AccountOptions { count: arguments.accounts, ..AccountOptions::default() })?;
+    let mut out = BufWriter::new(stdout().lock());
     for (made, account) in (0..arguments.count).zip(accounts.iter().cycle()) {
-        let transaction = account.sign(TransactionBody::Legacy(transfer(made / accounts.len() as u64)));
+        let transaction = account.sign(arguments.body(made / accounts.len() as u64));
         writeln!(out, "{} {}", hex(transaction.hash().as_bytes()), hex(&transaction.encode()))?;
     }
-    out.flush()
+    Ok(out.flush()?)
+}
+
+impl Arguments {
+    fn body(&self, nonce: u64) -> TransactionBody {
+        let plain = transfer(nonce);
+        let (to, gas_limit) = (self.to.or(plain.to), self.gas);
+        match self.types {
+            Types::Mixed if nonce % 2 == 1 => TransactionBody::DynamicFee(DynamicFeeTransaction {
+                chain_id: CHAIN_ID,
+                nonce,
+                max_priority_fee_per_gas: U256::from(1_000_000_000),
+                max_fee_per_gas: PRICE.into(),
+                gas_limit,
+                to,
+                value: plain.value,
+                ..DynamicFeeTransaction::default()
+            }),
+            Types::Legacy | Types::Mixed => {
+                TransactionBody::Legacy(LegacyTransaction { gas_price: PRICE.into(), to, gas_limit, ..plain })
+            }
+        }
+    }
 }

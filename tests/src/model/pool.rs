@@ -20,6 +20,8 @@ pub(super) struct Waiting {
     pub(super) sent: Rc<Sent>,
     /// Which number it has in the order of arrivals.
     pub(super) arrival: u64,
+    /// Whose authorizations could still come into force when it came.
+    binding: Vec<Address>,
 }
 
 /// The pool.
@@ -100,14 +102,17 @@ impl Pool {
     }
 
     /// Adds a transaction. It takes the place of one with the same nonce.
-    pub(super) fn insert(&mut self, sent: Rc<Sent>) {
+    pub(super) fn insert(&mut self, sent: Rc<Sent>, state: &State) {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
         self.arrivals.push((arrival, sent.hash));
         self.dropped.remove(&sent.hash);
         let by = sent.hash;
-        let replaced =
-            self.senders.entry(sent.sender).or_default().insert(sent.body().nonce(), Waiting { sent, arrival });
+        let replaced = self
+            .senders
+            .entry(sent.sender)
+            .or_default()
+            .insert(sent.body().nonce(), Waiting { binding: binding(&sent, state), sent, arrival });
         if let Some(replaced) = replaced {
             self.dropped.insert(replaced.sent.hash, DropReason::Replaced { by });
         }
@@ -169,7 +174,7 @@ impl Pool {
         }
         let reason = unusable(&sent, &state.account(sent.sender));
         let (sender, nonce) = (sent.sender, sent.body().nonce());
-        self.insert(sent);
+        self.insert(sent, state);
         if let Some(reason) = reason {
             self.drop(sender, nonce, DropReason::Invalid(reason.into()));
         }
@@ -210,10 +215,10 @@ impl Pool {
         if !reasons.is_empty() {
             return reasons;
         }
-        for authority in &sent.signers {
-            let count = self.count(*authority);
+        for authority in binding(sent, state) {
+            let count = self.count(authority);
             if count > 1 {
-                reasons.push(PoolError::AuthorityReserved { authority: *authority, count });
+                reasons.push(PoolError::AuthorityReserved { authority, count });
             }
         }
         reasons
@@ -238,7 +243,7 @@ impl Pool {
             reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
         }
         // An account that delegates, or is about to, has one transaction in flight, the next one.
-        let about_to = self.all().any(|waiting| waiting.sent.signers.contains(&sender));
+        let about_to = self.all().any(|waiting| waiting.binding.contains(&sender));
         if matches!(behaviour, Behaviour::Delegate(_)) || about_to {
             if pending.is_empty() {
                 if nonce != account.nonce {
@@ -260,6 +265,17 @@ impl Pool {
         }
         reasons
     }
+}
+
+/// Who signed the authorizations of a transaction that can come into force from a state on.
+fn binding(sent: &Sent, state: &State) -> Vec<Address> {
+    let authorizations = sent.body().authorization_list().iter().zip(&sent.signers);
+    let chain_id = sent.body().chain_id().unwrap_or_default();
+    let can_come = authorizations.filter(|(authorization, signer)| {
+        (authorization.chain_id.is_zero() || authorization.chain_id == chain_id.into())
+            && authorization.nonce >= state.account(**signer).nonce
+    });
+    can_come.map(|(_, signer)| *signer).collect()
 }
 
 /// Why a transaction can never be mined from a state on.

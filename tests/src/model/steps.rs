@@ -137,7 +137,7 @@ impl Run {
             || self.model.pool.all().any(|waiting| waiting.sent.hash == sent.hash);
         if !is_there {
             self.summary.accepted += 1;
-            self.model.pool.insert(sent);
+            self.model.pool.insert(sent, &self.model.state);
         }
         self.model.changed(&*self.world.view());
     }
@@ -184,7 +184,7 @@ impl Run {
         let answer = match answer {
             Ok(output) => Ok(output.transaction_hash.0),
             Err(NodeError::TransactionRejected(rejection)) => Err(rejection.reasons),
-            Err(NodeError::Control(ProducerError::NotImpersonated(refused))) => {
+            Err(NodeError::Control { source: ProducerError::NotImpersonated(refused), .. }) => {
                 assert_eq!(refused, sender);
                 assert!(!self.model.impersonated.contains(&sender), "{sender:#x} is impersonated");
                 return;
@@ -269,7 +269,8 @@ impl Run {
         let answer = self.world.node().reorganize(&Context::unbounded(), input);
         if blocks > self.model.head_number() {
             let refused = answer.expect_err("there are not so many");
-            let deep = matches!(&refused, NodeError::Control(ProducerError::ReorganizationTooDeep { .. }));
+            let deep =
+                matches!(&refused, NodeError::Control { source: ProducerError::ReorganizationTooDeep { .. }, .. });
             assert!(deep, "{refused:?}");
             return;
         }
@@ -340,7 +341,7 @@ impl Run {
         let input = wire::SetNextBlockTimestampInput { timestamp: Quantity(timestamp) };
         match self.world.node().set_next_block_timestamp(&context, input) {
             Ok(_) => self.model.wished_time = Some(timestamp),
-            Err(NodeError::Control(ProducerError::TimestampTooLow { least, .. })) => {
+            Err(NodeError::Control { source: ProducerError::TimestampTooLow { least, .. }, .. }) => {
                 assert_eq!((timestamp, least), (head, head + 1));
                 return;
             }
@@ -380,7 +381,7 @@ impl Run {
                 let answer = node.set_nonce(&context, wire::SetNonceInput { address: data, nonce: Quantity(nonce) });
                 match answer {
                     Ok(_) => assert!(nonce >= account.nonce, "the nonce went back to {nonce}"),
-                    Err(NodeError::Control(ProducerError::NonceTooLow { current, .. })) => {
+                    Err(NodeError::Control { source: ProducerError::NonceTooLow { current, .. }, .. }) => {
                         assert!(current == account.nonce && nonce < current, "{nonce} is not below {current}");
                         return;
                     }

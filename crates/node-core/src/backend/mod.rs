@@ -239,6 +239,8 @@ pub enum RecordKind {
     EditedBlock,
     /// A point in the chain's past to go back to.
     Snapshot,
+    /// The chain's identifier, which no block names.
+    ChainId,
 }
 
 /// A durable record.
@@ -282,6 +284,14 @@ pub enum BackendError {
     /// A chain cannot begin with the block.
     #[error("block {0} is no genesis block")]
     NotGenesis(BlockRef),
+    /// The chain has another identifier: its blocks hold transactions that are not valid under this one.
+    #[error("the chain has the id {found}, expected {expected}")]
+    OtherChainId {
+        /// The chain's.
+        found: u64,
+        /// Asked for.
+        expected: u64,
+    },
     /// The block does not follow the one it was to be put on.
     #[error("block {block} does not follow block {parent}")]
     NotAChild {

@@ -62,8 +62,13 @@ pub enum NodeError {
     #[error(transparent)]
     TransactionRejected(Rejection),
     /// The chain is not changed as asked.
-    #[error(transparent)]
-    Control(ProducerError),
+    #[error("{source}")]
+    Control {
+        /// Why.
+        source: ProducerError,
+        /// Where the request asks for it.
+        location: &'static str,
+    },
     /// The node does not produce blocks, and its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
@@ -145,7 +150,7 @@ impl NodeError {
                 let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
                 vec![ErrorDetail::new("path.FilterId", message)]
             }
-            Self::Control(error) => vec![here(control_location(error))],
+            Self::Control { location, .. } => vec![here(location)],
             Self::TooManyFilters { .. }
             | Self::NotProducing
             | Self::Edited(_)
@@ -198,7 +203,7 @@ impl From<ProducerError> for NodeError {
         match error {
             ProducerError::Backend(error) => error.into(),
             ProducerError::Execution(error) => error.into(),
-            other => Self::Control(other),
+            other => Self::Control { location: control_location(&other), source: other },
         }
     }
 }
@@ -207,6 +212,8 @@ impl From<ProducerError> for NodeError {
 fn control_location(error: &ProducerError) -> &'static str {
     match error {
         ProducerError::TimestampTooLow { .. } | ProducerError::TimestampTooHigh { .. } => "body.Timestamp",
+        ProducerError::TooFarAhead { .. } => "body.Seconds",
+        ProducerError::IntervalTooLong { .. } => "body.Interval",
         ProducerError::NoBaseFee => "body.BaseFee",
         ProducerError::TooManyBlocks { .. } | ProducerError::ReorganizationTooDeep { .. } => "body.Blocks",
         ProducerError::NoWithdrawals => "body.Withdrawals",

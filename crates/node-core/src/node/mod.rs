@@ -33,7 +33,7 @@ pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 
 use crate::assembly::{ByRules, NextHeader};
-use crate::backend::{BackendError, EditableBackend, StateBackend};
+use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -97,8 +97,12 @@ pub struct Node {
 impl Node {
     /// Opens the pool, the filters, the edits and the snapshots that the backend's records hold, lets the pool follow the
     /// chain, and begins to produce blocks.
+    ///
+    /// # Errors
+    /// [`BackendError::OtherChainId`] for a chain that was begun under another identifier, and failures of the backend.
     pub fn open(parts: NodeParts) -> Result<Self, BackendError> {
         let NodeParts { executor, recovery, blobs, clock, spec, production, .. } = parts;
+        claim_chain_id(&*parts.backend, spec.chain_id)?;
         let backend = Arc::new(EditableBackend::open(parts.backend)?);
         let draft = production.map(|production| Draft::new(production, spec.clone(), clock.clone()));
         let next_header = match &draft {
@@ -182,6 +186,19 @@ impl Node {
             _ => self.snapshot(),
         }
     }
+}
+
+/// Binds the chain to an identifier, once and for all.
+fn claim_chain_id(backend: &dyn StateBackend, expected: u64) -> Result<(), BackendError> {
+    let Some(record) = backend.records(RecordKind::ChainId)?.pop() else {
+        let value = expected.to_be_bytes().to_vec();
+        return backend.write_records(&[RecordWrite::Put(RecordKind::ChainId, Record { key: Vec::new(), value })]);
+    };
+    let found = <[u8; 8]>::try_from(record.value).map_err(|value| {
+        BackendError::Storage(format!("the record of the chain id has {} bytes", value.len()).into())
+    })?;
+    let found = u64::from_be_bytes(found);
+    if found == expected { Ok(()) } else { Err(BackendError::OtherChainId { found, expected }) }
 }
 
 #[cfg(test)]

@@ -84,12 +84,9 @@ impl Pool {
                     }
                     continue;
                 }
-                let authorizations = recovered.transaction.body.authorization_list();
                 returning.push(PoolTransaction {
                     size: record::size(recovered.transaction.encode().len(), sidecar.as_ref()),
-                    authorities: (authorizations.iter())
-                        .filter_map(|signed| self.parts.recovery.authority(signed).ok())
-                        .collect(),
+                    authorities: self.authorities(view, &recovered.transaction.body)?,
                     recovered: recovered.clone(),
                     sidecar,
                     arrival: 0,
@@ -139,9 +136,14 @@ impl Pool {
         let mut returned = Vec::new();
         {
             let mut contents = self.contents.write();
+            let everything = contents.head.is_zero();
             let gone = self.revalidate(&mut contents, next, head.hash);
             let mut gone: Vec<_> = gone.into_iter().map(|(hash, _)| hash).collect();
             for (sender, account) in &accounts {
+                // Nothing changes for who did nothing; most senders that wait do not.
+                if !everything && contents.sender(*sender).is_some_and(|queue| queue.account() == account) {
+                    continue;
+                }
                 for (transaction, reason) in contents.set_account(*sender, *account, now) {
                     gone.push(transaction.hash());
                     if !mined.contains(&transaction.hash()) {

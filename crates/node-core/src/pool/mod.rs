@@ -29,7 +29,7 @@ pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
-use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend};
+use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend, View};
 use crate::block::RecoveredTransaction;
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -38,7 +38,7 @@ use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use contents::Contents;
 use memory::MinedBlobs;
-use node_types::consensus::{BlobSidecar, Header, PooledTransaction};
+use node_types::consensus::{BlobSidecar, Header, PooledTransaction, TransactionBody};
 use node_types::{Address, H256, U256};
 use parking_lot::{Mutex, RwLock};
 use stateful::Sender;
@@ -161,9 +161,7 @@ impl Pool {
 
         // What takes milliseconds comes last, and only for transactions that nothing else speaks against.
         let sidecar = self.check_blobs(&next, transaction.body.blob_versioned_hashes(), sidecar)?;
-        let authorizations = transaction.body.authorization_list();
-        let authorities =
-            authorizations.iter().filter_map(|signed| self.parts.recovery.authority(signed).ok()).collect();
+        let authorities = self.authorities(view.as_ref(), &transaction.body)?;
         let is_new = self.admit(PoolTransaction {
             size: record::size(encoded_length, sidecar.as_ref()),
             recovered: RecoveredTransaction { transaction, hash, sender },
@@ -176,6 +174,10 @@ impl Pool {
             self.tell(&[hash]);
         }
         Ok(hash)
+    }
+
+    fn authorities(&self, view: &dyn View, body: &TransactionBody) -> Result<Vec<Address>, BackendError> {
+        stateful::authorities(view, &*self.parts.recovery, self.parts.spec.chain_id, body)
     }
 
     /// Checks the blobs, and turns them into the form that the fork in force demands.

@@ -45,6 +45,11 @@ impl SenderQueue {
         self.entries.len() - self.pending_len()
     }
 
+    /// The sender's account.
+    pub(super) fn account(&self) -> &AccountState {
+        &self.account
+    }
+
     /// The nonce behind the pending ones.
     pub(super) fn pending_end(&self) -> u64 {
         self.pending_end

@@ -3,8 +3,9 @@
 use super::contents::Contents;
 use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
 use crate::backend::{BackendError, View};
+use crate::crypto::SenderRecovery;
 use crate::executor::TransactionError;
-use crate::fees::GAS_PER_BLOB;
+use crate::fees;
 use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};
@@ -12,19 +13,10 @@ use node_types::{Address, U256};
 /// Code that delegates to another account starts so (EIP-7702), followed by the account's address.
 const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// The most that a transaction can cost its sender in wei: gas, blob gas and value. The highest number where the true
-/// one does not fit, which no balance covers.
+/// The most that a transaction can cost its sender in wei. The highest number where the true one does not fit, which no
+/// balance covers.
 pub(super) fn cost(body: &TransactionBody) -> U256 {
-    let gas = U256::from(body.gas_limit()).checked_mul(body.max_fee_per_gas());
-    let blob_gas = match body {
-        TransactionBody::Blob(tx) => {
-            let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(tx.blob_versioned_hashes.len());
-            blob_gas.checked_mul(tx.max_fee_per_blob_gas)
-        }
-        _ => Some(U256::zero()),
-    };
-    let total = || gas?.checked_add(blob_gas?)?.checked_add(body.value());
-    total().unwrap_or(U256::MAX)
+    fees::highest_cost(body).unwrap_or(U256::MAX)
 }
 
 /// The sender as of the head of a view.
@@ -48,6 +40,28 @@ impl Sender {
     }
 }
 
+/// Who signed the authorizations of a transaction, as far as these can still come into force as of the head of `view`.
+///
+/// Others bind nobody: anyone could send a stranger's old ones again, to hold up the stranger's own transactions.
+pub(super) fn authorities(
+    view: &dyn View,
+    recovery: &dyn SenderRecovery,
+    chain_id: u64,
+    body: &TransactionBody,
+) -> Result<Vec<Address>, BackendError> {
+    let mut authorities = Vec::new();
+    for signed in body.authorization_list() {
+        if !signed.chain_id.is_zero() && signed.chain_id != chain_id.into() {
+            continue;
+        }
+        let Ok(authority) = recovery.authority(signed) else { continue };
+        if signed.nonce >= view.account(authority, view.head().number)?.unwrap_or_default().nonce {
+            authorities.push(authority);
+        }
+    }
+    Ok(authorities)
+}
+
 /// All that speaks against a transaction of `address` in the state of `sender`, given what is in the pool.
 /// `authorities` have signed its authorizations.
 pub(super) fn check(
@@ -69,6 +83,8 @@ pub(super) fn check(
     let required = contents.pending_cost_without(address, nonce).saturating_add(cost(body));
     if account.balance < required {
         reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
+    } else if cost(body) - body.value() > u128::MAX.into() {
+        reasons.push(TransactionError::FeesBeyond128Bits.into());
     }
     let delegates = sender.delegates || contents.is_authority(address);
     reasons.extend(delegates.then(|| check_delegated(contents, address, account.nonce, nonce)).flatten());

@@ -1,6 +1,7 @@
 //! Checks that need no state.
 
 use super::{NextBlock, PoolError, PoolLimits};
+use crate::blobs;
 use crate::executor::TransactionError;
 use crate::forks::Fork;
 use crate::gas::{MAX_INIT_CODE_SIZE, TRANSACTION_GAS_CAP, floor_gas, intrinsic_gas};
@@ -12,12 +13,6 @@ const MAX_SIZE: usize = 128 << 10;
 
 /// Longest encoding of a transaction with blobs, the blobs themselves left out, in bytes.
 const MAX_BLOB_TRANSACTION_SIZE: usize = 1 << 20;
-
-/// Most blobs a transaction since Osaka (EIP-7594).
-const MAX_BLOBS_PER_TRANSACTION: u64 = 6;
-
-/// First byte of every versioned hash (EIP-4844).
-const VERSIONED_HASH_VERSION_KZG: u8 = 1;
 
 /// All that speaks against a transaction before the state is looked at. `size` is the length of its encoding in bytes,
 /// without blobs.
@@ -31,11 +26,16 @@ pub(super) fn check(
 ) -> Vec<PoolError> {
     let mut reasons = Vec::new();
     let transaction_type = body.transaction_type();
-    if next.fork < first_fork(transaction_type) {
+    if next.fork < Fork::introducing(transaction_type) {
         reasons.push(TransactionError::TypeNotSupported(transaction_type as u8).into());
     }
-    if let Some(got) = body.chain_id().filter(|id| *id != chain_id) {
-        reasons.push(TransactionError::ChainId { got, expected: chain_id }.into());
+    if let Some(got) = body.chain_id() {
+        if next.fork < Fork::SpuriousDragon {
+            reasons.push(TransactionError::ReplayProtectionTooEarly { chain_id: got }.into());
+        }
+        if got != chain_id {
+            reasons.push(TransactionError::ChainId { got, expected: chain_id }.into());
+        }
     }
     let is_blob = transaction_type == TransactionType::Blob;
     let limit = if is_blob { MAX_BLOB_TRANSACTION_SIZE } else { MAX_SIZE };
@@ -64,16 +64,6 @@ pub(super) fn check(
         _ => {}
     }
     reasons
-}
-
-fn first_fork(transaction_type: TransactionType) -> Fork {
-    match transaction_type {
-        TransactionType::Legacy => Fork::Frontier,
-        TransactionType::AccessList => Fork::Berlin,
-        TransactionType::DynamicFee => Fork::London,
-        TransactionType::Blob => Fork::Cancun,
-        TransactionType::SetCode => Fork::Prague,
-    }
 }
 
 fn check_gas(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
@@ -121,13 +111,12 @@ fn check_blobs(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolE
         reasons.push(TransactionError::NoBlobs.into());
     }
     if let Some(params) = next.blob_params {
-        let limit = if next.fork >= Fork::Osaka { params.max.min(MAX_BLOBS_PER_TRANSACTION) } else { params.max };
+        let limit = blobs::max_blobs_per_transaction(next.fork).map_or(params.max, |most| most.min(params.max));
         if count > limit {
             reasons.push(TransactionError::TooManyBlobs { count, limit }.into());
         }
     }
-    // One is enough to refuse it; naming each of thousands would make the answer larger than the question.
-    if let Some(hash) = hashes.iter().find(|hash| hash[0] != VERSIONED_HASH_VERSION_KZG) {
-        reasons.push(TransactionError::BlobVersion(*hash).into());
+    if let Some(hash) = blobs::unknown_version(hashes) {
+        reasons.push(TransactionError::BlobVersion(hash).into());
     }
 }

@@ -21,6 +21,23 @@ pub enum ProducerError {
         /// Asked for, in Unix seconds.
         timestamp: u64,
     },
+    /// The same of a jump ahead.
+    #[error("{seconds} s ahead is too far; the last time of a block is {}", Self::LAST_TIMESTAMP)]
+    TooFarAhead {
+        /// Asked for.
+        seconds: u64,
+    },
+    /// The same of blocks that are to follow each other.
+    #[error(
+        "{blocks} blocks every {interval} s end too far ahead; the last time of a block is {}",
+        Self::LAST_TIMESTAMP
+    )]
+    IntervalTooLong {
+        /// Asked for.
+        blocks: u64,
+        /// Seconds from block to block.
+        interval: u64,
+    },
     /// Before London a block has no base fee.
     #[error("the next block has no base fee, for London is not in force")]
     NoBaseFee,

@@ -109,6 +109,11 @@ impl Producer {
             return Err(ProducerError::TooManyBlocks { blocks: count, limit: Self::MAX_BLOCKS });
         }
         let _sealing = self.sealing.lock();
+        if let Some(interval) = interval
+            && self.last_timestamp(count, interval)? > ProducerError::LAST_TIMESTAMP
+        {
+            return Err(ProducerError::IntervalTooLong { blocks: count, interval });
+        }
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         for mined in 0..count {
@@ -119,6 +124,12 @@ impl Producer {
             blocks.extend(self.seal(withdrawals.take().unwrap_or_default(), true)?);
         }
         Ok(blocks)
+    }
+
+    /// About when the last of `count` blocks would be, if they were `interval` seconds apart.
+    fn last_timestamp(&self, count: u64, interval: u64) -> Result<u64, ProducerError> {
+        let next = self.settings.after(&*self.head()?).timestamp;
+        Ok(next.saturating_add(count.saturating_mul(interval.max(1))))
     }
 
     /// Makes blocks until no transaction of the pool that could be in one is left.

@@ -60,8 +60,6 @@ impl BlockSettings {
     /// Lets the time of the chain jump ahead, and answers by how many seconds it is ahead of the clock then.
     pub(super) fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         let mut wishes = self.wishes.lock();
-        let too_high =
-            ProducerError::TimestampTooHigh { timestamp: self.now_with(wishes.offset).saturating_add(seconds) };
         let offset = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000));
         let offset = offset.and_then(|more| wishes.offset.checked_add(more));
         match offset.filter(|offset| self.now_with(*offset) <= ProducerError::LAST_TIMESTAMP) {
@@ -69,7 +67,7 @@ impl BlockSettings {
                 wishes.offset = offset;
                 Ok(offset / 1_000)
             }
-            None => Err(too_high),
+            None => Err(ProducerError::TooFarAhead { seconds }),
         }
     }
 

@@ -13,10 +13,10 @@ pub(super) fn posts(routes: &mut Routes<'_>) {
 
 async fn call(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, |_| Place::Pool, Node::call).await
+    exchange.answer(input, |_| Place::Code, Node::call).await
 }
 
 async fn estimate_gas(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, |_| Place::Pool, Node::estimate_gas).await
+    exchange.answer(input, |_| Place::Code, Node::estimate_gas).await
 }

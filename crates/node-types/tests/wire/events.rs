@@ -69,10 +69,13 @@ fn in_header_hash() -> LastEvent<Data<H256>> {
     LastEvent { id: Data(hash()), location: "header.Last-Event-ID" }
 }
 
+/// Query parameters, header, where there are faults.
+type Faulty<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>, &'a [&'a str]);
+
 #[test]
 fn every_fault_is_named() {
     let with_index = format!("{HASH}:7");
-    let cases: [(&[(&str, &str)], Option<&str>, &[&str]); 8] = [
+    let cases: [Faulty<'_>; 8] = [
         (&[("Stream", "Logs")], None, &["query.Stream"]),
         (
             &[("Address", "0x1"), ("Topic0", "0x"), ("Topic2", "x"), ("FromBlock", "-1"), ("LastEventId", "0x1")],

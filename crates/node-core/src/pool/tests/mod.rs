@@ -1,6 +1,9 @@
 mod follow;
+mod hostile;
+mod memory;
 mod order;
 mod properties;
+mod records;
 mod rules;
 
 use super::{AddError, Pool, PoolError, PoolLimits};

@@ -1,12 +1,10 @@
 //! Each rule with the exact reason.
 
 use super::*;
-use crate::crypto::{BlobError, SignatureError};
-use crate::executor::TransactionError as Rule;
 use crate::forks::Fork;
-use crate::pool::{FeeCap, PoolStatus};
-use crate::test_world::{BALANCE, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
-use node_types::consensus::{Authorization, LegacyTransaction, SetCodeTransaction};
+use crate::pool::{DropReason, NextBlock, PoolStatus, stateless};
+use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
+use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};
 use node_types::{Address, U256};
 
 fn dynamic(sender: u8, change: impl FnOnce(&mut DynamicFeeTransaction)) -> PooledTransaction {
@@ -50,142 +48,217 @@ fn rules_of_a_single_transaction() {
     nobody.transaction.signature.r = U256::zero();
     let second_version =
         BlobSidecar::V1 { blobs: vec![Bytes::new()], commitments: vec![Bytes::new()], cell_proofs: vec![Bytes::new()] };
-    let cost = U256::from(21_000u64 * 10_000 + 1);
+    let address = |number| format!("{:#x}", account(number));
+    let has_code = format!("sender {} has code", address(CONTRACT));
+    let too_long = format!("{oversized_length} bytes, at most 131072 are accepted");
+    let too_long_with_blobs = blob(|tx| (tx.input, tx.gas_limit) = (vec![0; 1 << 20].into(), 16_000_000));
+    let blob_length = too_long_with_blobs.transaction.encode().len();
+    let too_long_blob = format!("{blob_length} bytes, at most 1048576 are accepted");
+    let unknown_version = format!("versioned hash {:#x} has an unknown version", versioned_hash(2, 0));
+    let beyond_256_bits = format!("balance {BALANCE} wei, {} wei required", U256::MAX);
 
-    let cases: Vec<(&str, Fork, PooledTransaction, Vec<PoolError>)> = vec![
-        ("type", Fork::Cancun, set_code(1, 0, &[account(2)]), vec![Rule::TypeNotSupported(4).into()]),
-        ("blobs before Cancun", Fork::Shanghai, blob(|_| ()), vec![Rule::TypeNotSupported(3).into()]),
-        ("chain id", Fork::Osaka, dynamic(1, |tx| tx.chain_id = 2), vec![Rule::ChainId { got: 2, expected: 1 }.into()]),
-        ("size", Fork::Osaka, oversized, vec![PoolError::Oversized { size: oversized_length, limit: 131_072 }]),
-        ("last nonce", Fork::Osaka, dynamic(1, |tx| tx.nonce = u64::MAX), vec![Rule::NonceOverflow.into()]),
+    let cases: Vec<(&str, Fork, PooledTransaction, &str)> = vec![
+        ("type 3", Fork::Shanghai, blob(|_| ()), "transactions of type 3 are not supported yet"),
+        ("type 4", Fork::Cancun, set_code(1, 0, &[account(2)]), "transactions of type 4 are not supported yet"),
+        ("chain id", Fork::Osaka, dynamic(1, |tx| tx.chain_id = 2), "chain id 2, expected 1"),
+        ("size", Fork::Osaka, oversized, &too_long),
+        ("size with blobs", Fork::Prague, too_long_with_blobs, &too_long_blob),
+        ("last nonce", Fork::Osaka, dynamic(1, |tx| tx.nonce = u64::MAX), "nonce 2^64 - 1 cannot be used"),
         (
             "block gas limit",
             Fork::Prague,
             dynamic(1, |tx| tx.gas_limit = GAS_LIMIT + 1),
-            vec![Rule::BlockGasExceeded { limit: GAS_LIMIT + 1, available: GAS_LIMIT }.into()],
+            "gas limit 30000001 is above the 30000000 left in the block",
         ),
         (
             "EIP-7825",
             Fork::Osaka,
             dynamic(1, |tx| tx.gas_limit = (1 << 24) + 1),
-            vec![Rule::GasLimitCap { limit: (1 << 24) + 1, cap: 1 << 24 }.into()],
+            "gas limit 16777217 is above the cap 16777216",
         ),
         (
             "intrinsic gas",
             Fork::Cancun,
             dynamic(1, |tx| tx.gas_limit = 20_999),
-            vec![Rule::IntrinsicGas { limit: 20_999, required: 21_000 }.into()],
+            "gas limit 20999 is below the intrinsic gas 21000",
         ),
         (
             "EIP-7623",
             Fork::Prague,
             dynamic(1, |tx| (tx.input, tx.gas_limit) = (vec![1; 100].into(), 24_999)),
-            vec![Rule::FloorGas { limit: 24_999, required: 25_000 }.into()],
+            "gas limit 24999 is below the floor of the call data 25000",
         ),
-        (
-            "EIP-3860",
-            Fork::Shanghai,
-            creation(49_153),
-            vec![Rule::InitCodeTooLong { length: 49_153, limit: 49_152 }.into()],
-        ),
+        ("EIP-3860", Fork::Shanghai, creation(49_153), "creation code has 49153 bytes, at most 49152 are allowed"),
         (
             "tip above fee cap",
             Fork::Osaka,
             dynamic(1, |tx| tx.max_priority_fee_per_gas = 10_001.into()),
-            vec![Rule::TipAboveFeeCap { tip: 10_001.into(), cap: 10_000.into() }.into()],
+            "tip cap 10001 is above the fee cap 10000",
         ),
         (
             "minimum tip",
             Fork::Osaka,
             dynamic(1, |tx| tx.max_priority_fee_per_gas = 0.into()),
-            vec![PoolError::TipTooLow { tip: 0.into(), minimum: 1 }],
+            "tip cap 0 is below the minimum of 1 wei per gas",
         ),
-        ("high s (EIP-2)", Fork::Osaka, high_s, vec![Rule::Signature(SignatureError::HighS).into()]),
-        ("no signer", Fork::Osaka, nobody, vec![Rule::Signature(SignatureError::OutOfRange).into()]),
-        ("no authorizations", Fork::Prague, set_code(1, 0, &[]), vec![Rule::NoAuthorizations.into()]),
-        ("no blobs", Fork::Cancun, blob(|tx| tx.blob_versioned_hashes.clear()), vec![Rule::NoBlobs.into()]),
+        ("high s (EIP-2)", Fork::Osaka, high_s, "invalid signature: s is above half the order of the curve (EIP-2)"),
         (
-            "blobs a block",
-            Fork::Prague,
-            blob_transaction(1, 0, 10),
-            vec![Rule::TooManyBlobs { count: 10, limit: 9 }.into()],
-        ),
-        (
-            "blobs a transaction",
+            "no signer",
             Fork::Osaka,
-            blob_transaction(1, 0, 7),
-            vec![Rule::TooManyBlobs { count: 7, limit: 6 }.into()],
+            nobody,
+            "invalid signature: r and s must be above zero and below the order of the curve",
         ),
+        (
+            "no authorizations",
+            Fork::Prague,
+            set_code(1, 0, &[]),
+            "a set-code transaction needs at least one authorization",
+        ),
+        (
+            "no blobs",
+            Fork::Cancun,
+            blob(|tx| tx.blob_versioned_hashes.clear()),
+            "a blob transaction needs at least one blob",
+        ),
+        ("blobs a block", Fork::Prague, blob_transaction(1, 0, 10), "10 blobs, at most 9 are allowed"),
+        ("blobs a transaction", Fork::Osaka, blob_transaction(1, 0, 7), "7 blobs, at most 6 are allowed"),
         (
             "versioned hash",
             Fork::Cancun,
             blob(|tx| tx.blob_versioned_hashes = vec![versioned_hash(2, 0)]),
-            vec![Rule::BlobVersion(versioned_hash(2, 0)).into()],
+            &unknown_version,
         ),
         (
             "blob fee cap",
             Fork::Cancun,
             blob(|tx| tx.max_fee_per_blob_gas = 0.into()),
-            vec![Rule::BlobFeeCapTooLow { cap: 0.into(), base_fee: 1.into() }.into()],
+            "blob fee cap 0 is below the blob base fee 1",
         ),
         (
             "no sidecar",
             Fork::Cancun,
             PooledTransaction { sidecar: None, ..blob(|_| ()) },
-            vec![PoolError::MissingSidecar],
+            "a blob transaction must be sent with its blobs",
         ),
         (
             "a sidecar too many",
             Fork::Cancun,
             PooledTransaction { sidecar: Some(sidecar(1)), ..dynamic(1, |_| ()) },
-            vec![PoolError::UnexpectedSidecar],
+            "only a blob transaction carries blobs",
         ),
         (
             "sidecar version",
             Fork::Prague,
             PooledTransaction { sidecar: Some(second_version), ..blob(|_| ()) },
-            vec![PoolError::SidecarVersion { got: 1, expected: 0 }],
+            "blob sidecar of version 1, expected 0",
         ),
         (
             "wrong blobs",
             Fork::Osaka,
             PooledTransaction { sidecar: Some(sidecar(2)), ..blob(|_| ()) },
-            vec![PoolError::Blob(BlobError::Count { what: "blobs", got: 2, expected: 1 })],
+            "invalid blobs: blobs: 2, expected 1",
         ),
-        ("EIP-3607", Fork::Osaka, dynamic(CONTRACT, |_| ()), vec![Rule::SenderHasCode(account(CONTRACT)).into()]),
+        ("EIP-3607", Fork::Osaka, dynamic(CONTRACT, |_| ()), &has_code),
+        ("balance", Fork::Osaka, dynamic(POOR, |_| ()), "balance 1000 wei, 210000001 wei required"),
         (
-            "balance",
-            Fork::Osaka,
-            dynamic(POOR, |_| ()),
-            vec![Rule::InsufficientFunds { balance: 1_000.into(), required: cost }.into()],
+            "balance for blobs",
+            Fork::Cancun,
+            PooledTransaction { sidecar: Some(sidecar(1)), ..sent(TransactionBody::Blob(blob_body(0, 1)), POOR) },
+            // 131072 blob gas at 1000 wei each beside the gas.
+            "balance 1000 wei, 341072001 wei required",
         ),
-        (
-            "a cost beyond 256 bits",
-            Fork::Osaka,
-            dynamic(1, |tx| tx.max_fee_per_gas = U256::MAX),
-            vec![Rule::InsufficientFunds { balance: BALANCE.into(), required: U256::MAX }.into()],
-        ),
+        ("a cost beyond 256 bits", Fork::Osaka, dynamic(1, |tx| tx.max_fee_per_gas = U256::MAX), &beyond_256_bits),
         (
             "every reason at once",
             Fork::Osaka,
             dynamic(POOR, |tx| (tx.chain_id, tx.gas_limit, tx.max_priority_fee_per_gas) = (5, 20_000, 20_000.into())),
-            vec![
-                Rule::ChainId { got: 5, expected: 1 }.into(),
-                Rule::IntrinsicGas { limit: 20_000, required: 21_000 }.into(),
-                Rule::FloorGas { limit: 20_000, required: 21_000 }.into(),
-                Rule::TipAboveFeeCap { tip: 20_000.into(), cap: 10_000.into() }.into(),
-                Rule::InsufficientFunds { balance: 1_000.into(), required: (20_000u64 * 10_000 + 1).into() }.into(),
-            ],
+            "chain id 5, expected 1; \
+             gas limit 20000 is below the intrinsic gas 21000; \
+             gas limit 20000 is below the floor of the call data 21000; \
+             tip cap 20000 is above the fee cap 10000; \
+             balance 1000 wei, 200000001 wei required",
         ),
     ];
     for (name, fork, transaction, expected) in cases {
         let world = World::new(fork);
         let pool = world.pool(PoolLimits::default());
         let hash = transaction.transaction.hash();
-        let reasons = refused(&pool, transaction);
-        assert_eq!(reasons, expected, "{name}");
+        assert_eq!(reasons(&pool, transaction).join("; "), expected, "{name}");
         assert_eq!(pool.status(hash), PoolStatus::Unknown, "{name}");
     }
+}
+
+/// The reasons against what must be refused, in words.
+fn reasons(pool: &Pool, transaction: PooledTransaction) -> Vec<String> {
+    refused(pool, transaction).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn bytes_that_are_no_transaction_say_why() {
+    let pool = World::new(Fork::Osaka).pool(PoolLimits::default());
+    // Both types have their receiver behind chain id, nonce, two caps and gas limit: 20 bytes behind 0x94.
+    let without_receiver = |transaction: PooledTransaction| {
+        let encoded = transaction.transaction.encode();
+        let receiver = [&[0x94][..], account(9).as_bytes()].concat();
+        let position = encoded.windows(21).position(|window| window == receiver).unwrap();
+        let mut bytes = encoded[..position].to_vec();
+        bytes.push(0x80);
+        bytes.extend(&encoded[position + 21..]);
+        // The length of the list is in its second and third byte (0xf8 and the length).
+        assert_eq!(bytes[1], 0xf8);
+        bytes[2] -= 20;
+        bytes
+    };
+    let mut blobless = blob(|_| ());
+    blobless.sidecar = None;
+    let mut delegating = set_code(1, 0, &[account(2)]);
+    if let TransactionBody::SetCode(tx) = &mut delegating.transaction.body {
+        tx.to = account(9);
+    }
+    let cases = [
+        (vec![], "not a transaction: transaction is cut off"),
+        (vec![0x05, 0xc0], "not a transaction: transaction type 5 is not supported"),
+        (without_receiver(blobless), "not a transaction: a transaction of type 3 cannot create a contract"),
+        (without_receiver(delegating), "not a transaction: a transaction of type 4 cannot create a contract"),
+    ];
+    for (bytes, expected) in cases {
+        match pool.add(&bytes) {
+            Err(AddError::Rejected(rejection)) => {
+                assert_eq!(rejection.to_string(), format!("transaction refused: {expected}"));
+            }
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn early_rules() {
+    let legacy_of = |chain_id| TransactionBody::Legacy(LegacyTransaction { chain_id, ..legacy() });
+    let too_early = "replay protection for chain 1 before EIP-155 is in force";
+    let cases: [(Fork, TransactionBody, &[&str]); 6] = [
+        (Fork::TangerineWhistle, legacy_of(Some(1)), &[too_early]),
+        (Fork::TangerineWhistle, legacy_of(None), &[]),
+        (Fork::SpuriousDragon, legacy_of(Some(1)), &[]),
+        (Fork::Istanbul, access_list().transaction.body, &["transactions of type 1 are not supported yet"]),
+        (Fork::Berlin, dynamic(1, |_| ()).transaction.body, &["transactions of type 2 are not supported yet"]),
+        (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
+    ];
+    for (fork, body, expected) in cases {
+        let next = NextBlock { fork, gas_limit: GAS_LIMIT, base_fee: 0, blob_base_fee: None, blob_params: None };
+        let reasons = stateless::check(&next, CHAIN_ID, &PoolLimits::default(), &body, None, 100);
+        assert_eq!(reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{fork:?}");
+    }
+}
+
+fn access_list() -> PooledTransaction {
+    let tx = AccessListTransaction {
+        chain_id: 1,
+        gas_price: 10_000.into(),
+        gas_limit: 21_000,
+        to: Some(account(9)),
+        ..Default::default()
+    };
+    sent(TransactionBody::AccessList(tx), 1)
 }
 
 fn legacy() -> LegacyTransaction {
@@ -200,6 +273,8 @@ fn creation(length: usize) -> PooledTransaction {
 fn every_type_is_accepted_under_its_fork() {
     let cases = [
         ("legacy without chain id", Fork::Osaka, sent(TransactionBody::Legacy(legacy()), 1)),
+        ("legacy", Fork::Osaka, sent(TransactionBody::Legacy(LegacyTransaction { chain_id: Some(1), ..legacy() }), 1)),
+        ("access list", Fork::Berlin, access_list()),
         ("dynamic fee", Fork::Shanghai, dynamic(1, |_| ())),
         ("longest creation code", Fork::Shanghai, creation(49_152)),
         ("longer creation code before EIP-3860", Fork::Paris, creation(49_153)),
@@ -240,7 +315,7 @@ fn a_used_nonce_is_refused_and_a_mined_transaction_is_known() {
     world.mine(Plan { transactions: vec![mined(&pool, hash)], ..Default::default() });
     assert_eq!(pool.add_transaction(first).ok(), Some(hash));
     assert_eq!(pool.status(hash), PoolStatus::Unknown, "the pool does not hold it any more");
-    assert_eq!(refused(&pool, priced(1, 0, 200)), [Rule::NonceTooLow { got: 0, expected: 1 }.into()]);
+    assert_eq!(reasons(&pool, priced(1, 0, 200)), ["nonce 0 is too low, the account's is 1"]);
 }
 
 #[test]
@@ -249,9 +324,9 @@ fn pending_transactions_must_be_affordable_together() {
     let pool = world.pool(PoolLimits::default());
     let half = |nonce| dynamic(1, |tx| (tx.nonce, tx.value) = (nonce, (BALANCE / 2).into()));
     add(&pool, half(0));
-    let cost = U256::from(BALANCE / 2) + U256::from(21_000u64 * 10_000);
-    let expected = Rule::InsufficientFunds { balance: BALANCE.into(), required: cost * 2 };
-    assert_eq!(refused(&pool, half(1)), [expected.into()]);
+    assert_eq!(reasons(&pool, half(1)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
+    // Also where it would wait for another nonce first.
+    assert_eq!(reasons(&pool, half(2)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
 }
 
 #[test]
@@ -262,27 +337,17 @@ fn a_replacement_must_raise_both_caps() {
     let caps = |fee: u64, tip: u64| {
         dynamic(1, |tx| (tx.max_fee_per_gas, tx.max_priority_fee_per_gas) = (fee.into(), tip.into()))
     };
-    let fee = |got: u64| PoolError::ReplacementUnderpriced {
-        cap: FeeCap::Fee,
-        got: got.into(),
-        old: 10_000.into(),
-        required: 11_000.into(),
-    };
-    let tip = |got: u64| PoolError::ReplacementUnderpriced {
-        cap: FeeCap::Tip,
-        got: got.into(),
-        old: 100.into(),
-        required: 110.into(),
-    };
+    let fee = |got: u64| format!("fee cap {got} does not replace 10000 with the same nonce, at least 11000 is needed");
+    let tip = |got: u64| format!("tip cap {got} does not replace 100 with the same nonce, at least 110 is needed");
     for (transaction, expected) in [
         (caps(10_999, 110), vec![fee(10_999)]),
         (caps(11_000, 109), vec![tip(109)]),
         (caps(10_000, 101), vec![fee(10_000), tip(101)]),
     ] {
-        assert_eq!(refused(&pool, transaction), expected);
+        assert_eq!(reasons(&pool, transaction), expected);
     }
     let new = add(&pool, caps(11_000, 110));
-    assert_eq!(pool.status(old), PoolStatus::Dropped(crate::pool::DropReason::Replaced { by: new }));
+    assert_eq!(pool.status(old), PoolStatus::Dropped(DropReason::Replaced { by: new }));
     assert_eq!(pool.status(new), PoolStatus::Pending);
 }
 
@@ -298,15 +363,12 @@ fn a_replacement_with_blobs_must_double_all_caps() {
             tx.max_fee_per_blob_gas = blob_fee.into();
         })
     };
-    let expected = [(FeeCap::Fee, 10_000), (FeeCap::Tip, 100), (FeeCap::BlobFee, 1_000)].map(|(cap, old)| {
-        PoolError::ReplacementUnderpriced {
-            cap,
-            got: (2 * old - 1).into(),
-            old: old.into(),
-            required: (2 * old).into(),
-        }
-    });
-    assert_eq!(refused(&pool, caps(19_999, 199, 1_999)), expected);
+    let expected = [
+        "fee cap 19999 does not replace 10000 with the same nonce, at least 20000 is needed",
+        "tip cap 199 does not replace 100 with the same nonce, at least 200 is needed",
+        "blob fee cap 1999 does not replace 1000 with the same nonce, at least 2000 is needed",
+    ];
+    assert_eq!(reasons(&pool, caps(19_999, 199, 1_999)), expected);
     add(&pool, caps(20_000, 200, 2_000));
 }
 
@@ -317,7 +379,10 @@ fn queued_transactions_of_an_account_are_bounded() {
     for nonce in 1..=4 {
         add(&pool, priced(1, nonce, 100));
     }
-    assert_eq!(refused(&pool, priced(1, 5, 100)), [PoolError::AccountLimit { queued: 4, limit: 4 }]);
+    assert_eq!(
+        reasons(&pool, priced(1, 5, 100)),
+        ["4 transactions of the account wait for earlier nonces already, at most 4 may"]
+    );
     add(&pool, priced(1, 0, 100));
     assert_eq!(pool.nonce(account(1)), Some(5), "the gap is closed");
     add(&pool, priced(1, 5, 100));
@@ -329,17 +394,18 @@ fn a_sender_that_delegates_has_one_transaction() {
     let pool = world.pool(PoolLimits::default());
     let sender = account(DELEGATED);
     assert_eq!(
-        refused(&pool, priced(DELEGATED, 1, 100)),
-        [PoolError::DelegatedOutOfOrder { sender, got: 1, expected: 0 }]
+        reasons(&pool, priced(DELEGATED, 1, 100)),
+        [format!("sender {sender:#x} delegates to code: nonce 1 must be the next one, 0")]
     );
     add(&pool, priced(DELEGATED, 0, 100));
-    assert_eq!(refused(&pool, priced(DELEGATED, 1, 100)), [PoolError::DelegatedInFlight { sender }]);
+    let in_flight = |sender| format!("sender {sender:#x} delegates to code and has a transaction in the pool already");
+    assert_eq!(reasons(&pool, priced(DELEGATED, 1, 100)), [in_flight(sender)]);
     add(&pool, priced(DELEGATED, 0, 2_000));
 
     // An authorization in the pool counts like one that is in force.
     add(&pool, set_code(1, 0, &[account(2)]));
     add(&pool, priced(2, 0, 100));
-    assert_eq!(refused(&pool, priced(2, 1, 100)), [PoolError::DelegatedInFlight { sender: account(2) }]);
+    assert_eq!(reasons(&pool, priced(2, 1, 100)), [in_flight(account(2))]);
 }
 
 #[test]
@@ -350,7 +416,42 @@ fn an_authority_with_several_transactions_is_reserved() {
         add(&pool, priced(2, nonce, 100));
     }
     assert_eq!(
-        refused(&pool, set_code(1, 0, &[account(2)])),
-        [PoolError::AuthorityReserved { authority: account(2), count: 2 }]
+        reasons(&pool, set_code(1, 0, &[account(2)])),
+        [format!("authority {:#x} has 2 transactions in the pool, at most 1 is allowed", account(2))]
     );
+}
+
+#[test]
+fn reasons_of_dropped_ones_and_of_a_full_pool_in_words() {
+    let hash = H256::repeat_byte(0x11);
+    let low = PoolError::Invalid(crate::executor::TransactionError::NonceTooLow { got: 0, expected: 1 });
+    for (reason, words) in [
+        (DropReason::Replaced { by: hash }, format!("replaced by {hash:#x}")),
+        (DropReason::Evicted, "the pool was full, and others paid more".to_owned()),
+        (
+            DropReason::AccountLimit,
+            "too many transactions of the account wait for earlier nonces or for balance".to_owned(),
+        ),
+        (
+            DropReason::Expired { waited: 10_800 },
+            "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
+        ),
+        (DropReason::Invalid(low), "nonce 0 is too low, the account's is 1".to_owned()),
+        (DropReason::SetBack, "the chain was set back to a snapshot from before it came".to_owned()),
+        (DropReason::Requested, "dropped on request".to_owned()),
+    ] {
+        assert_eq!(reason.to_string(), words);
+    }
+
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits { transactions: 2, queued: 1, ..PoolLimits::default() });
+    let first = priced(1, 1, 100);
+    let bytes = first.transaction.encode().len();
+    add(&pool, first);
+    assert_eq!(reasons(&pool, priced(2, 1, 100)), ["1 transactions wait for earlier nonces already, at most 1 may"]);
+    add(&pool, priced(3, 0, 100));
+    add(&pool, priced(4, 0, 100));
+    let full =
+        format!("the pool is full: 2 transactions with {} bytes, none that pays less could make room", 2 * bytes);
+    assert_eq!(reasons(&pool, priced(5, 0, 100)), [full]);
 }

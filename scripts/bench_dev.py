@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+"""How fast a living chain is: transactions one after the other, many at a time, and reads beside calls without end.
+
+    scripts/bench_dev.py [sequence] [pool] [calls] [--bin FOLDER] [--data FOLDER] [--anvil PROGRAM] [--count N]
+                         [--seconds S] [--rounds N]
+
+sequence  20,000 transactions over one connection, each sent when the one before was answered, to `dev --data-dir`: every
+          answer is durable, and in a block. Bar: 25 s for all of them, and more where an fdatasync takes more than
+          0.3 ms: then by the excess for each of the two syncs of a transaction. The cost of the last thousand must be
+          that of the first.
+pool      10,000 transactions of 1,000 senders over 16 connections: first they wait and are mined in one go, then they
+          are mined as they come. Bars: 500 MB of memory, no second without an answer.
+calls     16 clients call code without end and without pause; others read storage, ask for /health, and send
+          transactions. Bar: the p99 of storage reads is below 10 ms.
+
+With --anvil, the path of an anvil, it does the same where it can. Transactions are signed before a clock starts. The client
+is written in Python and takes part of each time; the line `client` says how much. A bar that is not met ends with 1.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from nodes import Connection, Failure, Server, build, fdatasync_seconds, machine
+
+ALICE = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+# JUMPDEST, PUSH1 0, JUMP
+ENDLESS = "0x5b600056"
+SEQUENCE_BAR = 25.0
+# Where fdatasync takes longer, the bar grows.
+SYNC_SECONDS = 0.0003
+SYNCS = 2
+GROWTH_BAR = 1.3
+MEMORY_BAR = 500e6
+GAP_BAR = 1.0
+READ_BAR = 0.010
+CALLERS = 16
+
+
+class Node:
+    """Requests of node-server."""
+
+    name = "node-server"
+
+    def __init__(self, binary):
+        self.binary = binary
+
+    def start(self, *options, data=None):
+        folder = ["--data-dir", data] if data else []
+        return Server(self.binary, "dev", "--log", "error", *folder, *options)
+
+    def prepare(self, connection, what, *values):
+        """The bytes of a request."""
+        match what:
+            case "health":
+                return connection.get_bytes("/health")
+            case "send":
+                return connection.post_bytes("/sendRawTransaction/", json.dumps({"Data": values[0]}))
+            case "storage":
+                return connection.post_bytes("/getStorageAt/", json.dumps({"Address": ALICE, "Position": values[0]}))
+            case "call":
+                return connection.post_bytes("/call/", json.dumps({"Transaction": {"Data": ENDLESS}}))
+
+    def refusal(self, answer):
+        """What an answer says if it is no success."""
+        status, body = answer
+        return None if status == 200 else f"{status} {body.decode(errors='replace')}"
+
+    def mined(self, connection):
+        """How many transactions are in blocks."""
+        head = int(connection.get("/blockNumber/")["BlockNumber"])
+        counts = (connection.get(f"/getBlockTransactionCountByNumber/{n}/") for n in range(head + 1))
+        return sum(int(count["TransactionCount"]) for count in counts)
+
+
+class Anvil:
+    """The same requests in JSON-RPC."""
+
+    name = "anvil"
+
+    def __init__(self, program):
+        self.program = program
+
+    def start(self, *options, data=None):
+        return AnvilServer(self.program, *options)
+
+    def prepare(self, connection, what, *values):
+        match what:
+            case "health":
+                method, parameters = "eth_chainId", []
+            case "send":
+                method, parameters = "eth_sendRawTransaction", [values[0]]
+            case "storage":
+                method, parameters = "eth_getStorageAt", [ALICE, hex(int(values[0])), "latest"]
+            case "call":
+                method, parameters = "eth_call", [{"data": ENDLESS}, "latest"]
+        return connection.post_bytes("/", json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}))
+
+    def refusal(self, answer):
+        error = json.loads(answer[1]).get("error")
+        return error and str(error)
+
+    def mined(self, connection):
+        def ask(method, *parameters):
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+            return int(connection.post("/", request)["result"], 16)
+
+        return sum(ask("eth_getBlockTransactionCountByNumber", hex(n)) for n in range(ask("eth_blockNumber") + 1))
+
+
+class AnvilServer(Server):
+    """anvil, which names its address in another way."""
+
+    def __init__(self, program, *arguments):
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        command = [program, "--port", "0", *(str(part) for part in arguments)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        for line in self.process.stdout:
+            if line.startswith("Listening on "):
+                self.url = "http://" + line.split()[-1]
+                break
+        else:
+            raise Failure(f"anvil does not start: {self.error_text()}")
+        # It writes a line for each request.
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Verdicts:
+    """What was judged."""
+
+    def __init__(self):
+        self.met = True
+
+    def judge(self, text, value, bar, unit=""):
+        met = value < bar
+        self.met &= met
+        print(f"  {'PASS' if met else 'FAIL'}  {text}: {value:.4g}{unit}, bar {bar:.4g}{unit}", flush=True)
+
+
+def percentile(ordered, share):
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def describe(name, seconds, elapsed):
+    """Prints what requests took; answers their p99."""
+    ordered = sorted(seconds)
+    p99 = percentile(ordered, 0.99)
+    print(f"  {name:<44}{len(ordered):>8} answers{len(ordered) / elapsed:>9.0f}/s   p50 {statistics.median(ordered) * 1e3:8.3f} ms"
+          f"   p99 {p99 * 1e3:8.3f} ms   max {ordered[-1] * 1e3:8.1f} ms", flush=True)
+    return p99
+
+
+def transfers(programs, count, accounts=10):
+    """Signed transactions, the accounts in turn."""
+    command = [programs / "transfers", "--count", str(count), "--accounts", str(accounts)]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return [line.split()[1] for line in lines]
+
+
+def one_after_the_other(node, connection, requests):
+    """Seconds that each took."""
+    taken = []
+    for request in requests:
+        started = time.perf_counter()
+        answer = connection.send(request)
+        taken.append(time.perf_counter() - started)
+        if refusal := node.refusal(answer):
+            raise Failure(refusal)
+    return taken
+
+
+def sequence(node, options, verdicts):
+    raws = transfers(options.bin, options.count)
+    with tempfile.TemporaryDirectory(dir=options.data) as parent:
+        sync = fdatasync_seconds(parent)
+        server = node.start(data=Path(parent, "data"))
+        try:
+            connection = server.connect()
+            requests = [node.prepare(connection, "send", raw) for raw in raws]
+            health = one_after_the_other(node, connection, [node.prepare(connection, "health")] * 2000)
+            print(f"  fdatasync of 4 KiB: {sync * 1e3:.3f} ms; client and HTTP alone, by /health: "
+                  f"{statistics.median(health) * 1e3:.3f} ms a request", flush=True)
+            started = time.monotonic()
+            taken = one_after_the_other(node, connection, requests)
+            elapsed = time.monotonic() - started
+            mined = node.mined(connection)
+            while mined < len(raws):
+                if time.monotonic() - started > elapsed + 60:
+                    raise Failure(f"only {mined} of {len(raws)} are mined")
+                mined = node.mined(connection)
+                elapsed = time.monotonic() - started
+            print(f"  {elapsed:.2f} s until all {mined} are mined; server's processor time {server.cpu():.1f} s, "
+                  f"peak memory {server.status('VmHWM') / 1e6:.0f} MB")
+            describe("transactions, one after the other", taken, elapsed)
+            first, last = taken[:1000], taken[-1000:]
+            middle = taken[len(taken) // 2:][:1000]
+            for name, part in (("first", first), ("middle", middle), ("last", last)):
+                describe(f"the {name} 1,000", part, sum(part))
+            if node.name == Node.name:
+                bar = (SEQUENCE_BAR + max(0, sync - SYNC_SECONDS) * SYNCS * 20_000) * options.count / 20_000
+                verdicts.judge("all mined", elapsed, bar, " s")
+                verdicts.judge("last 1,000 to first 1,000, medians", statistics.median(last) / statistics.median(first),
+                               GROWTH_BAR)
+        finally:
+            server.stop()
+
+
+def send_all(node, url, queues, results):
+    """Sends the transactions of each queue over a connection of its own. Puts (start, end) of each."""
+    spans, refusals = [], []
+
+    def run(raws):
+        connection = Connection(url)
+        for raw in raws:
+            request = node.prepare(connection, "send", raw)
+            started = time.monotonic()
+            answer = connection.send(request)
+            spans.append((started, time.monotonic()))
+            if refusal := node.refusal(answer):
+                refusals.append(refusal)
+
+    threads = [threading.Thread(target=run, args=(raws,)) for raws in queues]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    results.put((spans, refusals))
+
+
+def pool(node, options, verdicts):
+    senders, connections, processes = 1000, 16, 4
+    raws = transfers(options.bin, 10_000, senders)
+    queues = [[raw for number, raw in enumerate(raws) if number % senders % connections == queue]
+              for queue in range(connections)]
+    for waiting in (True, False):
+        with tempfile.TemporaryDirectory(dir=options.data) as parent:
+            mode = ["--no-mining"] if waiting else []
+            server = node.start("--accounts", senders, *mode, data=Path(parent, "data"))
+            try:
+                title = "they wait" if waiting else "mined as they come"
+                results = multiprocessing.Queue()
+                started = time.monotonic()
+                workers = [multiprocessing.Process(target=send_all, args=(node, server.url, queues[n::processes], results))
+                           for n in range(processes)]
+                for worker in workers:
+                    worker.start()
+                done = [results.get() for _ in workers]
+                for worker in workers:
+                    worker.join()
+                spans = [span for of_worker, _ in done for span in of_worker]
+                refusals = [refusal for _, of_worker in done for refusal in of_worker]
+                if refusals:
+                    raise Failure(f"{len(refusals)} were refused: {refusals[0]}")
+                ends = sorted(end for _, end in spans)
+                elapsed = ends[-1] - min(start for start, _ in spans)
+                describe(f"10,000 sends over 16 connections, {title}", [end - start for start, end in spans], elapsed)
+                connection = server.connect()
+                if waiting and node.name == Node.name:
+                    mining = time.monotonic()
+                    connection.post("/dev/mine/", {"Blocks": "8"})
+                    print(f"  mined in 8 blocks: {time.monotonic() - mining:.2f} s")
+                if not waiting or node.name == Node.name:
+                    mined = node.mined(connection)
+                    if mined != len(raws):
+                        raise Failure(f"{mined} of {len(raws)} are mined")
+                memory = server.status("VmHWM")
+                gap = max(after - before for before, after in zip(ends, ends[1:]))
+                print(f"  longest time without an answer {gap * 1e3:.0f} ms, peak memory {memory / 1e6:.0f} MB")
+                if node.name == Node.name:
+                    verdicts.judge(f"peak memory, {title}", memory / 1e6, MEMORY_BAR / 1e6, " MB")
+                    verdicts.judge(f"longest time without an answer, {title}", gap, GAP_BAR, " s")
+            finally:
+                server.stop()
+
+
+def call_without_end(node, url, callers, ready, answers):
+    """Calls code without end, over and over, until it is terminated."""
+    def run():
+        connection = Connection(url)
+        request = node.prepare(connection, "call")
+        while True:
+            connection.send(request)
+            with answers.get_lock():
+                answers.value += 1
+
+    for _ in range(callers):
+        threading.Thread(target=run, daemon=True).start()
+    ready.set()
+    threading.Event().wait()
+
+
+def ask_for(node, url, what, values, seconds, results):
+    """Sends requests of one kind, one after the other; puts the seconds that each took."""
+    connection = Connection(url)
+    requests = [node.prepare(connection, what, *([value] if value is not None else [])) for value in values]
+    taken, number, end = [], 0, time.monotonic() + seconds
+    while time.monotonic() < end and (what != "send" or number < len(requests)):
+        started = time.perf_counter()
+        answer = connection.send(requests[number % len(requests)])
+        taken.append(time.perf_counter() - started)
+        number += 1
+        if refusal := node.refusal(answer):
+            results.put((what, taken, refusal))
+            return
+    results.put((what, taken, None))
+
+
+def beside(node, server, wanted, seconds):
+    """Lets processes ask at the same time; answers the seconds of all requests of each kind."""
+    results = multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=ask_for, args=(node, server.url, what, values, seconds, results))
+               for what, values in wanted]
+    for worker in workers:
+        worker.start()
+    seen = {}
+    for _ in workers:
+        what, taken, refusal = results.get()
+        if refusal:
+            raise Failure(f"{what}: {refusal}")
+        seen.setdefault(what, []).extend(taken)
+    for worker in workers:
+        worker.join()
+    return seen
+
+
+def calls(node, options, verdicts):
+    raws = transfers(options.bin, 20_000)
+    slots = [str(number) for number in range(100)]
+    reader, health = ("storage", slots), ("health", [None])
+    seconds, p99s = options.seconds, {1: [], 4: []}
+    with tempfile.TemporaryDirectory(dir=options.data) as parent:
+        server = node.start(data=Path(parent, "data"))
+        try:
+            quiet = beside(node, server, [reader], 3)
+            describe("quiet: storage, 1 reader", quiet["storage"], 3)
+            quiet = beside(node, server, [("send", raws[:3000])], 3)
+            describe("quiet: sends, 1 sender", quiet["send"], sum(quiet["send"]))
+            sent = 3000 - 3000 % 10 if len(quiet["send"]) == 3000 else len(quiet["send"])
+            ready, answers = multiprocessing.Event(), multiprocessing.Value("L", 0)
+            load = multiprocessing.Process(target=call_without_end, args=(node, server.url, CALLERS, ready, answers))
+            load.start()
+            ready.wait()
+            time.sleep(0.5)
+            begun, calls_before = time.monotonic(), answers.value
+            try:
+                for _ in range(options.rounds):
+                    for readers in (1, 4):
+                        seen = beside(node, server, [reader] * readers, seconds)
+                        p99s[readers].append(describe(f"under load: storage, {readers} reader(s)", seen["storage"], seconds))
+                describe("under load: health", beside(node, server, [health], 3)["health"], 3)
+                seen = beside(node, server, [("send", raws[sent:])], seconds)
+                describe("under load: sends, 1 sender", seen["send"], sum(seen["send"]))
+                sent += len(seen["send"])
+                seen = beside(node, server, [("send", raws[sent:]), reader], seconds)
+                describe("under load: sends, beside a reader", seen["send"], sum(seen["send"]))
+                describe("under load: storage, beside a sender", seen["storage"], seconds)
+                rate = (answers.value - calls_before) / (time.monotonic() - begun)
+                print(f"  calls without end answered meanwhile: {rate:.1f}/s")
+            finally:
+                load.terminate()
+                load.join()
+            if node.name == Node.name:
+                for readers, of_rounds in p99s.items():
+                    verdicts.judge(f"p99 of storage reads, {readers} reader(s), median of {len(of_rounds)}",
+                                   statistics.median(of_rounds) * 1e3, READ_BAR * 1e3, " ms")
+        finally:
+            server.stop()
+
+
+def main():
+    parts = {"sequence": sequence, "pool": pool, "calls": calls}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool, calls; all if none is named")
+    parser.add_argument("--bin", type=Path, help="folder of node-server and transfers, where they are built already")
+    parser.add_argument("--data", type=Path, help="where folders of data are made; on a disk, not in memory")
+    parser.add_argument("--anvil", help="an anvil to compare with")
+    parser.add_argument("--count", type=int, default=20_000, help="transactions of `sequence`")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement of `calls`")
+    parser.add_argument("--rounds", type=int, default=3, help="of the storage reads of `calls`")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(parts):
+        parser.error(f"no part is named {', '.join(sorted(unknown))}")
+    options.bin = options.bin or build("node-tests:transfers")
+    nodes = [Node(options.bin / "node-server")] + ([Anvil(options.anvil)] if options.anvil else [])
+    print(machine(), flush=True)
+    verdicts = Verdicts()
+    for name in options.parts or parts:
+        for node in nodes:
+            print(f"{name}, {node.name}:", flush=True)
+            try:
+                parts[name](node, options, verdicts)
+            except (Failure, OSError) as failure:
+                print(f"  {'FAIL' if node.name == Node.name else 'ended'}  {failure}", flush=True)
+                verdicts.met &= node.name != Node.name
+    return 0 if verdicts.met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

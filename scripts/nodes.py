@@ -1,0 +1,172 @@
+"""What the scripts share: programs of this project, a server process, and a connection to it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Failure(Exception):
+    """Something is not as it has to be."""
+
+
+def build(*packages):
+    """Builds the server and more, each named as `package` or `package:program`; answers the folder of the programs."""
+    for package in ("node-server", *packages):
+        name, _, program = package.partition(":")
+        command = ["cargo", "build", "--release", "--quiet", "-p", name, *(["--bin", program] if program else [])]
+        subprocess.run(command, cwd=ROOT, check=True)
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
+    )
+    return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
+
+
+class Server:
+    """A server process, from its start until it is stopped or killed."""
+
+    def __init__(self, binary, *arguments):
+        """Starts `binary` with `arguments` on a free port, and waits until it listens."""
+        command = [str(part) for part in (binary, *arguments, "--port", "0")]
+        started = time.monotonic()
+        # A pipe for errors would have to be read all the time.
+        self.errors = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        line = ""
+        while not line.startswith("listening on "):
+            line = self.process.stdout.readline()
+            if not line:
+                self.process.wait()
+                raise Failure(f"the server does not start: {self.error_text()}")
+        self.url = line.split()[-1]
+        # Seconds until it listened.
+        self.seconds = time.monotonic() - started
+
+    def error_text(self):
+        self.errors.seek(0)
+        return self.errors.read().strip()[-2000:]
+
+    def connect(self):
+        return Connection(self.url)
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path) as answer:
+            return json.load(answer)
+
+    def ask(self, path, body):
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def status(self, name):
+        """A size in /proc/PID/status, in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
+
+    def cpu(self):
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+    def stop(self):
+        """Lets it end by itself."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(120)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            raise Failure("the server does not stop") from error
+        if status != 0:
+            raise Failure(f"the server stopped with {status}: {self.error_text()}")
+        self.process.stdout.close()
+        self.errors.close()
+
+
+class Connection:
+    """A connection that stays open. It does as little as can be, so that what is measured is the server."""
+
+    def __init__(self, url):
+        self.host = url.split("//", 1)[1].rstrip("/")
+        host, port = self.host.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def post_bytes(self, path, body):
+        """The bytes of a POST request, to be sent with `send`."""
+        return (f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+
+    def get_bytes(self, path):
+        return f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
+
+    def send(self, request):
+        """Sends a request as it is; answers status and body. OSError when the server is gone."""
+        self.socket.sendall(request)
+        received = b""
+        while (end := received.find(b"\r\n\r\n")) < 0:
+            received += self.receive()
+        length = re.search(rb"content-length: (\d+)", received[:end], re.I)
+        if length is None:
+            raise Failure(f"an answer without a length: {received[:end]}")
+        missing = end + 4 + int(length.group(1)) - len(received)
+        while missing > 0:
+            piece = self.receive()
+            received += piece
+            missing -= len(piece)
+        return int(received[9:12]), received[end + 4:]
+
+    def receive(self):
+        piece = self.socket.recv(65536)
+        if not piece:
+            raise ConnectionError("the connection was closed")
+        return piece
+
+    def get(self, path):
+        return self.expect(path, self.send(self.get_bytes(path)))
+
+    def post(self, path, body):
+        return self.expect(path, self.send(self.post_bytes(path, json.dumps(body))))
+
+    def expect(self, path, answer):
+        status, body = answer
+        if status != 200:
+            raise Failure(f"{path}: {status} {body.decode(errors='replace')}")
+        return json.loads(body)
+
+
+def fdatasync_seconds(folder, times=500):
+    """Median time that the disk of `folder` takes for 4 KiB and an fdatasync."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        taken = []
+        for _ in range(times):
+            os.write(file.fileno(), bytes(4096))
+            started = time.perf_counter()
+            os.fdatasync(file.fileno())
+            taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def machine():
+    """What the numbers were measured on, in one line."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()).group(1)
+    memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()).group(1)) / 2**20
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    return f"{date}, {os.cpu_count()} cores of {cpu}, {memory:.0f} GiB, Linux {os.uname().release}, load average {load}"

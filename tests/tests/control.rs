@@ -1,0 +1,335 @@
+//! Control of a development chain under `/dev/`, from outside: what each operation does, and what it refuses.
+
+#![allow(clippy::unwrap_used)]
+
+use node_chain::genesis::DEV_GENESIS;
+use node_tests::server::{Answer, Server, node_server};
+use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
+use node_types::consensus::{LegacyTransaction, TransactionBody};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+const NONE: [&str; 0] = [];
+
+/// All operations that take a body.
+const POSTED: [&str; 15] = [
+    "mine",
+    "setNextBlockTimestamp",
+    "increaseTime",
+    "setNextBlockBaseFee",
+    "snapshot",
+    "revert",
+    "reorganize",
+    "impersonate",
+    "stopImpersonating",
+    "sendTransaction",
+    "setBalance",
+    "setNonce",
+    "setCode",
+    "setStorage",
+    "dropTransaction",
+];
+
+fn control(server: &Server, operation: &str, body: Value) -> Answer {
+    server.post(&format!("/dev/{operation}/"), body.to_string())
+}
+
+/// An operation that must do what it was asked.
+fn done(server: &Server, operation: &str, body: Value) -> Value {
+    let answer = control(server, operation, body);
+    assert_eq!(answer.status, 200, "{operation}: {}", answer.body);
+    answer.body
+}
+
+fn send(server: &Server, transaction: LegacyTransaction) -> String {
+    let raw = hex(&sign(TransactionBody::Legacy(transaction)).encode());
+    let answer = server.post("/sendRawTransaction/", json!({"Data": raw}).to_string());
+    answer.field("TransactionHash").as_str().unwrap_or_else(|| panic!("{}", answer.body)).to_owned()
+}
+
+fn head(server: &Server) -> Value {
+    server.get("/getBlockByNumber/latest/false/").field("Block").clone()
+}
+
+fn status(server: &Server, hash: &str) -> Value {
+    server.get(&format!("/getTransactionStatus/{hash}/")).field("Status").clone()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_str().unwrap_or_else(|| panic!("{value}")).parse().unwrap()
+}
+
+#[test]
+fn blocks_and_time() {
+    let server = Server::dev(["--no-mining"]);
+    let hash = send(&server, transfer(0));
+    assert_eq!(status(&server, &hash), "pending");
+    let mined = server.send("POST", "/dev/mine/", &[], "");
+    assert_eq!((mined.status, mined.field("BlockNumber")), (200, &json!("1")), "no body is needed");
+    assert_eq!(status(&server, &hash), "mined");
+    let time = number(&head(&server)["Timestamp"]);
+    let mined = done(&server, "mine", json!({"Blocks": "3", "Interval": 100}));
+    assert_eq!((&mined["BlockNumber"], &mined["BlockHash"]), (&json!("4"), &head(&server)["Hash"]));
+    assert!(number(&head(&server)["Timestamp"]) >= time + 201, "two intervals");
+    assert_eq!(done(&server, "mine", json!({"Blocks": 0}))["BlockNumber"], "4", "no block is no change");
+
+    let withdrawal = json!({"Address": BOB, "Amount": "5", "Index": 0, "ValidatorIndex": 7});
+    done(&server, "mine", json!({"Withdrawals": [withdrawal.clone()]}));
+    assert_eq!(head(&server)["Withdrawals"], json!([withdrawal]));
+
+    let later = number(&head(&server)["Timestamp"]) + 1_000_000;
+    done(&server, "setNextBlockTimestamp", json!({"Timestamp": later.to_string()}));
+    done(&server, "setNextBlockBaseFee", json!({"BaseFee": "77"}));
+    done(&server, "mine", json!({}));
+    let block = head(&server);
+    assert_eq!((&block["Timestamp"], &block["BaseFeePerGas"]), (&json!(later.to_string()), &json!("77")));
+    done(&server, "increaseTime", json!({"Seconds": 5_000}));
+    done(&server, "mine", json!({}));
+    assert!(number(&head(&server)["Timestamp"]) >= later + 5_000, "time goes on from there");
+}
+
+#[test]
+fn snapshots_reorganizations_and_the_pool() {
+    let server = Server::dev(["--no-mining"]);
+    let first = send(&server, transfer(0));
+    done(&server, "mine", json!({}));
+    let snapshot = done(&server, "snapshot", json!({}))["SnapshotId"].clone();
+    let before = head(&server);
+    let second = send(&server, transfer(1));
+    done(&server, "setBalance", json!({"Address": BOB, "Balance": "5"}));
+    done(&server, "mine", json!({"Blocks": 2}));
+    assert_eq!(done(&server, "revert", json!({"SnapshotId": snapshot}))["Result"], true);
+    assert_eq!(head(&server), before);
+    assert_ne!(server.get(&format!("/getBalance/{BOB}/")).field("Balance"), &json!("5"));
+    assert_ne!(status(&server, &second), "mined");
+    assert_eq!(done(&server, "revert", json!({"SnapshotId": snapshot}))["Result"], false, "it is used up");
+
+    let replaced = done(&server, "reorganize", json!({"Blocks": 1}));
+    assert_eq!(replaced["Removed"], json!([before["Hash"]]));
+    assert_eq!(replaced["Added"], json!([head(&server)["Hash"]]));
+    assert_eq!(status(&server, &first), "pending", "what the block held waits again");
+    let content = server.get("/dev/poolContent/");
+    assert_eq!((content.status, content.header("cache-control")), (200, Some("no-store")));
+    assert_eq!(content.field("Pending")[0]["Hash"], json!(first));
+    assert_eq!(content.field("Queued"), &json!([]));
+
+    assert_eq!(done(&server, "dropTransaction", json!({"TransactionHash": first}))["Result"], true);
+    let dropped = server.get(&format!("/getTransactionStatus/{first}/"));
+    assert_eq!((dropped.field("Status"), dropped.field("Reason")), (&json!("dropped"), &json!("dropped on request")));
+    assert_eq!(done(&server, "dropTransaction", json!({"TransactionHash": first}))["Result"], false);
+    assert_eq!(send(&server, transfer(0)), first, "what was dropped may be sent again");
+    assert_eq!(status(&server, &first), "pending");
+    done(&server, "mine", json!({}));
+    assert_eq!(send(&server, transfer(0)), first, "and what was mined, too");
+    assert_eq!(status(&server, &first), "mined");
+}
+
+#[test]
+fn edits_and_impersonation() {
+    let server = Server::dev(NONE);
+    // SLOAD(0) to memory, and return it.
+    let code = "0x60005460005260206000f3";
+    let contract = "0x00000000000000000000000000000000000000c0";
+    done(&server, "setCode", json!({"Address": contract, "Code": code}));
+    done(&server, "setStorage", json!({"Address": contract, "Position": "0", "Value": "42"}));
+    done(&server, "setBalance", json!({"Address": contract, "Balance": "1000000000000000000"}));
+    done(&server, "setNonce", json!({"Address": contract, "Nonce": "9"}));
+    let read = server.post("/call/", json!({"Transaction": {"To": contract}}).to_string());
+    assert_eq!(read.field("Data"), &json!(format!("0x{:064x}", 42)));
+    assert_eq!(server.get(&format!("/getCode/{contract}/")).field("Bytecode"), &json!(code));
+
+    let sent = json!({"Transaction": {"From": contract, "To": BOB, "Value": "7"}});
+    let refused = control(&server, "sendTransaction", sent.clone());
+    assert_eq!(refused.problem_faults(422), NONE);
+    assert_eq!(refused.field("detail"), &json!(format!("{contract} is not impersonated")));
+    assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], true);
+    assert_eq!(done(&server, "impersonate", json!({"Address": contract}))["Result"], false, "it is already");
+    let hash = done(&server, "sendTransaction", sent.clone())["TransactionHash"].as_str().unwrap().to_owned();
+    assert_eq!(status(&server, &hash), "mined");
+    let transaction = server.get(&format!("/getTransactionByHash/{hash}/")).field("Transaction").clone();
+    assert_eq!((&transaction["From"], &transaction["Nonce"]), (&json!(contract), &json!("9")));
+    assert_eq!(done(&server, "stopImpersonating", json!({"Address": contract}))["Result"], true);
+    assert_eq!(control(&server, "sendTransaction", sent).problem_faults(422), NONE);
+
+    let megabyte = format!("0x{}", "00".repeat(1 << 20));
+    done(&server, "setCode", json!({"Address": contract, "Code": megabyte}));
+    assert_eq!(server.get(&format!("/getCode/{contract}/")).field("Bytecode"), &json!(megabyte));
+    done(&server, "setCode", json!({"Address": contract}));
+    assert_eq!(server.get(&format!("/getCode/{contract}/")).field("Bytecode"), &json!("0x"));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_the_reason() {
+    let server = Server::dev(NONE);
+    send(&server, transfer(0));
+    done(&server, "mine", json!({}));
+    let least = number(&head(&server)["Timestamp"]) + 1;
+    let cases = [
+        (
+            "mine",
+            json!({"Blocks": "1000000000000000000"}),
+            "1000000000000000000 blocks are more than the 10000 that one request may make".to_owned(),
+        ),
+        ("reorganize", json!({"Blocks": 3}), "3 blocks cannot be replaced, at most 2 can".to_owned()),
+        (
+            "setNextBlockTimestamp",
+            json!({"Timestamp": 5}),
+            format!("timestamp 5 is not after the head; the next block's is at least {least}"),
+        ),
+        (
+            "setNextBlockTimestamp",
+            json!({"Timestamp": u64::MAX.to_string()}),
+            "timestamp 18446744073709551615 is too far ahead; the last is 8640000000000".to_owned(),
+        ),
+        (
+            "setNonce",
+            json!({"Address": ALICE, "Nonce": 0}),
+            "nonce 0 is below the account's 1: transactions that were mined could be mined again".to_owned(),
+        ),
+    ];
+    for (operation, body, detail) in cases {
+        let answer = control(&server, operation, body.clone());
+        assert_eq!(answer.problem_faults(422), NONE, "{operation} {body}: {}", answer.body);
+        assert_eq!(answer.field("detail"), &json!(detail), "{operation} {body}");
+    }
+    let far = control(&server, "increaseTime", json!({"Seconds": u64::MAX.to_string()}));
+    assert_eq!(far.problem_faults(422), NONE);
+    assert_eq!(control(&server, "revert", json!({"SnapshotId": "99"})).field("Result"), &json!(false));
+    assert_eq!(number(&head(&server)["Number"]), 2, "nothing has changed");
+
+    let old = Server::dev(["--hardfork", "berlin"]);
+    for (operation, body, detail) in [
+        ("setNextBlockBaseFee", json!({"BaseFee": 1}), "the next block has no base fee, for London is not in force"),
+        (
+            "mine",
+            json!({"Withdrawals": [{"Address": BOB, "Amount": "1", "Index": 0, "ValidatorIndex": 0}]}),
+            "the next block has no withdrawals, for Shanghai is not in force",
+        ),
+    ] {
+        let answer = control(&old, operation, body);
+        assert_eq!((answer.status, answer.field("detail")), (422, &json!(detail)));
+    }
+}
+
+#[test]
+fn bad_bodies() {
+    let server = Server::dev(NONE);
+    let cases: Vec<(&str, &str, &[&str])> = vec![
+        ("mine", r#"{"Blocks": true}"#, &["body.Blocks"]),
+        ("mine", r#"{"Blocks": -1}"#, &["body.Blocks"]),
+        ("mine", r#"{"blocks": 1}"#, &["body.blocks"]),
+        ("mine", r#"{"Blocks": "18446744073709551616"}"#, &["body.Blocks"]),
+        ("mine", r#"{"Withdrawals": [{}]}"#, &["body.Withdrawals[0]"; 4]),
+        ("setNextBlockTimestamp", "{}", &["body"]),
+        ("setNextBlockTimestamp", r#"{"Timestamp": "soon"}"#, &["body.Timestamp"]),
+        ("increaseTime", r#"{"Seconds": "99999999999999999999"}"#, &["body.Seconds"]),
+        ("setNextBlockBaseFee", r#"{"BaseFee": 1.5}"#, &["body.BaseFee"]),
+        ("snapshot", r#"{"SnapshotId": 1}"#, &["body.SnapshotId"]),
+        ("revert", r#"{"SnapshotId": []}"#, &["body.SnapshotId"]),
+        ("reorganize", "[]", &["body"]),
+        ("impersonate", r#"{"Address": "0x12"}"#, &["body.Address"]),
+        ("stopImpersonating", "{}", &["body"]),
+        ("sendTransaction", "{}", &["body"]),
+        ("sendTransaction", r#"{"Transaction": {"Gas": "x"}}"#, &["body.Transaction", "body.Transaction.Gas"]),
+        ("setBalance", "{}", &["body", "body"]),
+        ("setNonce", r#"{"Nonce": {}}"#, &["body", "body.Nonce"]),
+        ("setCode", r#"{"Code": "0x1"}"#, &["body", "body.Code"]),
+        ("setStorage", r#"{}"#, &["body"; 3]),
+        ("dropTransaction", r#"{"TransactionHash": "0x00"}"#, &["body.TransactionHash"]),
+    ];
+    for (operation, body, locations) in cases {
+        let answer = server.post(&format!("/dev/{operation}/"), body);
+        assert_eq!(answer.problem_faults(422), NONE, "{operation} {body}: {}", answer.body);
+        let mut found = answer.locations();
+        found.sort_unstable();
+        assert_eq!(found, locations, "{operation} {body}: {}", answer.body);
+    }
+    for operation in POSTED {
+        let path = format!("/dev/{operation}/");
+        assert_eq!(server.get(&path).problem_faults(405), NONE, "{operation}");
+        let text = server.send("POST", &path, &[("Content-Type", "text/plain")], "{}");
+        assert_eq!(text.problem_faults(415), NONE, "{operation}");
+        assert_eq!(server.post(&path, "{").problem_faults(400), NONE, "{operation}");
+    }
+    assert_eq!(server.post("/dev/poolContent/", "{}").problem_faults(405), NONE);
+    let long = json!({"Address": BOB, "Code": format!("0x{}", "00".repeat(3 << 20))}).to_string();
+    let refused = server.send("POST", "/dev/setCode/", &[("Content-Type", "application/json")], &long);
+    assert_eq!(refused.problem_faults(413), NONE);
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+}
+
+#[test]
+fn only_where_nobody_else_can_reach_it() {
+    let open = Server::dev(["--host", "0.0.0.0"]);
+    for operation in POSTED {
+        assert_eq!(control(&open, operation, json!({})).problem_faults(403), NONE, "{operation}");
+    }
+    assert_eq!(open.get("/dev/poolContent/").problem_faults(403), NONE);
+    assert_eq!(open.get("/blockNumber/").field("BlockNumber"), &json!("0"));
+    let forced = Server::dev(["--host", "0.0.0.0", "--force-control"]);
+    assert_eq!(done(&forced, "mine", json!({}))["BlockNumber"], "1");
+    let imported = Server::start(NONE);
+    for operation in POSTED {
+        assert_eq!(control(&imported, operation, json!({})).problem_faults(404), NONE, "{operation}");
+    }
+    assert_eq!(imported.get("/dev/poolContent/").problem_faults(404), NONE);
+}
+
+/// Runs a command on a folder, and answers its result as JSON and its log.
+fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
+    let output = node_server().args(arguments).arg("--data-dir").arg(data).output().unwrap();
+    let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap_or("null").to_owned();
+    (serde_json::from_str(&last).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn edits_survive_a_kill_and_are_known_to_verify_and_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::dev(["--data-dir", data.to_str().unwrap()]);
+    send(&server, transfer(0));
+    done(&server, "setBalance", json!({"Address": BOB, "Balance": "5"}));
+    done(&server, "mine", json!({}));
+    // One that no block has taken in.
+    done(&server, "setStorage", json!({"Address": BOB, "Position": "3", "Value": "6"}));
+    server.end("KILL");
+
+    let server = Server::dev(["--data-dir", data.to_str().unwrap()]);
+    assert_eq!(server.get(&format!("/getBalance/{BOB}/")).field("Balance"), &json!("5"));
+    let slot = json!({"Address": BOB, "Position": "3"}).to_string();
+    assert_eq!(server.post("/getStorageAt/", &slot).field("Value"), &json!(format!("0x{:064x}", 6)));
+    done(&server, "mine", json!({}));
+    assert_eq!(head(&server)["Number"], "3");
+    let status = server.end("TERM");
+    assert!(status.success(), "{status}");
+
+    let (verified, log) = on_folder(&data, &["verify", "--json"]);
+    assert_eq!((&verified["ok"], &verified["edited"]), (&json!(true), &json!([2, 3])), "{log}");
+    let file = folder.path().join("chain.rlp");
+    let (_, log) = on_folder(&data, &["export", file.to_str().unwrap()]);
+    assert!(log.contains("error: block 2") && log.contains(" was edited by hand"), "{log}");
+    assert!(!file.exists());
+    let (exported, log) = on_folder(&data, &["export", "--to", "1", "--json", file.to_str().unwrap()]);
+    assert_eq!(exported["to"], 1, "{log}");
+}
+
+#[test]
+fn a_chain_without_edits_is_imported_to_the_same_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("genesis.json"), DEV_GENESIS).unwrap();
+    let server = Server::dev(["--genesis", &path("genesis.json"), "--data-dir", &path("data")]);
+    for nonce in 0..5 {
+        send(&server, transfer(nonce));
+    }
+    done(&server, "reorganize", json!({"Blocks": 2}));
+    let head = head(&server);
+    assert!(!server.end("KILL").success());
+    on_folder(Path::new(&path("data")), &["export", "--json", &path("chain.rlp")]);
+    let (imported, log) = on_folder(
+        Path::new(&path("copy")),
+        &["import", "--json", "--genesis", &path("genesis.json"), &path("chain.rlp")],
+    );
+    assert_eq!(imported["head"]["hash"], head["Hash"], "{log}");
+}
