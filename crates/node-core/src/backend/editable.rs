@@ -130,7 +130,7 @@ impl EditableBackend {
         let reference = block.header.block_ref();
         // First, so that no block is without its record. One without a block tells of nothing.
         if !edits.is_empty() {
-            self.inner.write_records(&[edits::block_record(reference, &edits)])?;
+            self.inner.write_records_unsynced(&[edits::block_record(reference, &edits)])?;
         }
         if let Err(error) = self.inner.append(block) {
             if !edits.is_empty() {
@@ -214,6 +214,14 @@ impl StateBackend for EditableBackend {
 
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         self.inner.write_records(writes)
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.write_records_unsynced(writes)
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        self.inner.sync_records()
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {

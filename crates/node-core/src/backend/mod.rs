@@ -58,6 +58,17 @@ pub trait StateBackend: Send + Sync {
     /// Puts and deletes small durable records, all of them or none.
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
 
+    /// As [`write_records`](Self::write_records), but durable only when [`sync_records`](Self::sync_records) returns, or
+    /// anything that is written later is durable.
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write_records(writes)
+    }
+
+    /// Makes all records durable.
+    fn sync_records(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     /// All records of one kind, in the order of their keys.
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError>;
 }

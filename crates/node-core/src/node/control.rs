@@ -115,7 +115,7 @@ impl Node {
         }
         let body = self.complete(context, sender, input.transaction)?;
         let hash = self.pool.add_unsigned(RecoveredTransaction::impersonating(sender, body))?;
-        self.transactions_changed();
+        self.accept(hash)?;
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 

@@ -11,15 +11,20 @@ impl Node {
     /// its hash.
     pub fn send(&self, transaction: impl Into<PooledTransaction>) -> Result<H256, NodeError> {
         let hash = self.pool.add_transaction(transaction.into())?;
-        self.transactions_changed();
+        self.accept(hash)?;
         Ok(hash)
     }
 
-    /// Lets what has come into the pool be mined, where that is to happen at once.
-    pub(super) fn transactions_changed(&self) {
+    /// Lets a transaction that has come into the pool be mined, where that is to happen at once, and makes it durable.
+    pub(super) fn accept(&self, hash: H256) -> Result<(), NodeError> {
         if let Some(producer) = &self.producer {
             producer.transactions_changed();
         }
+        // In a block it is durable with that.
+        if self.pool.get(hash).is_some() {
+            self.backend.sync_records()?;
+        }
+        Ok(())
     }
 
     /// Puts a signed transaction into the pool. The same bytes again give the same hash. Where blocks are made instantly,
@@ -31,7 +36,7 @@ impl Node {
     ) -> Result<SendRawTransactionOutput, NodeError> {
         context.check()?;
         let hash = self.pool.add(&input.data)?;
-        self.transactions_changed();
+        self.accept(hash)?;
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 }

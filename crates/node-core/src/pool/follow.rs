@@ -167,8 +167,11 @@ impl Pool {
             writes.extend(returned.iter().filter_map(|hash| contents.get(*hash)).map(|kept| record::put(kept)));
             writes.extend(gone.into_iter().map(record::delete));
         }
-        if !writes.is_empty() {
+        if !returned.is_empty() {
             self.parts.backend.write_records(&writes)?;
+        } else if !writes.is_empty() {
+            // What is deleted here a restart would find invalid again.
+            self.parts.backend.write_records_unsynced(&writes)?;
         }
         Ok(returned)
     }

@@ -99,7 +99,8 @@ impl Pool {
 
     /// Adds a transaction in the form in which it is sent, and answers its hash.
     ///
-    /// When this answers `Ok`, the transaction is in the pool and among the durable records. The same bytes again give
+    /// When this answers `Ok`, the transaction is in the pool, and among the durable records once
+    /// [`StateBackend::sync_records`] has returned: what is mined at once is made durable by its block. The same bytes again give
     /// the same hash, also when the transaction has been mined meanwhile. Every check is made against the newest block.
     pub fn add(&self, bytes: &[u8]) -> Result<H256, AddError> {
         if bytes.len() > MAX_ENCODED_SIZE {
@@ -221,7 +222,7 @@ impl Pool {
             writes = vec![record::put(&transaction)];
             writes.extend(victims.iter().copied().chain(replaced).map(record::delete));
         }
-        self.parts.backend.write_records(&writes)?;
+        self.parts.backend.write_records_unsynced(&writes)?;
         let mut contents = self.contents.write();
         for victim in victims {
             contents.remove(victim, DropReason::Evicted);

@@ -359,20 +359,25 @@ impl StateBackend for Store {
     }
 
     fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write_records_unsynced(writes)?;
+        self.sync_records()
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let entry = journal::records(writes);
-        let sequence = {
-            // The order of the log is that of memory. Others may append while this waits for its sync, so that one
-            // sync serves many.
+        {
+            // The order of the log is that of memory. Others may append while the sync is awaited, so that one sync
+            // serves many.
             let mut records = self.shared.records.write();
-            let sequence = self.shared.append_to_log(&entry).map_err(StoreError::from)?;
+            self.shared.append_to_log(&entry).map_err(StoreError::from)?;
             records.write(writes.to_vec());
-            sequence
-        };
-        self.shared.flush_when_log_is_long();
-        if self.shared.sync_always.load(Ordering::SeqCst) {
-            self.shared.log.sync_through(sequence).map_err(StoreError::from)?;
         }
+        self.shared.flush_when_log_is_long();
         Ok(())
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        if self.shared.sync_always.load(Ordering::SeqCst) { self.sync() } else { Ok(()) }
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
