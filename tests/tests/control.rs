@@ -276,6 +276,17 @@ fn only_where_nobody_else_can_reach_it() {
     assert_eq!(imported.get("/dev/poolContent/").problem_faults(404), NONE);
 }
 
+#[test]
+fn pages_of_other_origins_control_nothing() {
+    let server = Server::dev(NONE);
+    let own = format!("http://{}", server.address());
+    for (origin, status) in [("http://elsewhere.example", 403), ("null", 403), (&*own, 200)] {
+        let headers = [("Origin", origin), ("Content-Type", "application/json")];
+        assert_eq!(server.send("POST", "/dev/mine/", &headers, "{}").status, status, "{origin}");
+    }
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("1"));
+}
+
 /// Runs a command on a folder, and answers its result as JSON and its log.
 fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
     let output = node_server().args(arguments).arg("--data-dir").arg(data).output().unwrap();

@@ -4,6 +4,7 @@ use node_chain::{ExportError, FileError, GenesisError, ImportError};
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::node::NodeError;
+use node_core::producer::ProducerError;
 use node_dev::DevNodeError;
 use node_http::ServeError;
 use node_store::Difference;
@@ -92,6 +93,9 @@ pub(crate) enum CommandError {
     /// There is no such development chain.
     #[error(transparent)]
     Dev(#[from] DevNodeError),
+    /// The chain is not as it is to be.
+    #[error(transparent)]
+    Producer(#[from] ProducerError),
     /// The chain cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),

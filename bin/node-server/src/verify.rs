@@ -4,7 +4,7 @@ use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
 use crate::report::{self, Report};
-use node_core::backend::{BackendError, StateBackend};
+use node_core::backend::{BackendError, RecordKind, StateBackend};
 use node_evm::Secp256k1Recovery;
 use node_http::Shutdown;
 use node_store::{Difference, Fault, Verified};
@@ -32,12 +32,17 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
             [] => String::new(),
             [first, ..] => format!("; {} blocks were edited by hand, the first is {first}", edited.len()),
         };
+        let waiting = store.records(RecordKind::PendingEdit)?.len();
+        let waiting_text = match waiting {
+            0 => String::new(),
+            count => format!("; {count} edits wait for the next block"),
+        };
         let text = format!(
-            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}{by_hand}"
+            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,
-            "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "seconds": seconds,
+            "head": report::block(head), "earliest_state": earliest_state, "edited": edited, "waiting_edits": waiting, "seconds": seconds,
         });
         report::result("verify", json, text, value);
     }

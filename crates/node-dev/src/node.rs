@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A development chain that runs in this process, on its own: as many as are wanted run side by side.
 ///
 /// It is used as the [`Node`] that it is. Blocks are made as soon as a transaction comes, and when
-/// [`Node::mine`] is called; its time is that of a [`ManualClock`], which stands at the time of the first block, so that
+/// [`Node::mine`] is called; its time is that of a [`ManualClock`], which stands at the time of the newest block, so that
 /// the same calls make the same blocks every time. It ends when it is dropped.
 ///
 /// ```
@@ -253,7 +253,11 @@ impl DevNodeBuilder {
             Some(store) => store.clone(),
             None => Arc::new(MemoryBackend::new(first)?),
         };
-        let manual = Arc::new(ManualClock::at(genesis.header.timestamp.saturating_mul(1_000)));
+        // A chain that goes on does so where it stood.
+        let view = backend.view()?;
+        let head = view.header(view.head().hash.into())?.map_or(0, |head| head.header.timestamp);
+        drop(view);
+        let manual = Arc::new(ManualClock::at(head.saturating_mul(1_000)));
         let (clock, manual) = match self.clock {
             Some(clock) => (clock, None),
             None => (manual.clone() as Arc<dyn Clock>, Some(manual)),

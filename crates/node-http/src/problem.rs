@@ -36,6 +36,9 @@ pub(crate) enum HttpError {
     /// Control is only for those on the same machine.
     #[error("control of the chain is refused, for the server listens on {0}, where others may reach it")]
     ControlRefused(IpAddr),
+    /// Control is not for pages that come from elsewhere.
+    #[error("control of the chain is refused to pages of other origins")]
+    ForeignOrigin,
     /// The body says that it is something else than JSON.
     #[error("the body must be of media type application/json")]
     MediaType,
@@ -109,7 +112,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
-        HttpError::ControlRefused(_) => blank(StatusCode::FORBIDDEN),
+        HttpError::ControlRefused(_) | HttpError::ForeignOrigin => blank(StatusCode::FORBIDDEN),
         HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),

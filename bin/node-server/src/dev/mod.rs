@@ -47,6 +47,9 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
         (error, _) => error.into(),
     })?;
+    if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
+        producer.continue_time()?;
+    }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
     let base_path = http.base_path.clone();

@@ -76,9 +76,10 @@ pub(crate) struct ChainArguments {
     /// Rules of all blocks: the name of a fork, frontier to osaka, or bpo1, bpo2, latest
     #[arg(long, env = "NODE_HARDFORK", value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
-    /// Time of the first block in Unix seconds [default: the beginning of 2025]
+    /// Time of the first block in Unix seconds, from which the time of the chain goes on [default: the first block is of the
+    /// beginning of 2025, and the others have the time of the machine]
     #[arg(long, env = "NODE_TIMESTAMP", value_name = "SECONDS")]
-    timestamp: Option<u64>,
+    pub(crate) timestamp: Option<u64>,
     /// Address that gets the fees
     #[arg(long, env = "NODE_COINBASE", value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
     coinbase: HexAddress,

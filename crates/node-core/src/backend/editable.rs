@@ -7,6 +7,7 @@ use crate::block::ExecutedBlock;
 use crate::state::StateChanges;
 use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Adds edits to any backend: changes of the state as of the head that no transaction made.
@@ -150,7 +151,8 @@ impl EditableBackend {
         let mut changes = (*pending.changes).clone();
         changes.merge(&block.changes);
         block.changes = Arc::new(changes);
-        (*pending.changes).clone()
+        // The record tells of code by its hash; the bytes are in the block's changes.
+        StateChanges { code: BTreeMap::new(), ..(*pending.changes).clone() }
     }
 
     fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {

@@ -113,21 +113,43 @@ impl Node {
         if !producer.is_impersonated(sender) {
             return Err(ProducerError::NotImpersonated(sender).into());
         }
-        let body = self.complete(context, sender, input.transaction)?;
+        let gas_limit = self.gas_limit(context, &input.transaction)?;
+        // Two that ask for the next nonce at the same time get two.
+        let sending = producer.sending();
+        let body = self.complete(context, gas_limit, input.transaction)?;
         let hash = self.pool.add_unsigned(RecoveredTransaction::impersonating(sender, body))?;
+        drop(sending);
         self.accept(hash)?;
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
     }
 
-    /// Fills in what a transaction leaves open.
+    /// The gas limit of a transaction, estimated if it names none.
+    fn gas_limit(&self, context: &Context, transaction: &UnsignedTransaction) -> Result<u64, NodeError> {
+        let UnsignedTransaction { data, from, gas, to, value, .. } = transaction;
+        if let Some(gas) = gas {
+            return Ok(gas.0);
+        }
+        let call = TransactionCall {
+            data: data.clone(),
+            from: Some(*from),
+            to: *to,
+            value: *value,
+            ..TransactionCall::default()
+        };
+        let input = EstimateGasInput { object: None, transaction: call };
+        Ok(self.estimate_gas(context, input)?.estimated_gas.0)
+    }
+
+    /// Fills in what a transaction leaves open beside its gas limit.
     fn complete(
         &self,
         context: &Context,
-        sender: Address,
+        gas_limit: u64,
         transaction: UnsignedTransaction,
     ) -> Result<TransactionBody, NodeError> {
-        let UnsignedTransaction { data, gas, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value, .. } =
+        let UnsignedTransaction { data, from, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value, .. } =
             transaction;
+        let sender = from.0;
         let snapshot = self.snapshot()?;
         let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
         let nonce = match nonce {
@@ -136,20 +158,6 @@ impl Node {
                 Some(nonce) => nonce,
                 None => snapshot.view.account(sender, snapshot.latest())?.unwrap_or_default().nonce,
             },
-        };
-        let gas_limit = match gas {
-            Some(gas) => gas.0,
-            None => {
-                let call = TransactionCall {
-                    data: data.clone(),
-                    from: Some(Data(sender)),
-                    to,
-                    value,
-                    ..TransactionCall::default()
-                };
-                let input = EstimateGasInput { object: None, transaction: call };
-                self.estimate_gas(context, input)?.estimated_gas.0
-            }
         };
         let (to, value, input) = (to.map(|to| to.0), value.map_or_else(U256::zero, |value| value.0), data);
         let input = input.unwrap_or_default().0;

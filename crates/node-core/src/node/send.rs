@@ -18,7 +18,7 @@ impl Node {
     /// Lets a transaction that has come into the pool be mined, where that is to happen at once, and makes it durable.
     pub(super) fn accept(&self, hash: H256) -> Result<(), NodeError> {
         if let Some(producer) = &self.producer {
-            producer.transactions_changed();
+            producer.transactions_changed(Some(hash));
         }
         // In a block it is durable with that.
         if self.pool.get(hash).is_some() {

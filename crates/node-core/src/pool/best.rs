@@ -73,7 +73,8 @@ impl BestTransactions {
         while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
             && let Some(next) = self.next()
         {
-            let length = next.recovered.transaction.encode().len() as u64;
+            // In the body a transaction with a type is a string, with up to four bytes in front.
+            let length = next.recovered.transaction.encode().len() as u64 + 4;
             if length > room {
                 self.skip_sender();
                 continue;

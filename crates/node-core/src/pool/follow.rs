@@ -4,10 +4,10 @@ use super::contents::Contents;
 use super::memory::MinedBlobs;
 use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolParts, PoolTransaction, record};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
-use crate::block::BlockId;
+use crate::block::{BlockId, RecoveredTransaction};
 use crate::state::AccountState;
-use node_types::consensus::TransactionBody;
-use node_types::{Address, H256};
+use node_types::consensus::{BlobSidecar, TransactionBody};
+use node_types::{Address, BlockNumber, H256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -84,17 +84,50 @@ impl Pool {
                     }
                     continue;
                 }
-                returning.push(PoolTransaction {
-                    size: record::size(recovered.transaction.encode().len(), sidecar.as_ref()),
-                    authorities: self.authorities(view, &recovered.transaction.body)?,
-                    recovered: recovered.clone(),
-                    sidecar,
-                    arrival: 0,
-                    received: self.parts.clock.now_millis(),
-                });
+                returning.push(self.unmined(view, recovered, sidecar)?);
             }
         }
         Ok(returning)
+    }
+
+    /// A transaction of a block, as the pool holds it.
+    fn unmined(
+        &self,
+        view: &dyn View,
+        recovered: &RecoveredTransaction,
+        sidecar: Option<BlobSidecar>,
+    ) -> Result<PoolTransaction, BackendError> {
+        Ok(PoolTransaction {
+            size: record::size(recovered.transaction.encode().len(), sidecar.as_ref()),
+            authorities: self.authorities(view, &recovered.transaction.body)?,
+            recovered: recovered.clone(),
+            sidecar,
+            arrival: 0,
+            received: self.parts.clock.now_millis(),
+        })
+    }
+
+    /// Writes records of the transactions in the canonical blocks above `ancestor`, which are about to leave the chain, as
+    /// far as they are `wanted`: a crash right behind their leaving loses none. They are durable with whatever is written next.
+    pub(crate) fn keep_leaving(
+        &self,
+        view: &dyn View,
+        ancestor: BlockNumber,
+        wanted: impl Fn(H256) -> bool,
+    ) -> Result<(), BackendError> {
+        let mined_blobs = self.changing.lock();
+        let mut writes = Vec::new();
+        for number in ancestor + 1..=view.head().number {
+            let Some(body) = view.body(number.into())? else { continue };
+            for recovered in body.transactions.iter().filter(|recovered| wanted(recovered.hash)) {
+                let sidecar = mined_blobs.get(recovered.hash).cloned();
+                let is_blob = matches!(recovered.transaction.body, TransactionBody::Blob(_));
+                if sidecar.is_some() || !is_blob {
+                    writes.push(record::put(&self.unmined(view, recovered, sidecar)?));
+                }
+            }
+        }
+        if writes.is_empty() { Ok(()) } else { self.parts.backend.write_records_unsynced(&writes) }
     }
 
     /// Brings the contents to the head of `view`, takes in what comes back from removed blocks, and keeps the limits.
@@ -158,7 +191,10 @@ impl Pool {
                 let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
                 match self.take_back(&mut contents, transaction, account, now) {
                     Ok(()) => returned.push(hash),
-                    Err(reason) => contents.dropped.insert(hash, reason),
+                    Err(reason) => {
+                        contents.dropped.insert(hash, reason);
+                        gone.push(hash);
+                    }
                 }
             }
             gone.extend(contents.enforce(&self.limits, now));

@@ -89,6 +89,10 @@ impl MinedBlobs {
         }
     }
 
+    pub(super) fn get(&self, hash: H256) -> Option<&BlobSidecar> {
+        self.0.iter().find(|(mined, _)| *mined == hash).map(|(_, sidecar)| sidecar)
+    }
+
     pub(super) fn take(&mut self, hash: H256) -> Option<BlobSidecar> {
         let position = self.0.iter().position(|(mined, _)| *mined == hash)?;
         self.0.remove(position).map(|(_, sidecar)| sidecar)

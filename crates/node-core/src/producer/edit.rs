@@ -71,7 +71,7 @@ impl Producer {
             self.parts.backend.edit(change)?;
             self.parts.pool.refresh()?;
         }
-        self.transactions_changed();
+        self.transactions_changed(None);
         Ok(())
     }
 }

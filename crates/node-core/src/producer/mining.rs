@@ -85,7 +85,7 @@ impl Producer {
             }
         }
         self.miner.0.changed.notify_all();
-        self.transactions_changed();
+        self.transactions_changed(None);
     }
 }
 

@@ -25,11 +25,14 @@ use crate::pool::{Pool, TransactionOrder};
 use mining::Miner;
 use node_types::consensus::Withdrawal;
 use node_types::{Address, H256};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use settings::BlockSettings;
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Blocks that whoever sent a transaction makes after the one that holds it, as long as transactions wait.
+const MAX_FURTHER_BLOCKS: usize = 16;
 
 /// How blocks are produced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +61,8 @@ pub struct Producer {
     sealing: Mutex<()>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
+    /// Held while a transaction of an impersonated sender gets its nonce and comes to the pool.
+    sending: Mutex<()>,
     miner: Miner,
 }
 
@@ -86,6 +91,7 @@ impl Draft {
             sealing: Mutex::default(),
             snapshots,
             impersonated: RwLock::default(),
+            sending: Mutex::default(),
             miner: Miner::default(),
         });
         producer.set_mining(self.mining);
@@ -108,7 +114,6 @@ impl Producer {
         if count > Self::MAX_BLOCKS {
             return Err(ProducerError::TooManyBlocks { blocks: count, limit: Self::MAX_BLOCKS });
         }
-        let _sealing = self.sealing.lock();
         if let Some(interval) = interval
             && self.last_timestamp(count, interval)? > ProducerError::LAST_TIMESTAMP
         {
@@ -117,6 +122,8 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         for mined in 0..count {
+            // Others get their turn between two blocks.
+            let _sealing = self.sealing.lock();
             if let Some(interval) = interval.filter(|_| mined > 0) {
                 let head = self.head()?;
                 self.settings.set_timestamp(&head, head.header.timestamp.saturating_add(interval.max(1)))?;
@@ -132,17 +139,23 @@ impl Producer {
         Ok(next.saturating_add(count.saturating_mul(interval.max(1))))
     }
 
-    /// Makes blocks until no transaction of the pool that could be in one is left.
-    pub fn mine_waiting(&self) -> Result<(), ProducerError> {
+    /// Makes blocks until no transaction of the pool that could be in one is left. When `awaited` waits no more, only so many
+    /// further ones: what others send meanwhile they see to themselves.
+    pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
+        let mut further = MAX_FURTHER_BLOCKS;
         // Those who wait for the lock find most often that their transactions are mined when they have it.
-        while self.seal_waiting()?.is_some() {}
+        while further > 0 && self.seal_waiting()?.is_some() {
+            if awaited.is_some_and(|hash| self.parts.pool.get(hash).is_none()) {
+                further -= 1;
+            }
+        }
         Ok(())
     }
 
-    /// Takes note that transactions came to the pool, or became executable there.
-    pub(crate) fn transactions_changed(&self) {
+    /// Takes note that a transaction came to the pool, or, without one, that some may have become executable there.
+    pub(crate) fn transactions_changed(&self, awaited: Option<H256>) {
         if self.miner.mining().is_instant()
-            && let Err(error) = self.mine_waiting()
+            && let Err(error) = self.mine_waiting(awaited)
         {
             tracing::error!(%error, "no block could be made of what waits in the pool");
         }
@@ -194,6 +207,13 @@ impl Producer {
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
+    /// Lets the time of the chain be that of its head now, and go on from there with the clock.
+    pub fn continue_time(&self) -> Result<(), ProducerError> {
+        let _sealing = self.sealing.lock();
+        self.settings.continue_from(self.head()?.header.timestamp);
+        Ok(())
+    }
+
     /// Lets the time of the chain jump ahead. Answers by how many seconds it is ahead of the clock then.
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         self.settings.increase_time(seconds)
@@ -213,6 +233,11 @@ impl Producer {
     pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
         let mut impersonated = self.impersonated.write();
         if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
+    }
+
+    /// Whoever holds it is the only one who sends in the name of others.
+    pub(crate) fn sending(&self) -> MutexGuard<'_, ()> {
+        self.sending.lock()
     }
 
     /// Whether anyone may send transactions in the name of `address`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 impl Producer {
     /// Most blocks that can be replaced at a time.
-    pub const MAX_REORGANIZATION: u64 = 1_024;
+    pub const MAX_REORGANIZATION: u64 = 128;
 
     /// Replaces the newest `blocks` blocks by as many empty ones, in one step. Their transactions wait in the pool again,
     /// as far as they are still valid; edits that they had taken in are gone.
@@ -19,7 +19,7 @@ impl Producer {
             let _sealing = self.sealing.lock();
             self.replace(blocks)?
         };
-        self.transactions_changed();
+        self.transactions_changed(None);
         Ok(change)
     }
 
@@ -33,9 +33,11 @@ impl Producer {
         }
         let ancestor = head - blocks;
         let mut branch: Vec<ExecutedBlock> = Vec::new();
+        let mut fork = base.fork(ancestor, &[])?;
         for number in ancestor..head {
-            let view = match base.fork(ancestor, &branch)? {
-                Some(view) => view,
+            // A backend that forks goes on from block to block; over another one all layers are looked through each time.
+            let view = match &fork {
+                Some(view) => view.clone(),
                 None => Arc::new(LayeredView::new(base.clone(), ancestor, branch.clone(), false)?),
             };
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
@@ -43,11 +45,16 @@ impl Producer {
             let extra_data = replaced.as_bytes().to_vec().into();
             let header = Header { extra_data, ..self.settings.unwished(&parent) };
             let context = Context::unbounded();
-            branch.push(assemble(&context, &**executor, &*view, header, Vec::new(), |_| Ok(Vec::new()))?);
+            let block = assemble(&context, &**executor, &*view, header, Vec::new(), |_| Ok(Vec::new()))?;
+            if fork.is_some() {
+                fork = view.fork(number, std::slice::from_ref(&block))?;
+            }
+            branch.push(block);
         }
         if branch.is_empty() {
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
+        self.parts.pool.keep_leaving(&*base, ancestor, |_| true)?;
         drop(base);
         Ok(backend.switch(ancestor, branch)?)
     }

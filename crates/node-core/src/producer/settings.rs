@@ -71,6 +71,13 @@ impl BlockSettings {
         }
     }
 
+    /// Lets the time be `timestamp` now.
+    pub(super) fn continue_from(&self, timestamp: u64) {
+        let ahead = i128::from(timestamp) * 1_000 - i128::from(self.clock.now_millis());
+        let mut wishes = self.wishes.lock();
+        wishes.offset = i64::try_from(ahead).unwrap_or(wishes.offset);
+    }
+
     /// Lets the next block have a base fee.
     pub(super) fn set_base_fee(&self, base_fee: u64) {
         self.wishes.lock().base_fee = Some(base_fee);
@@ -81,8 +88,8 @@ impl BlockSettings {
         let now = self.clock.now_millis();
         let mut wishes = self.wishes.lock();
         if wishes.timestamp.take().is_some() {
-            let then = i128::from(header.timestamp) * 1_000 - i128::from(now);
-            wishes.offset = i64::try_from(then).unwrap_or(wishes.offset);
+            let ahead = i128::from(header.timestamp) * 1_000 - i128::from(now);
+            wishes.offset = i64::try_from(ahead).unwrap_or(wishes.offset);
         }
         wishes.base_fee = None;
     }

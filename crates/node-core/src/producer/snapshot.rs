@@ -8,10 +8,10 @@ use super::{BlockRef, H256, Producer, ProducerError};
 use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend, edits};
 use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Most snapshots at a time.
-const MAX_SNAPSHOTS: usize = 16_384;
+const MAX_SNAPSHOTS: usize = 1_024;
 
 /// A point to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +91,8 @@ impl Producer {
         if view.head() != snapshot.head {
             let lost = ProducerError::SnapshotLost(snapshot.head.number);
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
+            let kept: HashSet<_> = snapshot.pool.iter().copied().collect();
+            self.parts.pool.keep_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
             // With the edits, which may be what pays for transactions that come back to the pool.
             backend.switch_edited(ancestor, blocks, &snapshot.edits)?;

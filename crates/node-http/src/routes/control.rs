@@ -19,7 +19,7 @@ pub(super) fn all(routes: &mut Routes<'_>) {
     required(routes, "reorganize", Node::reorganize);
     required(routes, "impersonate", Node::impersonate);
     required(routes, "stopImpersonating", Node::stop_impersonating);
-    required(routes, "sendTransaction", Node::send_transaction);
+    required_at(Place::Code, routes, "sendTransaction", Node::send_transaction);
     required(routes, "setBalance", Node::set_balance);
     required(routes, "setNonce", Node::set_nonce);
     required(routes, "setCode", Node::set_code);
@@ -35,8 +35,17 @@ pub(super) fn all(routes: &mut Routes<'_>) {
 /// An operation of the node that takes the body of a request.
 type Operation<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
 
-/// Adds an operation whose request has a body.
+/// Adds an operation whose request has a body, and which runs in the pool.
 fn required<I, O>(routes: &mut Routes<'_>, name: &'static str, operation: Operation<I, O>)
+where
+    I: Decode + Clone + Send + 'static,
+    O: Serialize + Send + 'static,
+{
+    required_at(Place::Pool, routes, name, operation);
+}
+
+/// Adds an operation whose request has a body.
+fn required_at<I, O>(place: Place, routes: &mut Routes<'_>, name: &'static str, operation: Operation<I, O>)
 where
     I: Decode + Clone + Send + 'static,
     O: Serialize + Send + 'static,
@@ -47,7 +56,7 @@ where
             Ok(()) => exchange.body().await,
             Err(error) => Err(error),
         };
-        exchange.answer(input, |_| Place::Pool, operation).await
+        exchange.answer(input, |_| place, operation).await
     });
 }
 
@@ -67,9 +76,16 @@ where
     });
 }
 
-/// Refuses control where others than those on this machine could have it.
+/// Refuses control where others than those on this machine could have it: by the network, or through a page of theirs that a
+/// browser on this machine shows.
 fn allowed(exchange: &Exchange) -> Result<(), HttpError> {
     let config = exchange.config();
+    let header = |name: &str| exchange.request().headers().get(name).map(|value| value.as_bytes());
+    if let Some(origin) = header("origin")
+        && origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) != header("host")
+    {
+        return Err(HttpError::ForeignOrigin);
+    }
     if config.host.is_loopback() || config.remote_control {
         Ok(())
     } else {
