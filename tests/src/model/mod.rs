@@ -2,7 +2,7 @@
 //! edits, snapshots, restarts.
 //!
 //! The model knows what each step does to states, logs, filters and the pool. Only the gas that code uses it takes from
-//! the receipts. What headers commit to is recomputed by the [oracle](crate::oracle).
+//! the receipts. What headers commit to is recomputed by the [oracle](crate::oracle::check_blocks).
 
 mod chain;
 pub mod code;
