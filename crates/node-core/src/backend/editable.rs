@@ -32,6 +32,18 @@ struct Pending {
     count: u64,
 }
 
+impl Pending {
+    fn of(head: H256) -> Self {
+        Self { head, changes: Arc::default(), count: 0 }
+    }
+
+    /// Takes note of an edit that has a record.
+    fn add(&mut self, changes: &StateChanges) {
+        Arc::make_mut(&mut self.changes).merge(changes);
+        self.count += 1;
+    }
+}
+
 impl EditableBackend {
     /// Lays the edits that the records of `inner` hold over it.
     pub fn open(inner: Arc<dyn StateBackend>) -> Result<Self, BackendError> {
@@ -45,9 +57,7 @@ impl EditableBackend {
                 stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
                 continue;
             }
-            let pending = pending.get_or_insert_with(|| Pending { head, changes: Arc::default(), count: 0 });
-            Arc::make_mut(&mut pending.changes).merge(&changes);
-            pending.count += 1;
+            pending.get_or_insert_with(|| Pending::of(head)).add(&changes);
         }
         if !stale.is_empty() {
             inner.write_records(&stale)?;
@@ -72,12 +82,12 @@ impl EditableBackend {
     pub fn pending_edits(&self) -> Result<StateChanges, BackendError> {
         let _writing = self.writing.lock();
         let head = self.inner.view()?.head().hash;
-        let pending = self.pending.read();
-        Ok(pending
-            .as_ref()
-            .filter(|edits| edits.head == head)
-            .map(|edits| (*edits.changes).clone())
-            .unwrap_or_default())
+        Ok(self.edits_of(head).map(|changes| (*changes).clone()).unwrap_or_default())
+    }
+
+    /// The edits of the block `head`, if they wait.
+    fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
+        self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())
     }
 
     /// Makes `changes` the only edits of the head.
@@ -144,15 +154,12 @@ impl EditableBackend {
 
     /// Makes the edits of its parent changes of `block`, and answers them.
     fn take_in(&self, block: &mut ExecutedBlock) -> StateChanges {
-        let pending = self.pending.read();
-        let Some(pending) = pending.as_ref().filter(|edits| edits.head == block.header.header.parent_hash) else {
-            return StateChanges::default();
-        };
-        let mut changes = (*pending.changes).clone();
+        let Some(edits) = self.edits_of(block.header.header.parent_hash) else { return StateChanges::default() };
+        let mut changes = (*edits).clone();
         changes.merge(&block.changes);
         block.changes = Arc::new(changes);
         // The record tells of code by its hash; the bytes are in the block's changes.
-        StateChanges { code: BTreeMap::new(), ..(*pending.changes).clone() }
+        StateChanges { accounts: edits.accounts.clone(), code: BTreeMap::new() }
     }
 
     fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {
@@ -161,10 +168,7 @@ impl EditableBackend {
         }
         let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
         self.inner.write_records(&[edits::pending_record(head, sequence, changes)])?;
-        let mut pending = self.pending.write();
-        let pending = pending.get_or_insert_with(|| Pending { head, changes: Arc::default(), count: 0 });
-        Arc::make_mut(&mut pending.changes).merge(changes);
-        pending.count += 1;
+        self.pending.write().get_or_insert_with(|| Pending::of(head)).add(changes);
         Ok(())
     }
 
