@@ -65,6 +65,12 @@ impl Exchange {
         self
     }
 
+    /// Adds a header to the answer.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
     /// The node that answers.
     pub(crate) fn node(&self) -> &Node {
         &self.service.node

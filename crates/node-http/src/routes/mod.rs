@@ -9,6 +9,7 @@ mod events;
 mod fees;
 mod filters;
 mod logs;
+mod pages;
 mod state;
 mod transactions;
 
@@ -36,6 +37,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
+    pages::gets(&mut routes);
     if controlled {
         control::all(&mut routes);
     }

@@ -1,0 +1,141 @@
+// Rows of blocks and transactions, which open for the rest of what is known.
+
+import { address, get, hasToken } from "./client.js";
+import { age, date, integer, percent, short, text, wei } from "./format.js";
+
+const LONGEST = 2048;
+
+function element(name, className, content) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (content !== undefined) made.textContent = content;
+  return made;
+}
+
+function time(timestamp) {
+  const made = element("time", "end");
+  made.dataset.at = timestamp;
+  made.title = date(timestamp);
+  return made;
+}
+
+// Writes how old everything is.
+export function tick() {
+  for (const element of document.querySelectorAll("[data-at]")) {
+    const now = age(element.dataset.at);
+    if (element.textContent !== now) element.textContent = now;
+  }
+}
+
+// Makes `list` show `items`, newest first. Rows that stay are not touched, so that they keep focus and stay open.
+export function list(list, items, key, row) {
+  const first = list.children.length === 0;
+  const known = new Map([...list.children].map((child) => [child.dataset.key, child]));
+  const wanted = new Set(items.map(key));
+  for (const [name, child] of known) if (!wanted.has(name)) child.remove();
+  items.forEach((item, index) => {
+    const name = key(item);
+    let child = known.get(name);
+    if (!child) {
+      child = element("li", first ? "" : "new");
+      child.dataset.key = name;
+      child.append(details(...row(item)));
+    }
+    if (list.children[index] !== child) list.insertBefore(child, list.children[index] ?? null);
+  });
+}
+
+// A summary that opens. What is inside is made when it is first opened.
+function details(summary, inside) {
+  const made = element("details");
+  const line = element("summary");
+  line.append(...summary);
+  made.append(line);
+  made.addEventListener("toggle", async () => made.append(await inside()), { once: true });
+  return made;
+}
+
+// Names and values; values that are null are left out, and long ones cut.
+function table(values, link) {
+  const made = element("dl", "details");
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || value === undefined) continue;
+    const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}… (${integer((value.length - 2) / 2)} bytes)` : value;
+    made.append(element("dt", "", name), element("dd", "", shown));
+  }
+  // A link carries no token.
+  if (!hasToken()) {
+    const anchor = element("a", "", "JSON");
+    anchor.href = address(link);
+    const place = element("dd");
+    place.append(anchor);
+    made.append(element("dt", "", "Whole"), place);
+  }
+  return made;
+}
+
+export function block(block) {
+  const [used, limit] = [BigInt(block.GasUsed), BigInt(block.GasLimit)];
+  const ratio = limit === 0n ? 0 : Number((used * 10_000n) / limit) / 10_000;
+  const count = block.Transactions.length;
+  const gas = element("progress", "wide");
+  gas.value = ratio;
+  gas.setAttribute("aria-label", `${percent(ratio)} of the gas limit used`);
+  const said = text(block.ExtraData);
+  const summary = [
+    element("span", "strong", integer(BigInt(block.Number))),
+    element("span", "soft", count === 1 ? "1 transaction" : `${integer(count)} transactions`),
+    time(block.Timestamp),
+    gas,
+  ];
+  const inside = () =>
+    table(
+      {
+        Hash: block.Hash,
+        Parent: block.ParentHash,
+        Time: date(block.Timestamp),
+        "Gas used": `${integer(used)} of ${integer(limit)}, ${percent(ratio)}`,
+        "Base fee": block.BaseFeePerGas && wei(BigInt(block.BaseFeePerGas)),
+        Beneficiary: block.Miner,
+        "Extra data": block.ExtraData === "0x" ? null : said ? `${block.ExtraData} “${said}”` : block.ExtraData,
+        Size: `${integer(BigInt(block.Size))} bytes`,
+        "State root": block.StateRoot,
+        Withdrawals: block.Withdrawals?.length ? integer(block.Withdrawals.length) : null,
+      },
+      `getBlockByHash/${block.Hash}/true/`,
+    );
+  return [summary, inside];
+}
+
+export function transaction(transaction) {
+  const value = BigInt(transaction.Value);
+  const summary = [
+    element("span", "mono", short(transaction.Hash)),
+    element("span", "strong end", wei(value)),
+    element("span", "soft", `${short(transaction.From)} → ${transaction.To ? short(transaction.To) : "new contract"}`),
+    time(transaction.Timestamp),
+  ];
+  const inside = async () => {
+    const answer = await get(`getTransactionReceipt/${transaction.Hash}/`).catch(() => ({}));
+    const receipt = answer.TransactionReceipt;
+    return table(
+      {
+        Hash: transaction.Hash,
+        Status: receipt && (receipt.Status === "0" ? "Reverted" : receipt.Status === "1" ? "Succeeded" : null),
+        From: transaction.From,
+        To: transaction.To,
+        "New contract": receipt?.ContractAddress,
+        Value: value === 0n ? null : `${wei(value)} (${transaction.Value} wei)`,
+        Block: `${integer(BigInt(transaction.BlockNumber))}, index ${transaction.TransactionIndex}`,
+        Nonce: integer(BigInt(transaction.Nonce)),
+        Type: transaction.Type,
+        Gas: `${receipt ? `${integer(BigInt(receipt.GasUsed))} of ` : ""}${integer(BigInt(transaction.Gas))}`,
+        "Gas price": wei(BigInt(transaction.GasPrice)),
+        Logs: receipt && integer(receipt.Logs.length),
+        Input: transaction.Input === "0x" ? null : transaction.Input,
+      },
+      `getTransactionByHash/${transaction.Hash}/`,
+    );
+  };
+  return [summary, inside];
+}
