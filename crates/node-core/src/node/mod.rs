@@ -34,6 +34,7 @@ pub use proof::InvalidProof;
 
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend};
+use crate::caches::CacheUse;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -172,6 +173,13 @@ impl Node {
     /// What one request may ask for.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The caches of the backend and of the executor.
+    pub fn caches(&self) -> Vec<CacheUse> {
+        let mut caches = self.backend.caches();
+        caches.extend(self.executor.caches());
+        caches
     }
 
     /// A snapshot of the mined chain.
