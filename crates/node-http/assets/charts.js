@@ -15,65 +15,58 @@ function position(value, low, high) {
   return high === low ? 0.5 : Number(((value - low) * 10_000n) / (high - low)) / 10_000;
 }
 
-// A chart of one value a block. `paint` draws, `describe(index)` says what stands at a block, and `summary` what the whole shows.
-function chart(place, count, paint, describe, summary) {
+// A chart of `count` values: shapes, what `describe(index)` says of one, and the range of all.
+function chart(place, shapes, count, describe, range) {
   const svg = place.querySelector("svg");
-  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-label", summary);
-  const cursor = draw("rect", { class: "cursor", y: 0, height: HEIGHT, visibility: "hidden" });
-  svg.replaceChildren(...paint(), cursor);
   const output = place.querySelector("output");
   const step = WIDTH / count;
+  const cursor = draw("rect", { class: "cursor", width: step, height: HEIGHT });
+  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.replaceChildren(...shapes, cursor);
+  place.querySelector(".range").textContent = range;
+  svg.setAttribute("aria-label", `${place.querySelector("h2").textContent}: ${describe(count - 1)}; ${range}`);
+  // The last one is shown while none is looked at.
   const show = (index) => {
-    place.selected = index;
+    const shown = index === null ? count - 1 : Math.min(count - 1, Math.max(0, index));
+    place.selected = index === null ? null : shown;
+    cursor.setAttribute("x", shown * step);
     cursor.setAttribute("visibility", index === null ? "hidden" : "visible");
-    if (index !== null) {
-      cursor.setAttribute("x", index * step);
-      cursor.setAttribute("width", step);
-    }
-    output.textContent = describe(index ?? count - 1);
+    output.textContent = describe(shown);
     output.classList.toggle("past", index !== null);
   };
-  svg.onpointermove = (event) => {
+  svg.onpointermove = ({ clientX }) => {
     const box = svg.getBoundingClientRect();
-    show(Math.min(count - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * count))));
+    show(Math.floor(((clientX - box.left) / box.width) * count));
   };
   svg.onpointerleave = svg.onblur = () => show(null);
   svg.onkeydown = ({ key }) => {
-    const moves = { ArrowLeft: -1, ArrowRight: 1 };
-    if (key in moves) show(Math.min(count - 1, Math.max(0, (place.selected ?? count - 1) + moves[key])));
-    if (key === "Escape") show(null);
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (move) show((place.selected ?? count - 1) + move);
   };
-  const selected = place.selected ?? null;
-  show(selected !== null && selected < count ? selected : null);
+  show(place.selected ?? null);
 }
 
 // Values as steps, from the lowest to the highest.
-export function steps(place, values, describe, summary) {
+export function steps(place, values, describe, range) {
   const low = values.reduce((a, b) => (a < b ? a : b));
   const high = values.reduce((a, b) => (a > b ? a : b));
   const step = WIDTH / values.length;
-  const y = (value) => (HEIGHT - 8 - position(value, low, high) * (HEIGHT - 16)).toFixed(1);
-  const line = values.map((value, index) => `H${(index * step).toFixed(1)}V${y(value)}H${((index + 1) * step).toFixed(1)}`);
-  const path = `M0 ${y(values[0])}${line.join("")}`;
-  const paint = () => [
-    draw("path", { class: "area", d: `${path}V${HEIGHT}H0Z` }),
-    draw("path", { class: "line", d: path }),
-  ];
-  chart(place, values.length, paint, describe, summary);
-  return { low, high };
+  const y = (value) => HEIGHT - 8 - position(value, low, high) * (HEIGHT - 16);
+  const path = `M0 ${y(values[0])}${values.map((value, index) => `V${y(value)}H${(index + 1) * step}`).join("")}`;
+  const shapes = [draw("path", { class: "area", d: `${path}V${HEIGHT}H0Z` }), draw("path", { class: "line", d: path })];
+  chart(place, shapes, values.length, describe, range(low, high));
 }
 
-// Ratios between 0 and 1 as bars, over a line at the half.
-export function bars(place, ratios, describe, summary) {
+// Ratios as bars, of which the highest fills the height.
+export function bars(place, ratios, describe, range) {
+  const high = Math.max(...ratios);
   const step = WIDTH / ratios.length;
   const gap = Math.min(2, step / 4);
-  const bar = (ratio, index) => {
+  const shapes = ratios.map((ratio, index) => {
     // A little gas is more than none.
-    const height = ratio > 0 ? Math.max(2, Math.min(ratio, 1) * HEIGHT) : 0;
+    const height = ratio > 0 ? Math.max(2, (ratio / high) * HEIGHT) : 0;
     return draw("rect", { class: "bar", x: index * step + gap / 2, y: HEIGHT - height, width: step - gap, height });
-  };
-  const half = draw("line", { class: "half", x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2 });
-  chart(place, ratios.length, () => [half, ...ratios.map(bar)], describe, summary);
+  });
+  chart(place, shapes, ratios.length, describe, range(high));
 }

@@ -1,6 +1,7 @@
 // Numbers, times and bytes as people read them. Quantities are BigInts: they have up to 256 bits.
 
 const UNITS = [["ETH", 18], ["gwei", 9], ["wei", 0]];
+const TIMES = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 const grouped = new Intl.NumberFormat("en");
 
 // 1234567n -> "1,234,567"; what has more than 21 digits, as 1.234 × 10^30.
@@ -9,32 +10,21 @@ export function integer(value) {
   return digits.length > 21 ? `${digits[0]}.${digits.slice(1, 4)} × 10^${digits.length - 1}` : grouped.format(value);
 }
 
-// An amount of wei in the largest unit that leaves at most six decimals, and that many at most.
-export function wei(value) {
-  if (value === 0n) return "0 wei";
-  const [unit, decimals] = UNITS.find(([, places]) => value >= 10n ** BigInt(Math.max(places - 3, 0)));
-  return `${scaled(value, decimals)} ${unit}`;
-}
-
-// `value` divided by 10^decimals, rounded down to six decimals.
-function scaled(value, decimals) {
-  const one = 10n ** BigInt(decimals);
-  const fraction = (value % one).toString().padStart(decimals, "0").slice(0, Math.min(decimals, 6)).replace(/0+$/, "");
-  return integer(value / one) + (fraction ? `.${fraction}` : "");
-}
-
-// Seconds as one figure and its unit.
-function span(seconds) {
-  const units = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
-  const [unit, length] = units.find(([, length]) => seconds >= length) ?? units.at(-1);
-  return `${grouped.format(Math.floor(seconds / length))} ${unit}`;
+// An amount of wei, rounded down to six decimals, in the unit that suits it, or the amount `like`.
+export function wei(value, like = value) {
+  const [unit, places] = UNITS.find(([, places]) => like >= 10n ** BigInt(Math.max(places - 3, 0))) ?? UNITS.at(-1);
+  const one = 10n ** BigInt(places);
+  const decimals = (value % one).toString().padStart(places, "0").slice(0, Math.min(places, 6)).replace(/0+$/, "");
+  const whole = integer(value / one);
+  return `${whole}${decimals && !whole.includes("^") ? `.${decimals}` : ""} ${unit}`;
 }
 
 // How long ago a block's timestamp is; chains may run ahead of the clock.
 export function age(timestamp, now = Date.now()) {
   const seconds = Math.floor(now / 1000) - Number(timestamp);
-  if (Math.abs(seconds) < 1) return "just now";
-  return seconds > 0 ? `${span(seconds)} ago` : `${span(-seconds)} ahead of this clock`;
+  const [unit, length] = TIMES.find(([, length]) => Math.abs(seconds) >= length) ?? ["s", 1];
+  const span = `${grouped.format(Math.floor(Math.abs(seconds) / length))} ${unit}`;
+  return seconds === 0 ? "just now" : seconds > 0 ? `${span} ago` : `in ${span}`;
 }
 
 export function date(timestamp) {
@@ -42,9 +32,9 @@ export function date(timestamp) {
   return Number.isNaN(time.getTime()) ? `${timestamp} s` : time.toISOString().replace("T", " ").replace(".000Z", " UTC");
 }
 
-// 0x0123456789… -> 0x012345…6789
+// 0x0123456789… -> 0x0123…6789
 export function short(hex) {
-  return hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex;
+  return `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
 export function percent(ratio) {

@@ -13,59 +13,56 @@ const NOTICE = 15_000;
 const $ = (id) => document.getElementById(id);
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-function say(state, text) {
-  $("live").dataset.state = state;
-  if ($("live-text").textContent !== text) $("live-text").textContent = text;
+// What does not change is not written again: readers of the screen would hear it twice.
+function write(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
 }
 
-function complain(text) {
-  if ($("trouble").textContent !== text) $("trouble").textContent = text;
-  $("trouble").hidden = !text;
+function say(state, text) {
+  $("live").dataset.state = state;
+  write("live", text);
+}
+
+function notice(id, text) {
+  write(id, text);
+  $(id).hidden = !text;
 }
 
 function show({ head, blocks, transactions, history, gasPrice, removed }) {
   const number = integer(BigInt(head.Number));
   document.title = `${number} · node`;
-  $("number").textContent = number;
-  $("hash").textContent = head.Hash;
+  write("number", number);
+  write("hash", head.Hash);
   $("age").dataset.at = head.Timestamp;
-  $("gas-price").textContent = wei(gasPrice);
-  $("gas-used").textContent = integer(BigInt(head.GasUsed));
-  $("gas-limit").textContent = integer(BigInt(head.GasLimit));
+  write("gas-price", wei(gasPrice));
+  write("base-fee", head.BaseFeePerGas === null ? "none yet" : wei(BigInt(head.BaseFeePerGas)));
+  write("gas-used", integer(BigInt(head.GasUsed)));
+  write("gas-limit", integer(BigInt(head.GasLimit)));
   charts(history);
   list($("blocks"), blocks, (item) => item.Hash, block);
   list($("transactions"), transactions, (item) => item.BlockHash + item.Hash, transaction);
   $("no-transactions").hidden = transactions.length > 0;
-  if (removed.length > 0) announce(removed.map((item) => BigInt(item.Number)));
+  if (removed.length > 0) announce(removed.map((item) => integer(BigInt(item.Number))));
   tick();
 }
 
 function charts({ oldest, fees, used }) {
   const name = (index) => (index < used.length ? `block ${integer(oldest + BigInt(index))}` : "next block");
-  const blocks = used.length === 1 ? "1 block" : `the last ${used.length} blocks`;
   const fee = (index) => `${wei(fees[index])}, ${name(index)}`;
   const gas = (index) => `${percent(used[index])}, ${name(index)}`;
-  const { low, high } = steps($("fees"), fees, fee, `Base fee of ${blocks}: ${fee(used.length)}`);
-  bars($("gas"), used, gas, `Gas used of the limit in ${blocks}: ${gas(used.length - 1)}`);
   const mean = used.reduce((sum, ratio) => sum + ratio, 0) / used.length;
-  scale($("fees"), name(0), low === high ? wei(low) : `${wei(low)} to ${wei(high)}`);
-  scale($("gas"), name(0), `${percent(mean)} on average`);
-}
-
-function scale(figure, from, range) {
-  figure.querySelector(".from").textContent = `From ${from}`;
-  figure.querySelector(".range").textContent = range;
+  steps($("fees"), fees, fee, (low, high) => (low === high ? wei(high) : `${wei(low, high)} to ${wei(high)}`));
+  bars($("gas"), used, gas, (high) => `${percent(mean)} on average, at most ${percent(high)}`);
+  for (const place of document.querySelectorAll(".from")) place.textContent = `from ${name(0)}`;
 }
 
 let announced;
 
 function announce(numbers) {
-  const [newest, oldest] = [integer(numbers[0]), integer(numbers.at(-1))];
-  const which = numbers.length === 1 ? `Block ${newest}` : `Blocks ${oldest} to ${newest}`;
-  $("reorganized").textContent = `${which} left the chain.`;
-  $("reorganized").hidden = false;
+  const which = numbers.length === 1 ? `Block ${numbers[0]}` : `Blocks ${numbers.at(-1)} to ${numbers[0]}`;
+  notice("reorganized", `${which} left the chain.`);
   clearTimeout(announced);
-  announced = setTimeout(() => ($("reorganized").hidden = true), NOTICE);
+  announced = setTimeout(notice, NOTICE, "reorganized", "");
 }
 
 let asking = null;
@@ -101,15 +98,15 @@ async function refresh() {
       if (!known) {
         const { chainId, version } = await facts();
         known = true;
-        $("chain-id").textContent = chainId;
-        $("version").textContent = version;
+        write("chain-id", chainId);
+        write("version", version);
       }
       show(await read());
-      complain("");
+      notice("trouble", "");
     } catch (error) {
       changed = true;
       if (error instanceof Refusal && error.status === 401) await ask();
-      else if (error instanceof Refusal) complain(`The server answers ${error.status}: ${error.message}`);
+      else if (error instanceof Refusal) notice("trouble", `The server answers ${error.status}: ${error.message}`);
       pause = Math.max(1000, 1000 * (error.retryAfter ?? 0));
     }
     await sleep(pause);

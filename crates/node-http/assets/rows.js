@@ -78,9 +78,8 @@ export function block(block) {
   const [used, limit] = [BigInt(block.GasUsed), BigInt(block.GasLimit)];
   const ratio = limit === 0n ? 0 : Number((used * 10_000n) / limit) / 10_000;
   const count = block.Transactions.length;
-  const gas = element("progress", "wide");
-  gas.value = ratio;
-  gas.setAttribute("aria-label", `${percent(ratio)} of the gas limit used`);
+  const gas = element("span", "gas");
+  gas.style.setProperty("--used", `${ratio * 100}%`);
   const said = text(block.ExtraData);
   const summary = [
     element("span", "strong", integer(BigInt(block.Number))),
