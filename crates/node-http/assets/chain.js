@@ -1,7 +1,7 @@
 // The newest part of the chain, as of one head. Blocks and transactions are kept by hash, so that what was read once
 // is never wrong, whatever leaves the chain; which of them stand in it is worked out anew from the head each time.
 
-import { get, post } from "./client.js";
+import { ask } from "./client.js";
 
 const LISTED = 10;
 const CHARTED = 60;
@@ -19,7 +19,7 @@ function remember(map, hash, value) {
 }
 
 async function block(path) {
-  const found = (await get(path)).Block;
+  const found = (await ask(path)).Block;
   return found && remember(blocks, found.Hash, found);
 }
 
@@ -27,46 +27,41 @@ async function block(path) {
 async function transaction({ hash, block }) {
   const key = block.Hash + hash;
   if (transactions.has(key)) return transactions.get(key);
-  const found = (await get(`getTransactionByHash/${hash}/`)).Transaction;
+  const found = (await ask(`getTransactionByHash/${hash}/`)).Transaction;
   return found?.BlockHash === block.Hash ? remember(transactions, key, { ...found, Timestamp: block.Timestamp }) : null;
 }
 
 const entries = (block) => block.Transactions.map(({ Hash }) => ({ hash: Hash, block })).reverse();
 
-// The newest blocks, newest first, each the parent of the one before it.
-async function newest(head) {
-  const missing = [];
-  if (!blocks.has(head.ParentHash)) {
-    for (let number = BigInt(head.Number) - 1n; number >= 0n && missing.length < LISTED - 1; number--) {
-      missing.push(block(`getBlockByNumber/${number}/false/`));
-    }
-  }
-  await Promise.all(missing);
+// The newest blocks, newest first, each the parent of the one before it: as many as are listed, or until enough
+// transactions are found.
+async function walk(head) {
   const chain = [head];
-  while (chain.length < LISTED && BigInt(chain.at(-1).Number) > 0n) {
-    const parent = chain.at(-1).ParentHash;
-    // Blocks that were read by number are of another chain if it changed meanwhile.
-    const next = blocks.get(parent) ?? (await block(`getBlockByHash/${parent}/false/`));
-    if (!next) break;
-    chain.push(next);
+  let found = head.Transactions.length;
+  while (chain.length < LISTED || (found < LISTED && chain.length < CHARTED)) {
+    const { Number: number, ParentHash: hash } = chain.at(-1);
+    if (number === "0") break;
+    if (!blocks.has(hash)) await readBefore(BigInt(number));
+    // What was read by number is of another chain if it changed meanwhile.
+    const parent = blocks.get(hash) ?? (await block(`getBlockByHash/${hash}/false/`));
+    chain.push(parent);
+    found += parent.Transactions.length;
   }
   return chain;
 }
 
-// The newest transactions: of the listed blocks, and of older ones of which the fee history says that they hold some.
-async function latest(chain, history) {
-  const found = chain.flatMap(entries);
-  let number = BigInt(chain.at(-1).Number) - 1n;
-  for (; found.length < LISTED && number >= history.oldest; number--) {
-    if (!history.used[Number(number - history.oldest)]) continue;
-    const older = await block(`getBlockByNumber/${number}/false/`);
-    if (older) found.push(...entries(older));
+// Reads blocks before `end` at once, back to those that are listed.
+async function readBefore(end) {
+  const known = BigInt(listed[0]?.Number ?? -1);
+  const reads = [];
+  for (let number = end - 1n; number > known && reads.length < LISTED; number--) {
+    reads.push(block(`getBlockByNumber/${number}/false/`));
   }
-  return (await Promise.all(found.slice(0, LISTED).map(transaction))).filter(Boolean);
+  await Promise.all(reads);
 }
 
 async function feeHistory(head) {
-  const answer = await post("feeHistory/", { BlockCount: String(CHARTED), NewestBlock: head.Number });
+  const answer = await ask("feeHistory/", { BlockCount: String(CHARTED), NewestBlock: head.Number });
   return {
     oldest: BigInt(answer.OldestBlock),
     fees: answer.BaseFeePerGas.map(BigInt),
@@ -76,18 +71,16 @@ async function feeHistory(head) {
 
 // What never changes while the server runs.
 export async function facts() {
-  const [{ ChainId }, { ClientVersion }] = await Promise.all([get("chainId/"), get("clientVersion/")]);
-  return { chainId: ChainId, version: ClientVersion };
+  return Object.assign({}, ...(await Promise.all([ask("chainId/"), ask("clientVersion/")])));
 }
 
 // The chain as it is now, and which of the blocks that were listed before have left it.
 export async function read() {
   const head = await block("getBlockByNumber/latest/false/");
-  const [chain, history, { GasPrice }] = await Promise.all([newest(head), feeHistory(head), get("gasPrice/")]);
-  const hashes = new Set(chain.map(({ Hash }) => Hash));
+  const [chain, history, { GasPrice }] = await Promise.all([walk(head), feeHistory(head), ask("gasPrice/")]);
+  const newest = await Promise.all(chain.flatMap(entries).slice(0, LISTED).map(transaction));
   const oldest = BigInt(chain.at(-1).Number);
-  const removed = listed.filter(({ Hash, Number: number }) => !hashes.has(Hash) && BigInt(number) >= oldest);
-  const newestTransactions = await latest(chain, history);
-  listed = chain;
-  return { head, blocks: chain, transactions: newestTransactions, history, gasPrice: BigInt(GasPrice), removed };
+  const removed = listed.filter((block) => BigInt(block.Number) >= oldest && !chain.some(({ Hash }) => Hash === block.Hash));
+  listed = chain.slice(0, LISTED);
+  return { head, blocks: listed, transactions: newest.filter(Boolean), history, gasPrice: GasPrice, removed };
 }

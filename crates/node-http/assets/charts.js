@@ -22,7 +22,6 @@ function chart(place, shapes, count, describe, range) {
   const step = WIDTH / count;
   const cursor = draw("rect", { class: "cursor", width: step, height: HEIGHT });
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-  svg.setAttribute("preserveAspectRatio", "none");
   svg.replaceChildren(...shapes, cursor);
   place.querySelector(".range").textContent = range;
   svg.setAttribute("aria-label", `${place.querySelector("h2").textContent}: ${describe(count - 1)}; ${range}`);
@@ -33,7 +32,6 @@ function chart(place, shapes, count, describe, range) {
     cursor.setAttribute("x", shown * step);
     cursor.setAttribute("visibility", index === null ? "hidden" : "visible");
     output.textContent = describe(shown);
-    output.classList.toggle("past", index !== null);
   };
   svg.onpointermove = ({ clientX }) => {
     const box = svg.getBoundingClientRect();
@@ -62,11 +60,10 @@ export function steps(place, values, describe, range) {
 export function bars(place, ratios, describe, range) {
   const high = Math.max(...ratios);
   const step = WIDTH / ratios.length;
-  const gap = Math.min(2, step / 4);
   const shapes = ratios.map((ratio, index) => {
     // A little gas is more than none.
     const height = ratio > 0 ? Math.max(2, (ratio / high) * HEIGHT) : 0;
-    return draw("rect", { class: "bar", x: index * step + gap / 2, y: HEIGHT - height, width: step - gap, height });
+    return draw("rect", { class: "bar", x: index * step, y: HEIGHT - height, width: step * 0.8, height });
   });
   chart(place, shapes, ratios.length, describe, range(high));
 }

@@ -4,17 +4,14 @@
 const BASE = new URL("../", import.meta.url);
 const KEY = "token";
 const PATIENCE = 10_000;
-// The server tells something at least every 15 s.
+// Signs of life come every 15 s.
 const SILENCE = 40_000;
 
-let token = remembered();
-
-function remembered() {
-  try {
-    return sessionStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
+let token = null;
+try {
+  token = sessionStorage.getItem(KEY);
+} catch {
+  // Then it lasts until the page is loaded again.
 }
 
 // Kept as long as the tab.
@@ -23,14 +20,13 @@ export function setToken(value) {
   try {
     sessionStorage.setItem(KEY, value);
   } catch {
-    // Then it lasts until the page is loaded again.
   }
 }
 
 export const hasToken = () => token !== null;
 export const address = (path) => new URL(path, BASE).href;
 
-// An answer that is not 200. `detail` is what the server says of it.
+// An answer that is not 200, with what the server says of it.
 export class Refusal extends Error {
   constructor(status, detail, retryAfter) {
     super(detail);
@@ -48,23 +44,19 @@ async function send(path, options) {
   throw new Refusal(answer.status, String(problem.detail ?? answer.statusText), seconds);
 }
 
-export async function get(path) {
-  return (await send(path, { signal: AbortSignal.timeout(PATIENCE) })).json();
+// Asks by GET, or by POST if there is a body.
+export async function ask(path, body) {
+  const post = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  return (await send(path, { ...post, signal: AbortSignal.timeout(PATIENCE) })).json();
 }
 
-export async function post(path, body) {
-  const headers = { "Content-Type": "application/json" };
-  const signal = AbortSignal.timeout(PATIENCE);
-  return (await send(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
-}
-
-// The events at `path` behind the one named `last`, as {id, event, data}; the first one, without any of these, says that the
-// stream has begun. Ends with the stream; throws when it is silent for too long.
+// The events at `path` behind the one named `last`, as {id, event, data}, after one without any of these when the stream
+// begins. Throws when it is silent for too long.
 export async function* events(path, last) {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), PATIENCE);
   try {
-    const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
+    const headers = last && { "Last-Event-ID": last };
     const answer = await send(path, { headers, signal: silence.signal });
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";

@@ -1,17 +1,18 @@
-// Numbers, times and bytes as people read them. Quantities are BigInts: they have up to 256 bits.
+// Numbers, times and bytes as people read them. Quantities have up to 256 bits: they are BigInts, or strings of digits.
 
 const UNITS = [["ETH", 18], ["gwei", 9], ["wei", 0]];
 const TIMES = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 const grouped = new Intl.NumberFormat("en");
 
-// 1234567n -> "1,234,567"; what has more than 21 digits, as 1.234 × 10^30.
+// 1234567 -> 1,234,567, or 1.234 × 10^30 if there are more than 21 digits.
 export function integer(value) {
-  const digits = value.toString();
-  return digits.length > 21 ? `${digits[0]}.${digits.slice(1, 4)} × 10^${digits.length - 1}` : grouped.format(value);
+  const digits = String(value);
+  return digits.length > 21 ? `${digits[0]}.${digits.slice(1, 4)} × 10^${digits.length - 1}` : grouped.format(digits);
 }
 
 // An amount of wei, rounded down to six decimals, in the unit that suits it, or the amount `like`.
-export function wei(value, like = value) {
+export function wei(quantity, like = quantity) {
+  const value = BigInt(quantity);
   const [unit, places] = UNITS.find(([, places]) => like >= 10n ** BigInt(Math.max(places - 3, 0))) ?? UNITS.at(-1);
   const one = 10n ** BigInt(places);
   const decimals = (value % one).toString().padStart(places, "0").slice(0, Math.min(places, 6)).replace(/0+$/, "");
@@ -41,7 +42,7 @@ export function percent(ratio) {
   return `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 0)} %`;
 }
 
-// What bytes say if they are text that can be shown; otherwise nothing.
+// Bytes as text, if they are text that can be shown.
 export function text(hex) {
   const bytes = Uint8Array.from(hex.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16));
   try {

@@ -1,4 +1,4 @@
-// The page: what is read is shown, what happens is followed. All that comes from the chain is set as text, never as markup.
+// Shows what is read and follows what happens. All that comes from the chain is set as text, never as markup.
 
 import { facts, read } from "./chain.js";
 import { bars, steps } from "./charts.js";
@@ -29,20 +29,20 @@ function notice(id, text) {
 }
 
 function show({ head, blocks, transactions, history, gasPrice, removed }) {
-  const number = integer(BigInt(head.Number));
+  const number = integer(head.Number);
   document.title = `${number} · node`;
   write("number", number);
   write("hash", head.Hash);
-  $("age").dataset.at = head.Timestamp;
   write("gas-price", wei(gasPrice));
-  write("base-fee", head.BaseFeePerGas === null ? "none yet" : wei(BigInt(head.BaseFeePerGas)));
-  write("gas-used", integer(BigInt(head.GasUsed)));
-  write("gas-limit", integer(BigInt(head.GasLimit)));
+  write("base-fee", head.BaseFeePerGas === null ? "none yet" : wei(head.BaseFeePerGas));
+  write("gas-used", integer(head.GasUsed));
+  write("gas-limit", integer(head.GasLimit));
+  $("age").dataset.at = head.Timestamp;
   charts(history);
   list($("blocks"), blocks, (item) => item.Hash, block);
   list($("transactions"), transactions, (item) => item.BlockHash + item.Hash, transaction);
   $("no-transactions").hidden = transactions.length > 0;
-  if (removed.length > 0) announce(removed.map((item) => integer(BigInt(item.Number))));
+  if (removed.length > 0) announce(removed.map((item) => integer(item.Number)));
   tick();
 }
 
@@ -71,7 +71,7 @@ let asking = null;
 function ask() {
   asking ??= new Promise((resolve) => {
     say("lost", "Token needed");
-    if (hasToken()) $("ask-why").textContent = "The server refused this token. Another one is kept in this tab only.";
+    if (hasToken()) write("ask-title", "The server refused this token");
     $("ask").onsubmit = () => {
       setToken($("token").value);
       $("token").value = "";
@@ -96,16 +96,16 @@ async function refresh() {
     let pause = BETWEEN_READS;
     try {
       if (!known) {
-        const { chainId, version } = await facts();
+        const { ChainId, ClientVersion } = await facts();
         known = true;
-        write("chain-id", chainId);
-        write("version", version);
+        write("chain-id", ChainId);
+        write("version", ClientVersion);
       }
       show(await read());
       notice("trouble", "");
     } catch (error) {
       changed = true;
-      if (error instanceof Refusal && error.status === 401) await ask();
+      if (error.status === 401) await ask();
       else if (error instanceof Refusal) notice("trouble", `The server answers ${error.status}: ${error.message}`);
       pause = Math.max(1000, 1000 * (error.retryAfter ?? 0));
     }
@@ -137,7 +137,7 @@ async function follow() {
       }
       say("lost", "Connection closed");
     } catch (error) {
-      if (error instanceof Refusal && error.status === 401) {
+      if (error.status === 401) {
         await ask();
         pause = 0;
       } else if (error instanceof Refusal) {
@@ -146,7 +146,6 @@ async function follow() {
         say("lost", `Waiting: ${error.message}`);
         pause = Math.max(pause, 1000 * error.retryAfter);
       } else {
-        console.assert(error instanceof TypeError || error instanceof DOMException, error);
         say("lost", "Server not reached");
       }
     }

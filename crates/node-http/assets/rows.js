@@ -1,6 +1,6 @@
 // Rows of blocks and transactions, which open for the rest of what is known.
 
-import { address, get, hasToken } from "./client.js";
+import { address, ask, hasToken } from "./client.js";
 import { age, date, integer, percent, short, text, wei } from "./format.js";
 
 const LONGEST = 2048;
@@ -13,9 +13,8 @@ function element(name, className, content) {
 }
 
 function time(timestamp) {
-  const made = element("time", "end");
+  const made = element("time");
   made.dataset.at = timestamp;
-  made.title = date(timestamp);
   return made;
 }
 
@@ -45,7 +44,7 @@ export function list(list, items, key, row) {
   });
 }
 
-// A summary that opens. What is inside is made when it is first opened.
+// What is inside is made when it is first opened.
 function details(summary, inside) {
   const made = element("details");
   const line = element("summary");
@@ -55,21 +54,21 @@ function details(summary, inside) {
   return made;
 }
 
-// Names and values; values that are null are left out, and long ones cut.
+// Names and values; what is not there is left out, and what is long is cut.
 function table(values, link) {
   const made = element("dl", "details");
   for (const [name, value] of Object.entries(values)) {
-    if (value === null || value === undefined) continue;
-    const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}… (${integer((value.length - 2) / 2)} bytes)` : value;
+    if (value == null || value === "0x") continue;
+    const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
     made.append(element("dt", "", name), element("dd", "", shown));
   }
   // A link carries no token.
   if (!hasToken()) {
+    const place = element("dd");
     const anchor = element("a", "", "JSON");
     anchor.href = address(link);
-    const place = element("dd");
     place.append(anchor);
-    made.append(element("dt", "", "Whole"), place);
+    made.append(element("dt", "", "All of it"), place);
   }
   return made;
 }
@@ -82,7 +81,7 @@ export function block(block) {
   gas.style.setProperty("--used", `${ratio * 100}%`);
   const said = text(block.ExtraData);
   const summary = [
-    element("span", "strong", integer(BigInt(block.Number))),
+    element("span", "strong", integer(block.Number)),
     element("span", "soft", count === 1 ? "1 transaction" : `${integer(count)} transactions`),
     time(block.Timestamp),
     gas,
@@ -94,12 +93,11 @@ export function block(block) {
         Parent: block.ParentHash,
         Time: date(block.Timestamp),
         "Gas used": `${integer(used)} of ${integer(limit)}, ${percent(ratio)}`,
-        "Base fee": block.BaseFeePerGas && wei(BigInt(block.BaseFeePerGas)),
+        "Base fee": block.BaseFeePerGas && wei(block.BaseFeePerGas),
         Beneficiary: block.Miner,
-        "Extra data": block.ExtraData === "0x" ? null : said ? `${block.ExtraData} “${said}”` : block.ExtraData,
-        Size: `${integer(BigInt(block.Size))} bytes`,
+        "Extra data": said ? `${block.ExtraData} “${said}”` : block.ExtraData,
+        Size: `${integer(block.Size)} bytes`,
         "State root": block.StateRoot,
-        Withdrawals: block.Withdrawals?.length ? integer(block.Withdrawals.length) : null,
       },
       `getBlockByHash/${block.Hash}/true/`,
     );
@@ -107,31 +105,28 @@ export function block(block) {
 }
 
 export function transaction(transaction) {
-  const value = BigInt(transaction.Value);
   const summary = [
     element("span", "mono", short(transaction.Hash)),
-    element("span", "strong end", wei(value)),
+    element("span", "strong end", wei(transaction.Value)),
     element("span", "soft", `${short(transaction.From)} → ${transaction.To ? short(transaction.To) : "new contract"}`),
     time(transaction.Timestamp),
   ];
   const inside = async () => {
-    const answer = await get(`getTransactionReceipt/${transaction.Hash}/`).catch(() => ({}));
-    const receipt = answer.TransactionReceipt;
+    const { TransactionReceipt: receipt } = await ask(`getTransactionReceipt/${transaction.Hash}/`).catch(() => ({}));
     return table(
       {
         Hash: transaction.Hash,
-        Status: receipt && (receipt.Status === "0" ? "Reverted" : receipt.Status === "1" ? "Succeeded" : null),
+        Status: { 0: "Reverted", 1: "Succeeded" }[receipt?.Status],
         From: transaction.From,
         To: transaction.To,
         "New contract": receipt?.ContractAddress,
-        Value: value === 0n ? null : `${wei(value)} (${transaction.Value} wei)`,
-        Block: `${integer(BigInt(transaction.BlockNumber))}, index ${transaction.TransactionIndex}`,
-        Nonce: integer(BigInt(transaction.Nonce)),
-        Type: transaction.Type,
-        Gas: `${receipt ? `${integer(BigInt(receipt.GasUsed))} of ` : ""}${integer(BigInt(transaction.Gas))}`,
-        "Gas price": wei(BigInt(transaction.GasPrice)),
-        Logs: receipt && integer(receipt.Logs.length),
-        Input: transaction.Input === "0x" ? null : transaction.Input,
+        Value: `${transaction.Value} wei`,
+        Block: `${integer(transaction.BlockNumber)}, index ${transaction.TransactionIndex}`,
+        Nonce: transaction.Nonce,
+        Gas: `${receipt ? `${integer(receipt.GasUsed)} of ` : ""}${integer(transaction.Gas)}`,
+        "Gas price": wei(transaction.GasPrice),
+        Logs: receipt?.Logs.length,
+        Input: transaction.Input,
       },
       `getTransactionByHash/${transaction.Hash}/`,
     );
