@@ -93,7 +93,8 @@ async fn add_slash(exchange: Exchange) -> HttpResponse {
     let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
     match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {
         Some(folder) => {
-            let exchange = HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
+            let exchange =
+                HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
             exchange.with_header(LOCATION, folder).respond(StatusCode::PERMANENT_REDIRECT, HTML, ())
         }
         None => exchange.fail(&HttpError::UnknownRoute),
@@ -121,10 +122,13 @@ async fn swagger_file(exchange: Exchange) -> HttpResponse {
 fn read_swagger_file(name: &str) -> Option<(&'static str, Bytes)> {
     let (name, media_type) = SWAGGER_FILES.into_iter().find(|(known, _)| *known == name)?;
     let file = utoipa_swagger_ui::serve(name, Arc::new(Config::default())).ok().flatten()?;
-    Some((media_type, match file.bytes {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    }))
+    Some((
+        media_type,
+        match file.bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        },
+    ))
 }
 
 fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
