@@ -19,8 +19,7 @@ export function setToken(value) {
   token = value;
   try {
     sessionStorage.setItem(KEY, value);
-  } catch {
-  }
+  } catch {}
 }
 
 export const hasToken = () => token !== null;

@@ -81,7 +81,7 @@ export function block(block) {
   gas.style.setProperty("--used", `${ratio * 100}%`);
   const said = text(block.ExtraData);
   const summary = [
-    element("span", "strong", integer(block.Number)),
+    element("b", "", integer(block.Number)),
     element("span", "soft", count === 1 ? "1 transaction" : `${integer(count)} transactions`),
     time(block.Timestamp),
     gas,
@@ -107,7 +107,7 @@ export function block(block) {
 export function transaction(transaction) {
   const summary = [
     element("span", "mono", short(transaction.Hash)),
-    element("span", "strong end", wei(transaction.Value)),
+    element("b", "end", wei(transaction.Value)),
     element("span", "soft", `${short(transaction.From)} → ${transaction.To ? short(transaction.To) : "new contract"}`),
     time(transaction.Timestamp),
   ];
