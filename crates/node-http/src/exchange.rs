@@ -10,7 +10,9 @@ use crate::problem::HttpError;
 use crate::report::{self, Reporter};
 use crate::server::Service;
 use actix_web::body::MessageBody;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, HeaderName, HeaderValue, LINK, RETRY_AFTER};
+use actix_web::http::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
+};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -68,6 +70,12 @@ impl Exchange {
     /// Adds a header to the answer.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
+        self
+    }
+
+    /// Tells caches that the answer depends on the media types that the client accepts.
+    pub(crate) fn varying_by_accept(mut self) -> Self {
+        self.headers.push((VARY, HeaderValue::from_static("accept")));
         self
     }
 
@@ -138,6 +146,17 @@ impl Exchange {
     pub(crate) fn prefers(&self, preference: &str) -> bool {
         let mut headers = self.request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
         headers.any(|value| names_preference(value, preference))
+    }
+
+    /// Whether the client names `media_type` among those that it accepts.
+    pub(crate) fn accepts(&self, media_type: &str) -> bool {
+        let mut headers = self.request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+        headers.any(|value| names_media_type(value, media_type))
+    }
+
+    /// The address of the schema `name`.
+    pub(crate) fn schema_url(&self, name: &str) -> String {
+        encode::schema_url(&self.base_url(), name)
     }
 
     /// Answers with what `work` makes of `input`, at the place that `place` names.
@@ -277,6 +296,18 @@ fn names_preference(header: &str, preference: &str) -> bool {
     wishes.any(|wish| wish.split(['=', ';']).next().is_some_and(|name| name.trim().eq_ignore_ascii_case(preference)))
 }
 
+/// Whether the value of an `Accept` header names `media_type` itself, and not with a weight of zero.
+fn names_media_type(header: &str, media_type: &str) -> bool {
+    header.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        named
+            && parts
+                .filter_map(|part| part.strip_prefix("q="))
+                .all(|weight| weight.parse().is_ok_and(|weight: f32| weight > 0.0))
+    })
+}
+
 /// The value of a `Link` header that names the schema of the answer.
 fn described_by(schema: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
@@ -297,6 +328,23 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn media_types() {
+        let cases = [
+            ("text/html", true),
+            ("application/json, Text/HTML;q=0.9, */*", true),
+            ("text/html;level=1", true),
+            ("*/*", false),
+            ("text/*", false),
+            ("text/html;q=0", false),
+            ("text/html; q=0.0, text/plain", false),
+            ("", false),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(names_media_type(header, "text/html"), expected, "{header}");
+        }
+    }
 
     #[test]
     fn preferences() {

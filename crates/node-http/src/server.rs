@@ -3,14 +3,17 @@
 use crate::body;
 use crate::config::HttpConfig;
 use crate::dispatch::Pools;
+use crate::openapi;
 use crate::routes;
 use crate::signal::Signal;
 use actix_web::dev::ServerHandle;
 use actix_web::rt::net::TcpStream;
+use actix_web::web::Bytes;
 use actix_web::{App, HttpRequest, HttpServer, web};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_types::wire;
+use serde_json::Value;
 use socket2::SockRef;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -37,15 +40,18 @@ pub(crate) struct Service {
     pub(crate) config: HttpConfig,
     /// Address and port, for clients that name none.
     pub(crate) listening: String,
-    /// The JSON Schema documents by name.
-    pub(crate) schemas: BTreeMap<String, Vec<u8>>,
+    /// The JSON Schema documents by name, each without its address.
+    pub(crate) schemas: BTreeMap<String, Value>,
+    /// The description of the interface, as JSON and as YAML.
+    pub(crate) openapi: (Bytes, Bytes),
 }
 
 impl Service {
     pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
-        let schemas =
-            wire::schema::schemas().into_iter().map(|(name, schema)| (name, schema.to_string().into_bytes())).collect();
+        let openapi = openapi::openapi(&config.base_path, node.producer().is_some());
+        let yaml = yaml_serde::to_string(&openapi).map_err(io::Error::other)?;
+        let openapi = (openapi.to_string().into(), yaml.into());
         let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         node.backend().subscribe(head_changes.clone());
         node.pool().subscribe(arrivals.clone());
@@ -59,7 +65,8 @@ impl Service {
             closing: watch::Sender::new(false),
             config,
             listening: listening.to_string(),
-            schemas,
+            schemas: wire::schema::schemas(),
+            openapi,
         })
     }
 
@@ -112,7 +119,9 @@ impl Server {
             let service = &shared;
             let base = service.config.base_path.clone();
             let controlled = service.node.producer().is_some();
-            App::new().app_data(service.clone()).configure(|app| routes::configure(app, base.as_str(), controlled))
+            App::new().app_data(service.clone()).configure(|app| {
+                routes::configure(app, base.as_str(), controlled);
+            })
         })
         .workers(settings.workers.get())
         .keep_alive(settings.keep_alive)

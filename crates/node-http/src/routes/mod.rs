@@ -17,9 +17,17 @@ use crate::exchange::{self, Exchange};
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, guard, web};
 
-/// Adds every route, each behind `base`; those that control the chain if it is `controlled`.
-pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) {
-    let mut routes = Routes { app, base };
+/// A path that is served, and by which methods.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "tests compare the routes with the description of the interface"))]
+pub(crate) struct Route {
+    pub(crate) path: String,
+    pub(crate) methods: Methods,
+}
+
+/// Adds every route, each behind `base`; those that control the chain if it is `controlled`. Answers what was added.
+pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) -> Vec<Route> {
+    let mut routes = Routes { app, base, added: Vec::new() };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
     documents::health(&mut routes);
@@ -42,11 +50,12 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
         control::all(&mut routes);
     }
     routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
+    routes.added
 }
 
 /// Methods that an operation answers to.
-#[derive(Clone, Copy)]
-enum Methods {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
     /// GET, and HEAD as GET without a body.
     Get,
     /// GET without HEAD: what is read is gone.
@@ -80,6 +89,7 @@ impl Methods {
 struct Routes<'a> {
     app: &'a mut web::ServiceConfig,
     base: &'a str,
+    added: Vec<Route>,
 }
 
 impl Routes<'_> {
@@ -109,6 +119,16 @@ impl Routes<'_> {
 
     /// Exactly `path`, which includes the base.
     fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
+        self.serve(methods, operation, path, handler);
+        self.added.push(Route { path: path.to_owned(), methods });
+    }
+
+    /// A page for people or a file of one, which is no part of the interface that is described.
+    fn page<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
+        self.serve(Methods::Get, operation, path, handler);
+    }
+
+    fn serve<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
         let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
         let answer = move |request: HttpRequest, payload: web::Payload| {
             handler(Exchange::new(operation, request, Some(payload)))

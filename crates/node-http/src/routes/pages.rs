@@ -3,7 +3,7 @@
 //! Addresses in them are relative, so that they work behind any base path and any proxy. They load nothing from
 //! elsewhere and run no script that is not a file of this server; browsers hold them to it.
 
-use super::{Methods, Routes};
+use super::Routes;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
@@ -67,15 +67,15 @@ const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
     let base = routes.base;
-    routes.document(Methods::Get, "home", &format!("{base}/"), home);
-    routes.document(Methods::Get, "docs", &format!("{base}/docs/"), docs);
+    routes.page("home", &format!("{base}/"), home);
+    routes.page("docs", &format!("{base}/docs/"), docs);
     // The addresses in the pages are relative to a folder.
-    routes.document(Methods::Get, "docs", &format!("{base}/docs"), add_slash);
+    routes.page("docs", &format!("{base}/docs"), add_slash);
     if !base.is_empty() {
-        routes.document(Methods::Get, "home", base, add_slash);
+        routes.page("home", base, add_slash);
     }
-    routes.document(Methods::Get, "assets", &format!("{base}/assets/{{File}}"), asset);
-    routes.document(Methods::Get, "docs", &format!("{base}/docs/{{File}}"), swagger_file);
+    routes.page("assets", &format!("{base}/assets/{{File}}"), asset);
+    routes.page("docs", &format!("{base}/docs/{{File}}"), swagger_file);
 }
 
 async fn home(exchange: Exchange) -> HttpResponse {

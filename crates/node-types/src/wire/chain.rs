@@ -129,3 +129,22 @@ pub struct ClientVersionOutput {
     /// Name and version of the server.
     pub client_version: String,
 }
+
+/// The answer of health.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
+#[serde(rename_all = "PascalCase")]
+pub struct HealthOutput {
+    /// That the server answers at all.
+    pub status: HealthStatus,
+}
+
+/// What can be said of a server that answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum HealthStatus {
+    /// It lives.
+    #[default]
+    Ok,
+}
