@@ -38,12 +38,14 @@ def main():
     options = parser.parse_args()
     if importlib.util.find_spec("playwright") is None:
         return run_with_playwright()
+    from playwright.sync_api import Error
+
     try:
         with Browser(options) as browser:
             for check in CHECKS:
                 print(f"{check.__name__}: {check.__doc__}", flush=True)
                 check(browser)
-    except (Failure, AssertionError) as failure:
+    except (Failure, Error) as failure:
         print(f"FAILED: {failure}", file=sys.stderr)
         return 1
     return 0
@@ -127,6 +129,8 @@ class Browser:
         try:
             page.goto(url)
             yield page
+        except Exception as error:
+            raise Failure(f"{error}\n{page.url} complains: {faults}, and shows:\n{page.inner_text('body')[:2000]}") from error
         finally:
             context.close()
         if faults:
@@ -150,8 +154,7 @@ def wait(page, what, expression, argument=None):
     try:
         page.wait_for_function(expression, arg=argument)
     except NotInTime:
-        text = page.inner_text("body")
-        raise Failure(f"{what}: not seen on {page.url}, which shows:\n{text}") from None
+        raise Failure(f"not seen: {what}") from None
 
 
 def is_live(page):
