@@ -92,9 +92,10 @@ impl Operation {
         self.with("path", name, kind.schema(), description)
     }
 
+    /// Generators of clients write booleans in paths as their language does, so that it is a word.
     pub(super) fn flag(self) -> Self {
         let text = "`true` for whole transactions, `false` for objects that hold only their hashes.";
-        self.with("path", "TransactionDetailFlag", json!({ "type": "boolean" }), text)
+        self.with("path", "TransactionDetailFlag", json!({ "type": "string", "enum": ["true", "false"] }), text)
     }
 
     /// A parameter of the query that may be left out or empty.
@@ -211,20 +212,21 @@ impl Operation {
     }
 
     fn success(&self) -> Value {
-        let example = examples::of(self.id);
-        let content: Map<_, _> = match self.answer {
+        let mut content: Map<_, _> = match self.answer {
             Answer::Output => {
-                let mut content = json!({ "schema": reference("schemas", &format!("Output_{}", self.name())) });
-                if let Some(answer) = example.get("answer") {
-                    content["example"] = answer.clone();
-                }
+                let content = json!({ "schema": reference("schemas", &format!("Output_{}", self.name())) });
                 Map::from_iter([("application/json".to_owned(), content)])
             }
             Answer::Text(kinds) => {
-                kinds.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": { "type": "string" } }))).collect()
+                let text = |kind: &str| if kind.starts_with("text/") { json!({ "type": "string" }) } else { json!({}) };
+                kinds.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": text(kind) }))).collect()
             }
             Answer::Object(kind) => Map::from_iter([(kind.to_owned(), json!({ "schema": { "type": "object" } }))]),
         };
+        // Where there are several media types, the last is what is answered to those who name none.
+        if let (Some(content), Some(answer)) = (content.values_mut().next_back(), examples::of(self.id).get("answer")) {
+            content["example"] = answer.clone();
+        }
         let mut response = json!({
             "description": "The answer.",
             "headers": headers::of_success(matches!(self.answer, Answer::Output), self.method == "get" && self.stored),

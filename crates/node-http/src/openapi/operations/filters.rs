@@ -13,6 +13,7 @@ const FILTER: &[Link] = &[
     ("uninstallFilter", "FilterId", "FilterId"),
 ];
 
+const FILTER_ID: &str = "The filter, as the operation that made it answered.";
 const FILTERS: &str =
     "1,024 filters at a time (`max-filters`); one that is not polled for 5 min is gone (`filter-ttl`).";
 const LOG_FILTERS: &str = "1,024 filters at a time (`max-filters`); one that is not polled for 5 min is gone (`filter-ttl`). \
@@ -90,13 +91,14 @@ pub(super) fn all() -> Vec<Operation> {
         )
         .limits("20,000 logs (`max-logs`).")
         .problems(&[FilterNotFound, LimitExceeded]),
-        filter(
+        Operation::get(
             "uninstallFilter",
             "/uninstallFilter/{FilterId}/",
             "Remove a filter",
-            "Ends a filter; answers whether there was one.",
+            "Ends a filter; answers whether there was one of this name.",
         )
-        .problems(&[FilterNotFound]),
+        .with("path", "FilterId", json!({ "type": "string", "minLength": 1 }), FILTER_ID)
+        .not_stored(),
         Operation::get(
             "events",
             "/events/",
@@ -129,7 +131,5 @@ pub(super) fn all() -> Vec<Operation> {
 /// Asks about a filter; that it does so is a use of it.
 fn filter(id: &'static str, path: &'static str, summary: &'static str, description: &'static str) -> Operation {
     let schema = json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{32}$" });
-    Operation::get(id, path, summary, description)
-        .with("path", "FilterId", schema, "The filter, as the operation that made it answered.")
-        .not_stored()
+    Operation::get(id, path, summary, description).with("path", "FilterId", schema, FILTER_ID).not_stored()
 }

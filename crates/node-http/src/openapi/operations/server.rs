@@ -27,7 +27,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Cause and cure of a kind of problem, as problems name it in `type`: a page for browsers, plain text for others.",
         )
         .with("path", "Slug", json!({ "type": "string", "enum": slugs }), "Name of the kind.")
-        .answers(Answer::Text(&["text/plain", "text/html"]))
+        .answers(Answer::Text(&["text/html", "text/plain"]))
         .open(),
         Operation::get("openapi", "/openapi.json", "Read this description", "This document (OpenAPI 3.1) as JSON.")
             .answers(Answer::Object("application/json"))

@@ -33,6 +33,8 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
     documents.alias("Params_Transaction", "Data", "Input");
     documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
+    documents.part::<AccountOverride>("AccountOverride", Direction::Request);
+    documents.part::<StorageSlots>("StorageSlots", Direction::Request);
     documents.part::<FilterObject>("FilterObject", Direction::Request);
 
     documents.answer::<GetLogsOutput>("Output_getLogs");
@@ -127,7 +129,9 @@ pub fn schemas() -> BTreeMap<String, Value> {
 const OPTIONAL_IN_ANSWERS: [&str; 3] = ["Reason", "errors", "value"];
 
 /// What others refer to by name; everything else that is referred to is written in place.
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 12] = [
+    "AccountOverride",
+    "StorageSlots",
     "Params_Transaction",
     "EstimateGasObject",
     "FilterObject",
@@ -264,7 +268,7 @@ impl Resolver {
                     let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
                     if !is_required {
                         let schema = property.take();
-                        *property = json!({ "anyOf": [{ "enum": [null, ""] }, schema] });
+                        *property = json!({ "anyOf": [{ "type": "null" }, { "const": "" }, schema] });
                     } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
                         // A property that must be present and may mean any: the empty string, not null.
                         alternatives.retain(|alternative| alternative["type"] != "null");
