@@ -52,6 +52,10 @@ model *ARGS:
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}
 
+# Open the pages of a server in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
+pages *ARGS:
+    scripts/pages.py {{ARGS}}
+
 # Kill development chains at random moments under load: `just kill-dev --rounds 100`.
 kill-dev *ARGS:
     scripts/kill_dev.py {{ARGS}}
