@@ -90,6 +90,16 @@ pub(crate) enum CommandError {
     /// What is stored is not what it must be.
     #[error("verification failed: {0}")]
     Difference(Box<Difference>),
+    /// A server does not answer.
+    #[error("{url} does not answer")]
+    NoAnswer {
+        url: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A server answers that it is not ready.
+    #[error("{url} answers {status}: {body}")]
+    NotReady { url: String, status: u16, body: String },
     /// There is no such development chain.
     #[error(transparent)]
     Dev(#[from] DevNodeError),

@@ -52,15 +52,18 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
-    let base_path = http.base_path.clone();
+    let (base_path, picks_port) = (http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());
         if let Some(path) = &options.output.config_out {
             summary.write(path)?;
         }
-        if !options.output.silent {
+        let silent = options.output.silent;
+        let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
+        // A port that the system picked can be learnt from here alone.
+        if !silent || picks_port {
             // Nobody may be there to read it.
-            let _ = writeln!(io::stdout(), "{}listening on http://{address}", banner::Banner(&summary));
+            let _ = writeln!(io::stdout(), "{banner}listening on http://{address}");
         }
         Ok::<_, CommandError>(())
     })?;
