@@ -5,6 +5,7 @@
 mod backup;
 mod cli;
 mod config;
+mod control;
 mod data_dir;
 mod dev;
 mod error;

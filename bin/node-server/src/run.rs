@@ -1,6 +1,7 @@
 //! `node-server run`: builds the chain, then serves it until a signal ends it.
 
 use crate::config::{ChainOptions, Config};
+use crate::control::Control;
 use crate::error::{CommandError, Sources};
 use crate::open;
 use crate::progress::{ImportProgress, Rates};
@@ -24,6 +25,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });
     }
     let wiring = Wiring::open(genesis, folder.as_deref(), &config.storage.caches)?;
+    let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
     match build(config, &wiring, shutdown.context()) {
         Err(stopped @ CommandError::Stopped { .. }) => {
             tracing::info!("{stopped}");
@@ -39,6 +41,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
         let _ = writeln!(io::stdout(), "listening on http://{address}");
         Ok::<_, CommandError>(())
     })?;
+    drop(control);
     wiring.flush()
 }
 

@@ -23,6 +23,7 @@ mod shutdown;
 mod signal;
 
 pub use config::{BasePath, HttpConfig, InvalidUrl, PublicUrl};
+pub use priority::lower as lower_priority;
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};
 pub use shutdown::Shutdown;

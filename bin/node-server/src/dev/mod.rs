@@ -10,6 +10,7 @@ mod tests;
 pub(crate) use options::DevOptions;
 
 use crate::CLIENT_VERSION;
+use crate::control::Control;
 use crate::error::CommandError;
 use crate::open;
 use node_core::clock::SystemClock;
@@ -47,6 +48,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
         (error, _) => error.into(),
     })?;
+    let control = folder.zip(chain.store()).and_then(|(folder, store)| Control::open(folder, store));
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;
     }
@@ -67,6 +69,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         }
         Ok::<_, CommandError>(())
     })?;
+    drop(control);
     // Requests that outlived their time may hold the node still, so that dropping it here need not close the folder.
     Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
 }
