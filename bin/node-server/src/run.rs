@@ -3,6 +3,7 @@
 use crate::config::{ChainOptions, Config};
 use crate::control::Control;
 use crate::error::{CommandError, Sources};
+use crate::notify;
 use crate::open;
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let options = &config.chain;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&config.storage, &genesis)?;
@@ -39,6 +40,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     serve(Arc::new(node), config.server.http(), shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
+        notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
     drop(control);

@@ -12,6 +12,7 @@ pub(crate) use options::DevOptions;
 use crate::CLIENT_VERSION;
 use crate::control::Control;
 use crate::error::CommandError;
+use crate::notify;
 use crate::open;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -24,7 +25,7 @@ use summary::Summary;
 
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
     let mut builder = DevNode::builder()
@@ -67,6 +68,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
             // Nobody may be there to read it.
             let _ = writeln!(io::stdout(), "{banner}listening on http://{address}");
         }
+        notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
     drop(control);
