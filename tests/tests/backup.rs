@@ -99,6 +99,30 @@ fn what_waits_in_the_pool_is_copied() {
     assert_eq!(copy.get(&format!("/getTransactionStatus/{hash}/")).field("Status"), "pending");
 }
 
+/// A folder with a chain of so many blocks on the built-in genesis.
+fn import_chain(folder: &TempDir, blocks: u64) -> PathBuf {
+    let (data, chain) = (folder.path().join("data"), folder.path().join("chain.rlp"));
+    let mut file = Vec::new();
+    Generator::new(Shape { transactions_per_block: 20, ..Shape::default() }).write(blocks, &mut file).unwrap();
+    fs::write(&chain, file).unwrap();
+    run(command("import", &data).arg(&chain)).unwrap();
+    data
+}
+
+#[test]
+fn the_way_to_another_layout_that_the_documentation_shows_leads_to_the_same_chain() {
+    let folder = TempDir::new().unwrap();
+    let data = import_chain(&folder, 40);
+    let [before, chain, new] = ["before", "moved.rlp", "new"].map(|name| folder.path().join(name));
+    let server = Server::start(["--data-dir", data.to_str().unwrap()]);
+    backup(&data, &before).unwrap();
+    run(command("export", &before).arg(&chain)).unwrap();
+    let imported = run(command("import", &new).arg(&chain)).unwrap();
+    assert_eq!(imported["head"]["hash"], run(&mut command("verify", &new)).unwrap()["head"]["hash"]);
+    let served = server.get("/getBlockByNumber/latest/");
+    assert_eq!(imported["head"]["hash"], served.field("Block")["Hash"]);
+}
+
 #[test]
 fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
     let folder = TempDir::new().unwrap();
