@@ -8,7 +8,7 @@ use node_tests::wallet::{hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -126,11 +126,7 @@ fn the_way_to_another_layout_that_the_documentation_shows_leads_to_the_same_chai
 #[test]
 fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
     let folder = TempDir::new().unwrap();
-    let (data, dest, chain) = (folder.path().join("data"), folder.path().join("copy"), folder.path().join("chain.rlp"));
-    let mut file = Vec::new();
-    Generator::new(Shape { transactions_per_block: 20, ..Shape::default() }).write(150, &mut file).unwrap();
-    fs::write(&chain, file).unwrap();
-    run(command("import", &data).arg(&chain)).unwrap();
+    let (data, dest) = (import_chain(&folder, 150), folder.path().join("copy"));
     let part = folder.path().join("copy.part");
     let mut in_the_middle = 0;
     for _ in 0..20 {
