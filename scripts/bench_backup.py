@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How long a backup of a folder takes that a server has open, and what requests feel of it.
 
-    scripts/bench_backup.py GENESIS CHAIN [--seconds N] [--server PROGRAM]
+    scripts/bench_backup.py GENESIS CHAIN [--rounds N] [--seconds N] [--server PROGRAM]
 
-Imports CHAIN (RLP blocks) into a new folder and serves it. Then wrk asks for one slot of storage over 16 connections for N seconds,
-first with nothing else, then with one backup after the other going on. Reports requests a second and the time below which half and
-99 of a hundred answers are, of both, and the median time of the backups. The last copy is verified. Needs wrk.
+Imports CHAIN (RLP blocks) into a new folder and serves it. In each round wrk asks for one slot of storage over 4 connections,
+first with nothing else, then with one backup after the other going on, so that a machine that slows down slows both down. Reports the
+medians of the rounds: requests a second, and the time below which half and 99 of a hundred answers are; and the median time of the
+backups. A last copy, without requests, is verified. Needs wrk.
 """
 
 import argparse
@@ -32,7 +33,7 @@ wrk.headers["Content-Type"] = "application/json"
 
 def wrk(server, script, seconds):
     """Requests a second, and milliseconds of the median and of the 99th percentile."""
-    command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "--latency", "-s", script, server.url + "/getStorageAt/"]
+    command = ["wrk", "-t1", "-c4", f"-d{seconds}s", "--latency", "-s", script, server.url + "/getStorageAt/"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     if "Non-2xx" in text or "Socket errors" in text:
         raise SystemExit(text)
@@ -49,7 +50,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("genesis")
     parser.add_argument("chain")
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=5, help="of each measurement")
     parser.add_argument("--server", type=Path, help="the program, instead of one that is built")
     options = parser.parse_args()
     program = options.server or build() / "node-server"
@@ -59,23 +61,24 @@ def main():
         subprocess.run([program, "import", "--genesis", options.genesis, "--data-dir", folder, options.chain], check=True)
         size = sum(path.stat().st_blocks * 512 for path in folder.iterdir()) / 1e6
         server = Server(program, "run", "--log", "warn", "--genesis", options.genesis, "--data-dir", folder)
-        rows = {"alone": wrk(server, script, options.seconds)}
+        rows, backups = {"alone": [], "beside backups": []}, []
 
-        backups, wanted = [], threading.Event()
-
-        def back_up():
-            while not wanted.is_set():
+        def back_up(enough):
+            while not enough.is_set():
                 shutil.rmtree(copy, ignore_errors=True)
                 started = time.monotonic()
                 command = [program, "backup", "--json", "--data-dir", folder, copy]
                 output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 backups.append((time.monotonic() - started, json.loads(output.splitlines()[-1])["rows"]))
 
-        thread = threading.Thread(target=back_up)
-        thread.start()
-        rows["beside backups"] = wrk(server, script, options.seconds)
-        wanted.set()
-        thread.join()
+        for _ in range(options.rounds):
+            rows["alone"].append(wrk(server, script, options.seconds))
+            enough = threading.Event()
+            thread = threading.Thread(target=back_up, args=[enough])
+            thread.start()
+            rows["beside backups"].append(wrk(server, script, options.seconds))
+            enough.set()
+            thread.join()
         shutil.rmtree(copy)
         started = time.monotonic()
         subprocess.run([program, "backup", "--data-dir", folder, copy], check=True)
@@ -86,7 +89,8 @@ def main():
     print(f"folder {size:.0f} MB, copy {copied:.0f} MB, {backups[0][1]} rows")
     print(f"a backup of a server without requests: {alone:.2f} s")
     print(f"{len(backups)} backups beside requests: median {statistics.median(time for time, _ in backups):.2f} s")
-    for name, (rate, median, slow) in rows.items():
+    for name, measured in rows.items():
+        rate, median, slow = (statistics.median(column) for column in zip(*measured))
         print(f"{name:<15} {rate:>8.0f} requests/s   median {median:.2f} ms   p99 {slow:.2f} ms")
 
 

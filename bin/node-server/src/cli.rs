@@ -8,8 +8,10 @@ use crate::health::PlainUrl;
 use crate::values;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use node_http::BasePath;
 use node_store::Options;
 use node_types::BlockNumber;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -242,9 +244,18 @@ pub(crate) struct BackupOptions {
 /// Settings of `health`.
 #[derive(Args, Debug)]
 pub(crate) struct HealthOptions {
-    /// What to ask, without TLS
-    #[arg(value_name = "URL", default_value = "http://127.0.0.1:8545/ready")]
-    pub(crate) url: PlainUrl,
+    /// What to ask, without TLS [default: /ready of a server on this machine with the same settings]
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<PlainUrl>,
+    /// Address that the server listens on, where no URL is given
+    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
+    pub(crate) host: IpAddr,
+    /// Port of the server, where no URL is given
+    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
+    pub(crate) port: u16,
+    /// Path in front of every route of the server, where no URL is given
+    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
     /// Time for the answer
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
     pub(crate) timeout: Duration,

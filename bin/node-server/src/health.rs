@@ -2,9 +2,10 @@
 
 use crate::cli::HealthOptions;
 use crate::error::CommandError;
+use crate::values::reachable;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ impl fmt::Display for PlainUrl {
 
 /// Asks, and writes what was answered. Any other status than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
-    let url = &options.url;
+    let url = &options.url.clone().unwrap_or_else(|| here(options));
     let answer = ask(url, options.timeout).map_err(|source| CommandError::NoAnswer { url: url.to_string(), source })?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -56,6 +57,15 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
             let source = io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP");
             Err(CommandError::NoAnswer { url: url.to_string(), source })
         }
+    }
+}
+
+/// Where a server on this machine is that has these settings.
+fn here(options: &HealthOptions) -> PlainUrl {
+    let address = reachable(SocketAddr::new(options.host, options.port));
+    PlainUrl {
+        authority: address.to_string(),
+        path: format!("{}/ready", options.base_path.as_str().trim_end_matches('/')),
     }
 }
 
@@ -94,9 +104,23 @@ fn ask(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::HealthOptions;
+    use clap::{Args, Command, FromArgMatches};
     use std::net::TcpListener;
     use std::thread;
+
+    fn options(arguments: &[&str]) -> HealthOptions {
+        let arguments = ["health"].iter().chain(arguments);
+        let matches = HealthOptions::augment_args(Command::new("health")).get_matches_from(arguments);
+        HealthOptions::from_arg_matches(&matches).unwrap()
+    }
+
+    #[test]
+    fn without_an_address_it_is_the_server_with_the_same_settings() {
+        let url = |arguments: &[&str]| here(&options(arguments)).to_string();
+        assert_eq!(url(&[]), "http://127.0.0.1:8545/ready");
+        assert_eq!(url(&["--host", "0.0.0.0", "--port", "9", "--base-path", "/node"]), "http://127.0.0.1:9/node/ready");
+        assert_eq!(url(&["--host", "::", "--base-path", "/"]), "http://[::1]:8545/ready");
+    }
 
     #[test]
     fn addresses_are_plain_http() {
@@ -127,7 +151,7 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
-        let result = run(&HealthOptions { url: url.parse().unwrap(), timeout: Duration::from_secs(60) });
+        let result = run(&options(&["--timeout", "1m", &url]));
         let request = server.join().unwrap();
         assert!(request.starts_with("GET /ready HTTP/1.1\r\nHost: 127.0.0.1:"), "{request}");
         result
@@ -150,7 +174,7 @@ mod tests {
     fn who_does_not_answer_in_time_is_not_ready() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/ready", listener.local_addr().unwrap());
-        let result = run(&HealthOptions { url: url.parse().unwrap(), timeout: Duration::from_millis(20) });
+        let result = run(&options(&["--timeout", "20ms", &url]));
         assert!(matches!(result, Err(CommandError::NoAnswer { .. })), "{result:?}");
     }
 }

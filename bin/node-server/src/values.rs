@@ -1,6 +1,6 @@
 //! Values of options as they are written.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::ParseIntError;
 use std::str::FromStr;
 use std::time::Duration;
@@ -44,6 +44,16 @@ pub(crate) fn host(text: &str) -> Result<IpAddr, String> {
         return Ok(Ipv4Addr::LOCALHOST.into());
     }
     text.parse().map_err(|_| "expected an IP address of this machine, such as 127.0.0.1 or ::, or localhost".to_owned())
+}
+
+/// An address that a client on this machine can connect to, where the server listens on all.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
 }
 
 /// A number of ether.
