@@ -189,6 +189,23 @@ fn the_sample_file_is_one() {
 }
 
 #[test]
+fn the_image_sets_variables_that_there_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
+    let file = fs::read_to_string(path).expect("it is there");
+    let rows = rows();
+    let mut count = 0;
+    for setting in file.split_whitespace().filter(|word| word.starts_with("NODE_")) {
+        let (variable, value) = setting.split_once('=').expect("a variable with a value");
+        let row = rows.iter().find(|row| row.variable == variable && row.commands.contains(&"run".to_owned()));
+        let row = row.unwrap_or_else(|| panic!("no option has the variable {variable}"));
+        let settings = text(program().args(["config", "run"]).env(variable, value).output().expect("it runs"));
+        assert_eq!(shown(&settings, &row.long).1, format!("environment {variable}"));
+        count += 1;
+    }
+    assert!(count >= 3, "{count}");
+}
+
+#[test]
 fn completions_know_the_options() {
     for shell in ["bash", "zsh", "fish"] {
         let script = text(program().args(["completions", shell]).output().expect("it runs"));
