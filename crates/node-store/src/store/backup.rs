@@ -21,12 +21,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 /// Bytes of rows that go to the copy in one commit: so much of it is in memory at a time.
 const COMMIT_BYTES: usize = 16 << 20;
 
-/// Rows after which the caller is told how far the copy is, and asked whether it is still wanted.
-const STEP: u64 = 1_000;
+/// Rows after which others get the processor if they want it, the caller is told how far the copy is, and asked whether it is still
+/// wanted. A thread that has a core keeps it for milliseconds otherwise, also one of low priority.
+const STEP: u64 = 64;
 
 /// A copy that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,6 +244,7 @@ impl Copy<'_> {
                     copy.insert(&key, value).map_err(written)?;
                     self.rows += 1;
                     if self.rows.is_multiple_of(STEP) {
+                        thread::yield_now();
                         self.context.check().map_err(Failure::Interrupted)?;
                         (self.progress)(BackupProgress { rows: self.rows, of: self.of });
                     }
