@@ -13,6 +13,7 @@ mod export;
 mod health;
 mod import;
 mod logs;
+mod metrics;
 mod notify;
 mod open;
 mod progress;

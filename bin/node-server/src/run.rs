@@ -3,6 +3,7 @@
 use crate::config::{ChainOptions, Config};
 use crate::control::Control;
 use crate::error::{CommandError, Sources};
+use crate::metrics;
 use crate::notify;
 use crate::open;
 use crate::progress::{ImportProgress, Rates};
@@ -11,7 +12,7 @@ use crate::wiring::Wiring;
 use node_chain::{Chain, FileError, ImportSummary, import_file};
 use node_core::context::Context;
 use node_core::node::Finality;
-use node_http::{Shutdown, serve};
+use node_http::{Metrics, Shutdown, serve};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
+    let http = config.server.http()?;
+    let _metrics = metrics::serve(&config.server, &http)?;
     let options = &config.chain;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&config.storage, &genesis)?;
@@ -27,7 +30,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     }
     let wiring = Wiring::open(genesis, folder.as_deref(), &config.storage.caches)?;
     let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
-    match build(config, &wiring, shutdown.context()) {
+    match build(config, &wiring, &http.metrics, shutdown.context()) {
         Err(stopped @ CommandError::Stopped { .. }) => {
             tracing::info!("{stopped}");
             return wiring.flush();
@@ -37,7 +40,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
     let development = options.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&config.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
-    serve(Arc::new(node), config.server.http(), shutdown, |address| {
+    serve(Arc::new(node), http, shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
         notify::ready(address);
@@ -48,8 +51,8 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
 }
 
 /// Imports the chain files, and drops the states that nobody wants.
-fn build(config: &Config, wiring: &Wiring, context: &Context) -> Result<(), CommandError> {
-    import(&wiring.chain(), &config.chain, context)?;
+fn build(config: &Config, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
+    import(&wiring.chain(), &config.chain, metrics, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, config.prune.prune_before) {
         check_floor(store, "--prune-before", floor)?;
         tracing::info!("{}", prune(store, floor)?);
@@ -57,10 +60,10 @@ fn build(config: &Config, wiring: &Wiring, context: &Context) -> Result<(), Comm
     Ok(())
 }
 
-fn import(chain: &Chain, options: &ChainOptions, context: &Context) -> Result<(), CommandError> {
+fn import(chain: &Chain, options: &ChainOptions, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
     for path in &options.import {
         tracing::info!("importing {}", path.display());
-        match import_path(chain, path, context)? {
+        match import_path(chain, path, metrics, context)? {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
@@ -88,12 +91,18 @@ fn import(chain: &Chain, options: &ChainOptions, context: &Context) -> Result<()
 fn import_path(
     chain: &Chain,
     path: &Path,
+    metrics: &Metrics,
     context: &Context,
 ) -> Result<Result<ImportSummary, FileError>, CommandError> {
     let (file, length) = open::chain_file(path)?;
     let mut progress = ImportProgress::start(path, length);
     let reader = progress.count(file);
-    let imported = import_file(chain, context, reader, |state| progress.update(state));
+    let (mut blocks, mut gas) = (0, 0);
+    let imported = import_file(chain, context, reader, |state| {
+        metrics.imported(state.blocks - blocks, state.gas - gas);
+        (blocks, gas) = (state.blocks, state.gas);
+        progress.update(state);
+    });
     progress.finish();
     Ok(imported)
 }

@@ -72,7 +72,8 @@ fn sample(row: &Row) -> String {
         "HASH" => hash,
         "TIME" => "7s".to_owned(),
         "FILE" | "DIR" | "PATH" => "some/place".to_owned(),
-        "HOST:PORT" | "ADDR" => "127.0.0.1:9".to_owned(),
+        "ORIGIN" => "https://page.example".to_owned(),
+        "HOST:PORT" | "ADDRESS" => "127.0.0.1:9".to_owned(),
         "" => "true".to_owned(),
         _ => "7".to_owned(),
     }
@@ -82,6 +83,8 @@ fn sample(row: &Row) -> String {
 fn companions(command: &str, long: &str) -> Vec<&'static str> {
     match (command, long) {
         (_, "mixed-mining") => vec!["--block-time=1"],
+        (_, "tls-cert") => vec!["--tls-key=key.pem"],
+        (_, "tls-key") => vec!["--tls-cert=certificate.pem"],
         ("import" | "export" | "backup", _) => vec!["some.file"],
         ("prune", long) if long != "before" => vec!["--before=1"],
         _ => Vec::new(),

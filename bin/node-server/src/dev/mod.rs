@@ -12,8 +12,7 @@ pub(crate) use options::DevOptions;
 use crate::CLIENT_VERSION;
 use crate::control::Control;
 use crate::error::CommandError;
-use crate::notify;
-use crate::open;
+use crate::{metrics, notify, open};
 use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_dev::{DevNode, DevNodeError};
@@ -26,6 +25,8 @@ use summary::Summary;
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
+    let http = HttpConfig { remote_control: options.force_control, ..options.server.http()? };
+    let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
     let mut builder = DevNode::builder()
@@ -54,7 +55,6 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         producer.continue_time()?;
     }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
-    let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
     let (base_path, picks_port) = (http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());

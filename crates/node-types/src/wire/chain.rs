@@ -129,3 +129,34 @@ pub struct ClientVersionOutput {
     /// Name and version of the server.
     pub client_version: String,
 }
+
+/// The answer of health.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
+#[serde(rename_all = "PascalCase")]
+pub struct HealthOutput {
+    /// That the server answers.
+    pub status: HealthStatus,
+}
+
+/// The answer of ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_ready))]
+#[serde(rename_all = "PascalCase")]
+pub struct ReadyOutput {
+    /// That the server can do what it is for.
+    pub status: HealthStatus,
+    /// Height of the head.
+    pub block_number: Quantity64,
+    /// Age of the head in seconds, by its timestamp.
+    pub head_age: Quantity64,
+}
+
+/// How a server does that answers with 200.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum HealthStatus {
+    /// Well.
+    Ok,
+}
