@@ -56,6 +56,10 @@ bench-dev *ARGS:
 pages *ARGS:
     scripts/pages.py {{ARGS}}
 
+# How long a backup takes and what requests feel of it: `just bench-backup genesis.json chain.rlp`. Needs wrk.
+bench-backup *ARGS:
+    scripts/bench_backup.py {{ARGS}}
+
 # Kill development chains at random moments under load: `just kill-dev --rounds 100`.
 kill-dev *ARGS:
     scripts/kill_dev.py {{ARGS}}
