@@ -12,6 +12,7 @@ pub(crate) mod problems;
 use crate::url::BasePath;
 use node_types::wire;
 use serde_json::{Map, Value, json};
+use std::io;
 
 /// What the interface is, for those who read its description.
 const DESCRIPTION: &str = "\
@@ -62,13 +63,21 @@ pub fn openapi(base: &BasePath, controlled: bool) -> Value {
             "securitySchemes": { "bearer": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "Needed where the server was given tokens (`tokens-file`).",
+                "description": "Needed where the server was given tokens (`token-file`).",
             } },
         },
     })
 }
 
 /// A reference to a component.
+/// The same document as YAML.
+///
+/// # Errors
+/// None is to be expected: every JSON value is one of YAML.
+pub fn openapi_yaml(document: &Value) -> io::Result<String> {
+    yaml_serde::to_string(document).map_err(io::Error::other)
+}
+
 fn reference(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
