@@ -52,6 +52,10 @@ model *ARGS:
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}
 
+# Open the pages of a server in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
+pages *ARGS:
+    scripts/pages.py {{ARGS}}
+
 # How long a backup takes and what requests feel of it: `just bench-backup genesis.json chain.rlp`. Needs wrk.
 bench-backup *ARGS:
     scripts/bench_backup.py {{ARGS}}

@@ -6,6 +6,7 @@ use crate::url::is_authority;
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
 use serde::Serialize;
+use serde_json::Value;
 
 /// The address under which the client reaches the server: that of the settings, else the one that the client names.
 /// `listening` stands in for a name that is none.
@@ -67,6 +68,13 @@ pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<
     } else {
         json[start] = b',';
     }
+    Ok(json)
+}
+
+/// The JSON of a schema, an object, with `$id`, its own address, as its first key.
+pub(crate) fn identified(schema_url: &str, schema: &Value) -> Result<Vec<u8>, HttpError> {
+    let mut json = with_schema(schema_url, schema)?;
+    json.splice(..b"{\"$schema\"".len(), *b"{\"$id\"");
     Ok(json)
 }
 

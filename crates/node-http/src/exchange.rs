@@ -15,7 +15,7 @@ use crate::report::{self, Reporter};
 use crate::server::Service;
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
     WWW_AUTHENTICATE,
 };
 use actix_web::http::{Method, StatusCode, Version};
@@ -34,6 +34,7 @@ use uuid::Uuid;
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EVENT_STREAM: &str = "text/event-stream";
+const BY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -103,6 +104,18 @@ impl Exchange {
     /// Forbids caches to keep the answer: the request creates or advances something.
     pub(crate) fn no_store(mut self) -> Self {
         self.caching = Caching::NoStore;
+        self
+    }
+
+    /// Adds a header to the answer.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Tells caches that the answer depends on the media types that the client accepts.
+    pub(crate) fn varying_by_accept(mut self) -> Self {
+        self.headers.push((VARY, HeaderValue::from_static("accept")));
         self
     }
 
@@ -189,6 +202,17 @@ impl Exchange {
     pub(crate) fn prefers(&self, preference: &str) -> bool {
         let mut headers = self.request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
         headers.any(|value| names_preference(value, preference))
+    }
+
+    /// Whether the client names `media_type` among those that it accepts.
+    pub(crate) fn accepts(&self, media_type: &str) -> bool {
+        let mut headers = self.request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+        headers.any(|value| names_media_type(value, media_type))
+    }
+
+    /// The address of the schema `name`.
+    pub(crate) fn schema_url(&self, name: &str) -> String {
+        encode::schema_url(&self.base_url(), name)
     }
 
     /// Answers with what `work` makes of `input`, at the place that `place` names.
@@ -387,32 +411,32 @@ impl Exchange {
         self.respond(StatusCode::OK, media_type, body)
     }
 
-    /// Adds a header to the answer.
-    pub(crate) fn header(&mut self, name: HeaderName, value: HeaderValue) {
-        self.headers.push((name, value));
-    }
-
     /// Answers with a body that is there.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
-        let encoding = if self.service.config.compression && compress::is_worth_it(body.len()) {
-            self.headers.push((VARY, HeaderValue::from_static("accept-encoding")));
-            compress::negotiate(&self.request)
-        } else {
-            None
-        };
+        let compressible = self.service.config.compression && compress::is_worth_it(body.len());
+        let encoding = if compressible { compress::negotiate(&self.request) } else { None };
         if status == StatusCode::OK && self.caching.may_be_kept() {
             let tag = caching::entity_tag(&body);
             self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
             if caching::is_known(&self.request, &tag) {
                 let mut response = self.begin(StatusCode::NOT_MODIFIED, media_type);
+                if compressible {
+                    response.headers_mut().append(VARY, BY_ENCODING);
+                }
                 response.head_mut().headers_mut().remove(CONTENT_TYPE);
                 return self.finish(response.set_body(BoxBody::new(())));
             }
         }
         let mut response = self.begin(status, media_type);
         let body = match encoding {
+            // It tells caches by itself that the answer depends on what the client accepts.
             Some(encoding) => compress::encode(encoding, response.head_mut(), body),
-            None => BoxBody::new(body),
+            None => {
+                if compressible {
+                    response.headers_mut().append(VARY, BY_ENCODING);
+                }
+                BoxBody::new(body)
+            }
         };
         self.finish(response.set_body(body))
     }
@@ -486,6 +510,18 @@ fn names_preference(header: &str, preference: &str) -> bool {
     wishes.any(|wish| wish.split(['=', ';']).next().is_some_and(|name| name.trim().eq_ignore_ascii_case(preference)))
 }
 
+/// Whether the value of an `Accept` header names `media_type` itself, and not with a weight of zero.
+fn names_media_type(header: &str, media_type: &str) -> bool {
+    header.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        named
+            && parts
+                .filter_map(|part| part.strip_prefix("q="))
+                .all(|weight| weight.parse().is_ok_and(|weight: f32| weight > 0.0))
+    })
+}
+
 /// The value of a `Link` header that names the schema of the answer.
 fn described_by(schema: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
@@ -502,7 +538,7 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
     match allow {
         _ if !decodable => exchange.fail(&HttpError::Path),
         Some(allow) if asks => {
-            exchange.header(ALLOW, HeaderValue::from_static(allow));
+            let mut exchange = exchange.with_header(ALLOW, HeaderValue::from_static(allow));
             let mut response = exchange.begin(StatusCode::NO_CONTENT, JSON);
             response.headers_mut().remove(CONTENT_TYPE);
             exchange.finish(response)
@@ -515,6 +551,23 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn media_types() {
+        let cases = [
+            ("text/html", true),
+            ("application/json, Text/HTML;q=0.9, */*", true),
+            ("text/html;level=1", true),
+            ("*/*", false),
+            ("text/*", false),
+            ("text/html;q=0", false),
+            ("text/html; q=0.0, text/plain", false),
+            ("", false),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(names_media_type(header, "text/html"), expected, "{header}");
+        }
+    }
 
     #[test]
     fn preferences() {

@@ -1,7 +1,7 @@
 //! Tells a client, and the log, what went wrong.
 
 use crate::encode;
-use crate::problem::{self, HttpError};
+use crate::problem::{self, Description, HttpError};
 use actix_web::http::StatusCode;
 use node_types::wire::Problem;
 use uuid::Uuid;
@@ -22,16 +22,23 @@ impl Reporter {
             let source: &dyn std::error::Error = error;
             tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
         }
-        let body = Problem {
-            detail: problem.detail,
-            errors: problem.errors,
-            instance: format!("urn:uuid:{}", self.id),
-            status: problem.status.as_u16(),
-            title: problem.status.canonical_reason().unwrap_or_default().to_owned(),
-            problem_type: problem.page.map_or_else(|| "about:blank".to_owned(), |page| page.url(&self.base_url)),
-        };
+        let status = problem.status;
+        let body = self::problem(problem, self.id, &self.base_url);
         let body = encode::with_schema(&schema_url(&self.base_url), &body).unwrap_or_default();
-        (problem.status, body)
+        (status, body)
+    }
+}
+
+/// The problem that tells of a `description`, in an exchange with this id.
+pub(crate) fn problem(description: Description, id: Uuid, base_url: &str) -> Problem {
+    let Description { status, page, detail, errors } = description;
+    Problem {
+        detail,
+        errors,
+        instance: format!("urn:uuid:{id}"),
+        status: status.as_u16(),
+        title: status.canonical_reason().unwrap_or_default().to_owned(),
+        problem_type: page.map_or_else(|| "about:blank".to_owned(), |page| page.url(base_url)),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::dispatch::Pools;
 use crate::encode;
 use crate::listen;
 use crate::metrics::{Metrics, State};
+use crate::openapi;
 use crate::problem::HttpError;
 use crate::rate::Rates;
 use crate::report::Reporter;
@@ -25,6 +26,7 @@ use actix_web::{App, Error, HttpRequest};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_types::wire;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -66,14 +68,18 @@ pub(crate) struct Service {
     pub(crate) config: HttpConfig,
     /// Address and port, for clients that name none.
     pub(crate) listening: String,
-    /// The JSON Schema documents by name.
-    pub(crate) schemas: BTreeMap<String, Bytes>,
+    /// The JSON Schema documents by name, each without its address.
+    pub(crate) schemas: BTreeMap<String, Value>,
+    /// The description of the interface, as JSON and as YAML.
+    pub(crate) openapi: (Bytes, Bytes),
 }
 
 impl Service {
     pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
-        let schemas = wire::schema::schemas().into_iter().map(|(name, schema)| (name, schema.to_string().into()));
+        let openapi = openapi::openapi(&config.base_path, node.producer().is_some());
+        let yaml = yaml_serde::to_string(&openapi).map_err(io::Error::other)?;
+        let openapi = (openapi.to_string().into(), yaml.into());
         let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         node.backend().subscribe(head_changes.clone());
         node.backend().subscribe(Arc::new(config.metrics.clone()));
@@ -95,7 +101,8 @@ impl Service {
             arrivals,
             closing: watch::Sender::new(false),
             listening: listening.to_string(),
-            schemas: schemas.collect(),
+            schemas: wire::schema::schemas(),
+            openapi,
             config,
         })
     }
@@ -223,7 +230,9 @@ fn app(
     App::new()
         .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
         .app_data(service)
-        .configure(|app| routes::configure(app, base.as_str(), controlled))
+        .configure(|app| {
+            routes::configure(app, base.as_str(), controlled);
+        })
         .into_factory()
 }
 

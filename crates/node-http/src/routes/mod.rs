@@ -10,6 +10,7 @@ mod fees;
 mod filters;
 mod health;
 mod logs;
+mod pages;
 mod state;
 mod transactions;
 
@@ -18,9 +19,17 @@ use crate::exchange::{self, Exchange};
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, guard, web};
 
-/// Adds every route, each behind `base`; those that control the chain if it is `controlled`.
-pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) {
-    let mut routes = Routes { app, base };
+/// A path that is served, and by which methods.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "tests compare the routes with the description of the interface"))]
+pub(crate) struct Route {
+    pub(crate) path: String,
+    pub(crate) methods: Methods,
+}
+
+/// Adds every route, each behind `base`; those that control the chain if it is `controlled`. Answers what was added.
+pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) -> Vec<Route> {
+    let mut routes = Routes { app, base, added: Vec::new() };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
     health::gets(&mut routes);
@@ -38,15 +47,17 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
+    pages::gets(&mut routes);
     if controlled {
         control::all(&mut routes);
     }
     routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
+    routes.added
 }
 
 /// Methods that an operation answers to.
-#[derive(Clone, Copy)]
-enum Methods {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
     /// GET, and HEAD as GET without a body.
     Get,
     /// GET without HEAD: what is read is gone.
@@ -80,6 +91,7 @@ impl Methods {
 struct Routes<'a> {
     app: &'a mut web::ServiceConfig,
     base: &'a str,
+    added: Vec<Route>,
 }
 
 impl Routes<'_> {
@@ -110,10 +122,17 @@ impl Routes<'_> {
     /// Exactly `path`, which includes the base, for clients with a token.
     fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Guarded, methods, operation, path, handler);
+        self.added.push(Route { path: path.to_owned(), methods });
     }
 
     /// Exactly `path`, which includes the base, for everybody: it tells nothing of the chain.
     fn open<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
+        self.serve(Access::Open, Methods::Get, operation, path, handler);
+        self.added.push(Route { path: path.to_owned(), methods: Methods::Get });
+    }
+
+    /// A page for people or a file of one, which is for everybody, and no part of the interface that is described.
+    fn page<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Open, Methods::Get, operation, path, handler);
     }
 

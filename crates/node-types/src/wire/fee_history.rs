@@ -67,7 +67,7 @@ impl Decode for Percentile {
         } else {
             // Rust reads more than decimal numbers: signs, exponents, `inf`.
             let text = input.string(faults)?;
-            let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.'));
+            let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
             if decimal { text.parse().ok() } else { None }
         };
         let number = number.filter(|number: &f64| number.is_finite());

@@ -99,7 +99,7 @@ fn shapes() {
         "expected 0x and an even number of hex digits",
     );
     let endless = "9".repeat(400);
-    for bad in ["inf", "1e1", "+5", ".", "-", "1-2", "", "NaN", &endless] {
+    for bad in ["inf", "1e1", "+5", ".", "-", "-0", "1-2", "", "NaN", &endless] {
         let body = json!({ "RewardPercentiles": [1, bad] });
         refuses::<FeeHistoryInput>(body, "body.RewardPercentiles[1]", "expected a decimal number");
     }

@@ -3,14 +3,17 @@
 //! The structures come from the types themselves, by utoipa's derive. What a derive cannot know is added here: how the
 //! codecs look as text, that objects are closed, and where `$schema` may stand.
 
-use super::fee_history::Percentile;
+mod codec;
+mod text;
+
 use super::*;
+use codec::codec;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use utoipa::openapi::schema::{Object, Schema};
-use utoipa::openapi::{RefOr, Type};
-use utoipa::{PartialSchema, ToSchema};
+pub use text::TextParameter;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
 
 /// Every document by its name; references between them are relative, `<Name>.json`.
 pub fn schemas() -> BTreeMap<String, Value> {
@@ -25,9 +28,13 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.request::<SendRawTransactionInput>("Input_sendRawTransaction");
     documents.request::<NewFilterInput>("Input_newFilter");
     documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
+    documents.request::<EmptyInput>("Input_newBlockFilter");
+    documents.request::<EmptyInput>("Input_newPendingTransactionFilter");
     documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
     documents.alias("Params_Transaction", "Data", "Input");
     documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
+    documents.part::<AccountOverride>("AccountOverride", Direction::Request);
+    documents.part::<StorageSlots>("StorageSlots", Direction::Request);
     documents.part::<FilterObject>("FilterObject", Direction::Request);
 
     documents.answer::<GetLogsOutput>("Output_getLogs");
@@ -76,6 +83,7 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.request::<SetNextBlockTimestampInput>("Input_setNextBlockTimestamp");
     documents.request::<IncreaseTimeInput>("Input_increaseTime");
     documents.request::<SetNextBlockBaseFeeInput>("Input_setNextBlockBaseFee");
+    documents.request::<EmptyInput>("Input_snapshot");
     documents.request::<SnapshotId>("Input_revert");
     documents.request::<ReorganizeInput>("Input_reorganize");
     documents.request::<ImpersonateInput>("Input_impersonate");
@@ -123,7 +131,9 @@ pub fn schemas() -> BTreeMap<String, Value> {
 const OPTIONAL_IN_ANSWERS: [&str; 3] = ["Reason", "errors", "value"];
 
 /// What others refer to by name; everything else that is referred to is written in place.
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 12] = [
+    "AccountOverride",
+    "StorageSlots",
     "Params_Transaction",
     "EstimateGasObject",
     "FilterObject",
@@ -135,6 +145,9 @@ const DOCUMENTS: [&str; 10] = [
     "Response_Withdrawals",
     "ErrorDetail",
 ];
+
+/// What names the schema of an object: of each answer, and in requests wherever a client puts it.
+const SCHEMA: &str = "$schema";
 
 /// Requests are read more generously than answers are written.
 #[derive(Clone, Copy, PartialEq)]
@@ -149,21 +162,19 @@ struct Documents(BTreeMap<String, Value>);
 impl Documents {
     /// Adds the body of a request, or its path parameters.
     fn request<T: ToSchema>(&mut self, name: &str) {
-        self.whole::<T>(name, Direction::Request);
+        self.part::<T>(name, Direction::Request);
     }
 
-    /// Adds the body of an answer.
+    /// Adds the body of an answer, which names its schema.
     fn answer<T: ToSchema>(&mut self, name: &str) {
-        self.whole::<T>(name, Direction::Answer);
-    }
-
-    /// Adds a body, which may name its own schema.
-    fn whole<T: ToSchema>(&mut self, name: &str, direction: Direction) {
-        self.part::<T>(name, direction);
-        let properties = self.0.get_mut(name).and_then(|document| document.get_mut("properties"));
-        if let Some(Value::Object(properties)) = properties {
+        self.part::<T>(name, Direction::Answer);
+        let Some(document) = self.0.get_mut(name) else { return };
+        if let Some(Value::Object(properties)) = document.get_mut("properties") {
             let text = "URI of this schema.";
-            properties.insert("$schema".to_owned(), json!({ "type": "string", "format": "uri", "description": text }));
+            properties.insert(SCHEMA.to_owned(), json!({ "type": "string", "format": "uri", "description": text }));
+        }
+        if let Some(Value::Array(required)) = document.get_mut("required") {
+            required.insert(0, SCHEMA.into());
         }
     }
 
@@ -185,7 +196,7 @@ impl Documents {
         let schema = codec(&T::name(), direction).unwrap_or_else(|| to_value(&T::schema()));
         let mut document = Resolver { inner, direction }.resolve(schema);
         if let Value::Object(document) = &mut document {
-            document.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
+            document.insert(SCHEMA.to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
             document.insert("title".to_owned(), name.into());
         }
         self.0.insert(name.to_owned(), document);
@@ -215,7 +226,9 @@ impl Resolver {
     fn resolve_object(&self, mut object: Map<String, Value>) -> Value {
         let target = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         if let Some(name) = target.map(str::to_owned) {
-            if DOCUMENTS.contains(&name.as_str()) {
+            // What an answer holds is described as it is written, not as it is read.
+            let foreign = self.direction == Direction::Request && name.starts_with("Response_");
+            if DOCUMENTS.contains(&name.as_str()) && !foreign {
                 object.insert("$ref".to_owned(), format!("{name}.json").into());
                 return object.into();
             }
@@ -227,6 +240,13 @@ impl Resolver {
                 inner.append(&mut object);
                 return self.resolve_object(inner);
             }
+        }
+        if self.direction == Direction::Request
+            && object.get("format").is_some_and(|format| format == "int64")
+            && let Some(Value::Object(mut quantity)) = codec("Quantity64", self.direction)
+        {
+            quantity.extend(object.remove_entry("description"));
+            return quantity.into();
         }
         if object.contains_key("properties") {
             self.close(&mut object);
@@ -250,149 +270,18 @@ impl Resolver {
                     let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
                     if !is_required {
                         let schema = property.take();
-                        *property = json!({ "anyOf": [{ "enum": [null, ""] }, schema] });
+                        *property = json!({ "anyOf": [{ "type": "null" }, { "const": "" }, schema] });
                     } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
                         // A property that must be present and may mean any: the empty string, not null.
                         alternatives.retain(|alternative| alternative["type"] != "null");
-                        alternatives.push(json!({ "enum": [""] }));
+                        alternatives.push(json!({ "const": "" }));
+                    } else if property.get("type").is_some_and(|kind| kind == "array") {
+                        let schema = property.take();
+                        *property = json!({ "anyOf": [{ "const": "" }, schema] });
                     }
                 }
+                properties.insert(SCHEMA.to_owned(), json!({ "description": "Ignored." }));
             }
         }
     }
-}
-
-/// How a codec looks as text, and other shapes that a derive cannot express.
-fn codec(name: &str, direction: Direction) -> Option<Value> {
-    let request = direction == Direction::Request;
-    let hex = if request { "[0-9a-fA-F]" } else { "[0-9a-f]" };
-    let bytes = |length: usize| json!({ "type": "string", "pattern": format!("^0x{hex}{{{}}}$", 2 * length), "description": "0x and hex digits." });
-    let number = r"([0-9]+|0x[0-9a-fA-F]+)";
-    let tags = "earliest|latest|pending|safe|finalized";
-    let numeric = |pattern: String, text: &str| json!({ "type": ["string", "integer"], "pattern": pattern, "minimum": 0, "description": text });
-    Some(match name {
-        "Quantity64" | "Quantity256" if request => {
-            numeric(format!("^{number}$"), "A number: a decimal string, a 0x hex string, or an integer.")
-        }
-        "Quantity64" | "Quantity256" => {
-            json!({ "type": "string", "pattern": "^(0|[1-9][0-9]*)$", "description": "A decimal number." })
-        }
-        "HashData" | "Word" => bytes(32),
-        "AddressData" => bytes(20),
-        "BloomData" => bytes(256),
-        "NonceData" => bytes(8),
-        "BytesData" => json!({
-            "type": "string", "pattern": format!("^0x({hex}{{2}})*$"), "description": "0x and hex digits, two a byte."
-        }),
-        "BlockTag" => numeric(format!("^({number}|{tags})$"), "A block number or the name of a block."),
-        "BlockArgument" => {
-            numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or the name of a block.")
-        }
-        "StorageKey" => {
-            numeric("^([0-9]+|0x[0-9a-fA-F]{1,64})$".to_owned(), "A storage slot: at most 64 hex digits, or decimal.")
-        }
-        "Percentile" => json!({
-            "description": "A percentile: a number from 0 to 100, or a decimal string.",
-            "type": ["number", "string"], "minimum": 0, "maximum": 100, "pattern": r"^[0-9]+(\.[0-9]*)?$"
-        }),
-        "AddressFilter" => {
-            let address = "0x[0-9a-fA-F]{40}";
-            json!({
-                "description": "Addresses: one, several in an array or separated by commas, or none for any.",
-                "anyOf": [
-                    { "type": "string", "pattern": format!("^({address}( *, *{address})*)?$") },
-                    { "type": "array", "items": { "type": "string", "pattern": format!("^{address}$") } }
-                ]
-            })
-        }
-        "TopicFilter" => {
-            let topic = json!({ "type": ["string", "null"], "pattern": "^(0x[0-9a-fA-F]{64})?$" });
-            json!({
-                "description": "A topic, several in an array of which one must match, or null for any.",
-                "anyOf": [topic, { "type": "array", "items": topic }]
-            })
-        }
-        "StorageSlots" => {
-            let keys = json!({ "pattern": "^([0-9]+|0x[0-9a-fA-F]{1,64})$" });
-            json!({
-                "description": "Values by storage slot: an object, or a string that holds one.",
-                "anyOf": [
-                    { "type": "string" },
-                    { "type": "object", "propertyNames": keys, "additionalProperties": schema_ref("Quantity256") }
-                ]
-            })
-        }
-        "EstimateGasObject" => json!({
-            "description": "State overrides: by address, or one whose balance and nonce are the sender's and whose code and storage are the receiver's.",
-            "anyOf": [
-                {
-                    "type": "object",
-                    "propertyNames": { "pattern": "^0x[0-9a-fA-F]{40}$" },
-                    "additionalProperties": schema_ref("AccountOverride")
-                },
-                schema_ref("AccountOverride")
-            ]
-        }),
-        "BlockTransactions" => json!({
-            "description": "Whole transactions, or objects that hold only their hashes.",
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    schema_ref("Response_Transaction"),
-                    { "type": "object", "properties": { "Hash": schema_ref("HashData") } }
-                ]
-            }
-        }),
-        "FilterChanges" => json!({
-            "description": "Logs, or hashes of blocks or transactions.",
-            "type": "array",
-            "items": { "anyOf": [schema_ref("Response_Log"), schema_ref("HashData")] }
-        }),
-        "AccountOverride" => to_value(&AccountOverride::schema()),
-        "EchoedValue" => json!({}),
-        _ => return None,
-    })
-}
-
-fn schema_ref(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
-}
-
-/// Gives codecs their names; how they look depends on the direction, see [`codec`].
-macro_rules! named {
-    ($($codec:ty => $name:literal),+ $(,)?) => {$(
-        impl PartialSchema for $codec {
-            fn schema() -> RefOr<Schema> {
-                RefOr::T(Schema::Object(Object::with_type(Type::String)))
-            }
-        }
-
-        impl ToSchema for $codec {
-            fn name() -> Cow<'static, str> {
-                Cow::Borrowed($name)
-            }
-        }
-    )+};
-}
-
-named! {
-    Quantity64 => "Quantity64",
-    Quantity256 => "Quantity256",
-    HashData => "HashData",
-    AddressData => "AddressData",
-    BytesData => "BytesData",
-    BloomData => "BloomData",
-    NonceData => "NonceData",
-    Word => "Word",
-    BlockTag => "BlockTag",
-    BlockArgument => "BlockArgument",
-    StorageKey => "StorageKey",
-    Percentile => "Percentile",
-    StorageSlots => "StorageSlots",
-    AddressFilter => "AddressFilter",
-    TopicFilter => "TopicFilter",
-    EstimateGasObject => "EstimateGasObject",
-    BlockTransactions => "BlockTransactions",
-    FilterChanges => "FilterChanges",
-    EchoedValue => "EchoedValue",
 }

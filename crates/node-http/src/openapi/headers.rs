@@ -1,0 +1,80 @@
+//! The headers of answers.
+
+use super::reference;
+use serde_json::{Map, Value, json};
+
+/// Every header that an answer may have: name, description, pattern of its value, example.
+const HEADERS: [(&str, &str, &str, &str); 10] = [
+    (
+        "X-Request-Id",
+        "Names this exchange; the server's log has it, and the `instance` of a problem.",
+        "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        "5d9c3f6e-9f0c-4a53-8a53-0f3f6f0c2a11",
+    ),
+    (
+        "Link",
+        "`rel=\"describedBy\"`: the JSON Schema of the body. `rel=\"next\"`: where the next page is.",
+        "",
+        "<http://127.0.0.1:8545/schemas/Output_blockNumber.json>; rel=\"describedBy\"",
+    ),
+    ("X-Head-Number", "Height of the head that the answer was read from.", "^(0|[1-9][0-9]*)$", "7"),
+    (
+        "X-Head-Hash",
+        "Hash of the head that the answer was read from.",
+        "^0x[0-9a-f]{64}$",
+        "0x8f1e8f6d2d2f8c0de3f1a93f6ef5f0a1b9a2f3c4d5e6f708192a3b4c5d6e7f80",
+    ),
+    ("ETag", "Names the answer's content, for `If-None-Match`.", "", "\"a94a8fe5ccb19ba6\""),
+    ("Cache-Control", "How long the answer may be kept: `immutable` of what is final.", "", "no-cache"),
+    ("Vary", "Headers of the request that choose between forms of the answer.", "", "Accept-Encoding"),
+    ("Retry-After", "Seconds to wait before the next attempt.", "^[0-9]+$", "1"),
+    ("Allow", "The methods that the path answers to.", "", "POST, OPTIONS"),
+    ("WWW-Authenticate", "How to say who asks.", "", "Bearer"),
+];
+
+/// The Header Objects by name, for `components`.
+pub(super) fn components() -> Value {
+    let header = |(name, description, pattern, example): (&str, &str, &str, &str)| {
+        let mut schema = json!({ "type": "string" });
+        if !pattern.is_empty() {
+            schema["pattern"] = pattern.into();
+        }
+        let required = name == "X-Request-Id";
+        let header = json!({ "description": description, "required": required, "schema": schema, "example": example });
+        (name.to_owned(), header)
+    };
+    Map::from_iter(HEADERS.map(header)).into()
+}
+
+/// The headers of a 200: of an `operation` of the node or of a document, which a GET may ask for again (`stored`).
+pub(super) fn of_success(operation: bool, stored: bool) -> Value {
+    let mut names = vec!["X-Request-Id", "Cache-Control"];
+    if operation {
+        names.extend(["Link", "X-Head-Number", "X-Head-Hash"]);
+    }
+    if stored {
+        names.extend(["ETag", "Vary"]);
+    }
+    named(&names)
+}
+
+/// The headers of a problem with this status.
+pub(super) fn of_problem(status: u16) -> Value {
+    let mut names = vec!["X-Request-Id", "Link"];
+    match status {
+        401 => names.push("WWW-Authenticate"),
+        405 => names.push("Allow"),
+        429 | 503 => names.push("Retry-After"),
+        _ => {}
+    }
+    named(&names)
+}
+
+/// The headers of a 304.
+pub(super) fn of_not_modified() -> Value {
+    named(&["X-Request-Id", "Cache-Control", "ETag", "Vary"])
+}
+
+fn named(names: &[&str]) -> Value {
+    names.iter().map(|name| ((*name).to_owned(), reference("headers", name))).collect::<Map<_, _>>().into()
+}

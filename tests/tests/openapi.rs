@@ -1,0 +1,327 @@
+//! The examples in the description of the interface are real: a development chain answers each of them as it says. And the copy
+//! of the description in `docs` is the one that is served.
+//!
+//! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` writes both anew; after a change of the examples it has to run
+//! twice, for the description is built with them.
+
+#![allow(clippy::unwrap_used)]
+
+use actix_web::rt::System;
+use node_dev::DevNode;
+use node_http::{BasePath, HttpConfig};
+use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
+use node_types::U256;
+use node_types::consensus::{LegacyTransaction, TransactionBody};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use ureq::Agent;
+
+/// Where the examples say that the server is.
+const EXAMPLE_URL: &str = "http://127.0.0.1:8545";
+
+/// Ids of filters are random; this one stands for all of them.
+const EXAMPLE_FILTER: &str = "0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4";
+
+/// A contract that keeps the word it is called with, logs it with topic 1, and answers it; without a word, the one it keeps.
+const KEEPER: &str = "0x6027600c60003960276000f3\
+    3615601b57600035806000556000526001602060\
+    00a160206000f35b60005460005260206000f3";
+
+/// Where the first contract of [`ALICE`] is.
+const KEEPER_ADDRESS: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
+}
+
+fn read(path: &Path) -> Value {
+    std::fs::read_to_string(path).map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())
+}
+
+/// Compares a file with what it should hold, or writes it.
+fn compare(path: &str, expected: &Value) {
+    let file = file(path);
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::write(&file, format!("{expected:#}\n")).unwrap();
+    } else if read(&file) != *expected {
+        panic!("{path} is out of date; UPDATE_OPENAPI=1 cargo test --workspace --test openapi writes it anew");
+    }
+}
+
+fn document() -> Value {
+    node_http::openapi(&BasePath::default(), true)
+}
+
+/// Serves a development chain on a free port until the process ends.
+fn serve() -> (DevNode, String) {
+    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
+    let node = Arc::clone(chain.node());
+    let (sender, address) = mpsc::channel();
+    thread::spawn(move || {
+        System::new().block_on(async {
+            let config = HttpConfig { port: 0, ..HttpConfig::default() };
+            let server = node_http::Server::bind(node, config).unwrap();
+            sender.send(server.address()).unwrap();
+            server.run().await.unwrap();
+        });
+    });
+    let url = format!("http://{}", address.recv().unwrap());
+    (chain, url)
+}
+
+/// Asks a server as the description says, and keeps what it answered.
+struct Recorder {
+    url: String,
+    agent: Agent,
+    document: Value,
+    examples: BTreeMap<String, Value>,
+}
+
+impl Recorder {
+    /// Asks `operation`, expects 200, and keeps the exchange as its example.
+    fn record(&mut self, operation: &str, parameters: Value, request: Value) -> Value {
+        let text = self.ask(operation, &parameters, &request);
+        let shown = text.replace(&self.url, EXAMPLE_URL);
+        let mut answer: Value = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
+        let plain = answer.clone();
+        let (mut parameters, mut example) = (parameters, Map::new());
+        for object in [&mut parameters, &mut answer] {
+            if object.get("FilterId").is_some() {
+                object["FilterId"] = EXAMPLE_FILTER.into();
+            }
+        }
+        if parameters != json!({}) {
+            example.insert("parameters".to_owned(), parameters);
+        }
+        if !request.is_null() {
+            example.insert("request".to_owned(), request);
+        }
+        example.insert("answer".to_owned(), answer);
+        self.examples.insert(operation.to_owned(), example.into());
+        plain
+    }
+
+    fn ask(&self, operation: &str, parameters: &Value, request: &Value) -> String {
+        let (method, path, described) = self.find(operation);
+        let (mut path, mut query, mut headers) = (path, Vec::new(), Vec::new());
+        for (name, value) in parameters.as_object().unwrap() {
+            let value = value.as_str().unwrap();
+            let all = described["parameters"].as_array().unwrap();
+            let parameter = all.iter().find(|parameter| parameter["name"] == **name).unwrap();
+            match parameter["in"].as_str().unwrap() {
+                "path" => path = path.replace(&format!("{{{name}}}"), value),
+                "query" => query.push(format!("{name}={value}")),
+                _ => headers.push((name.as_str(), value)),
+            }
+        }
+        let url = format!("{}{path}?{}", self.url, query.join("&"));
+        let answer = if method == "get" {
+            headers.iter().fold(self.agent.get(&url), |request, (name, value)| request.header(*name, *value)).call()
+        } else {
+            let json = self.agent.post(&url).header("Content-Type", "application/json");
+            let body = if request.is_null() { String::new() } else { request.to_string() };
+            headers.iter().fold(json, |request, (name, value)| request.header(*name, *value)).send(body)
+        };
+        let mut answer = answer.unwrap();
+        let status = answer.status().as_u16();
+        let text = answer.body_mut().read_to_string().unwrap();
+        assert_eq!(status, 200, "{operation}: {text}");
+        text
+    }
+
+    /// Method, path and description of an operation.
+    fn find(&self, operation: &str) -> (&str, String, &Value) {
+        let paths = self.document["paths"].as_object().unwrap();
+        let all = paths.iter().flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |item| (path, item)));
+        let mut found = all.filter(|(_, (_, described))| described["operationId"] == operation);
+        let (path, (method, described)) = found.next().unwrap_or_else(|| panic!("there is no operation {operation}"));
+        (method, path.clone(), described)
+    }
+
+    fn get(&mut self, operation: &str, parameters: &[(&str, &str)]) -> Value {
+        let parameters: Map<_, _> =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        self.record(operation, parameters.into(), Value::Null)
+    }
+
+    fn post(&mut self, operation: &str, request: Value) -> Value {
+        self.record(operation, json!({}), request)
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("expected a string: {value}")).to_owned()
+}
+
+fn signed(transaction: LegacyTransaction) -> Value {
+    json!({ "Data": hex(&sign(TransactionBody::Legacy(transaction)).encode()) })
+}
+
+/// A call of the keeper with a word, by [`ALICE`].
+fn keep(nonce: u64, word: u64) -> LegacyTransaction {
+    let word = U256::from(word).to_big_endian();
+    LegacyTransaction {
+        to: Some(KEEPER_ADDRESS.parse().unwrap()),
+        value: U256::zero(),
+        gas_limit: 100_000,
+        input: node_types::Bytes::from(&word[..]),
+        ..transfer(nonce)
+    }
+}
+
+/// Goes through every operation once, in an order in which each has something to answer.
+fn record_all(recorder: &mut Recorder) {
+    let r = recorder;
+    let topic = format!("0x{:064x}", 1);
+    let keeper = json!({ "Address": KEEPER_ADDRESS, "FromBlock": "", "ToBlock": "", "Topics": [topic] });
+    let logs = text(&r.post("newFilter", json!({ "FilterObject": keeper }))["FilterId"]);
+    let blocks = text(&r.post("newBlockFilter", json!({}))["FilterId"]);
+    r.get("newBlockFilterByGet", &[]);
+    r.post("newPendingTransactionFilter", json!({}));
+    r.get("newPendingTransactionFilterByGet", &[]);
+
+    let code = KEEPER.strip_prefix("0x").unwrap().as_bytes().chunks(2);
+    let code: Vec<u8> = code.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect();
+    let creation =
+        LegacyTransaction { to: None, value: U256::zero(), gas_limit: 500_000, input: code.into(), ..transfer(0) };
+    r.post("sendRawTransaction", signed(creation));
+    r.post("sendRawTransaction", signed(keep(1, 42)));
+    let sent = text(&r.post("sendRawTransaction", signed(keep(2, 1_000_000)))["TransactionHash"]);
+    let hash = [("Hash", sent.as_str())];
+
+    r.get("blockNumber", &[]);
+    r.get("chainId", &[]);
+    r.get("gasPrice", &[]);
+    r.get("maxPriorityFeePerGas", &[]);
+    r.get("blobBaseFee", &[]);
+    r.get("syncing", &[]);
+    r.get("clientVersion", &[]);
+    r.post("feeHistory", json!({ "BlockCount": "3", "NewestBlock": "latest", "RewardPercentiles": [10, 50, 90] }));
+
+    let word = format!("0x{:064x}", 7);
+    let call = json!({ "From": ALICE, "To": KEEPER_ADDRESS, "Data": word });
+    r.post("call", json!({ "Transaction": call, "BlockNumber": "latest" }));
+    r.post("estimateGas", json!({ "Transaction": call, "Object": { ALICE: { "Balance": "1000000000000000000" } } }));
+
+    r.post("getStorageAt", json!({ "Address": KEEPER_ADDRESS, "Position": "0", "BlockNumber": "3" }));
+    r.post("getProof", json!({ "Address": KEEPER_ADDRESS, "StorageKeys": ["0x0"], "BlockNumber": "latest" }));
+    r.get("getAccount", &[("Address", KEEPER_ADDRESS), ("BlockNumber", "latest")]);
+    r.get("getAccountAtLatest", &[("Address", BOB)]);
+    r.get("getBalance", &[("Address", ALICE), ("BlockNumber", "2")]);
+    r.get("getCode", &[("Address", KEEPER_ADDRESS), ("BlockNumber", "latest")]);
+    r.get("getTransactionCount", &[("Address", ALICE), ("BlockNumber", "pending")]);
+    r.get("getTransactionCountAtLatest", &[("Address", ALICE)]);
+
+    let block = r.get("getBlockByNumber", &[("BlockNumber", "3"), ("TransactionDetailFlag", "true")]);
+    let block = text(&block["Block"]["Hash"]);
+    let of_block = [("Hash", block.as_str())];
+    r.get("getBlockByNumberWithHashes", &[("BlockNumber", "finalized")]);
+    r.get("getLatestBlock", &[]);
+    r.get("getBlockByHash", &[("Hash", &block), ("TransactionDetailFlag", "false")]);
+    r.get("getBlockByHashWithHashes", &of_block);
+    r.get("getBlockReceipts", &[("BlockNumber", "3")]);
+    r.get("getBlockTransactionCountByHash", &of_block);
+    r.get("getBlockTransactionCountByNumber", &[("BlockNumber", "0x3")]);
+    r.get("getUncleCountByBlockHash", &of_block);
+    r.get("getUncleCountByBlockNumber", &[("BlockNumber", "latest")]);
+
+    r.get("getTransactionByHash", &hash);
+    r.get("getTransactionByBlockHashAndIndex", &[("Hash", &block), ("Index", "0")]);
+    r.get("getTransactionByBlockNumberAndIndex", &[("BlockNumber", "3"), ("Index", "0")]);
+    r.get("getTransactionReceipt", &hash);
+    r.get("getRawTransaction", &hash);
+    r.get("getTransactionStatus", &hash);
+
+    r.post(
+        "getLogs",
+        json!({ "Address": KEEPER_ADDRESS, "FromBlock": "0", "ToBlock": "latest", "Topics": [[topic, null]] }),
+    );
+    r.get("getFilterChanges", &[("FilterId", &blocks)]);
+    r.get("getFilterChanges", &[("FilterId", &logs)]);
+    r.get("getFilterLogs", &[("FilterId", &logs)]);
+    r.get("uninstallFilter", &[("FilterId", &logs)]);
+
+    r.get("health", &[]);
+    r.get("schemas", &[("Name", "Output_blockNumber")]);
+    r.get("problems", &[("Slug", "block-not-found")]);
+
+    let carol = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";
+    let snapshot = r.post("snapshot", json!({}))["SnapshotId"].clone();
+    r.post("setBalance", json!({ "Address": carol, "Balance": "1000000000000000000000" }));
+    r.post("setNonce", json!({ "Address": carol, "Nonce": "7" }));
+    r.post("setCode", json!({ "Address": carol, "Code": "0x5f5ff3" }));
+    r.post("setStorage", json!({ "Address": carol, "Position": "0x1", "Value": "5" }));
+    r.post("increaseTime", json!({ "Seconds": "3600" }));
+    r.post("setNextBlockTimestamp", json!({ "Timestamp": "4000000000" }));
+    r.post("setNextBlockBaseFee", json!({ "BaseFee": "7" }));
+    r.post("mine", json!({ "Blocks": "2", "Interval": "12" }));
+    r.post("reorganize", json!({ "Blocks": "1" }));
+    r.post("impersonate", json!({ "Address": BOB }));
+    r.post("sendTransaction", json!({ "Transaction": { "From": BOB, "To": ALICE, "Value": "1" } }));
+    r.post("stopImpersonating", json!({ "Address": BOB }));
+    let waiting = text(&r.post("sendRawTransaction", signed(transfer(9)))["TransactionHash"]);
+    r.get("poolContent", &[]);
+    r.post("dropTransaction", json!({ "TransactionHash": waiting }));
+    r.post("revert", json!({ "SnapshotId": snapshot }));
+}
+
+#[test]
+fn the_examples_are_what_a_development_chain_answers() {
+    let (_chain, url) = serve();
+    let agent = Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let mut recorder = Recorder { url, agent, document: document(), examples: BTreeMap::new() };
+    record_all(&mut recorder);
+    compare("crates/node-http/src/openapi/examples.json", &json!(recorder.examples));
+}
+
+/// Operations whose answer is no example: a stream, and the description itself.
+const WITHOUT_EXAMPLE: [&str; 3] = ["events", "openapi", "openapiYaml"];
+
+#[test]
+fn examples_are_complete_and_fit_their_schemas() {
+    let document = document();
+    let validator = |schema: &Value| {
+        let mut schema = schema.clone();
+        schema["components"] = document["components"].clone();
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let check = |name: &str, content: &Value| {
+        let example = content.get("example").unwrap_or_else(|| panic!("{name} has no example"));
+        let faults: Vec<_> =
+            validator(&content["schema"]).iter_errors(example).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "{name}: {faults:?}\n{example:#}");
+    };
+    let paths = document["paths"].as_object().unwrap();
+    for described in paths.values().flat_map(|item| item.as_object().unwrap().values()) {
+        let name = described["operationId"].as_str().unwrap();
+        if WITHOUT_EXAMPLE.contains(&name) {
+            continue;
+        }
+        if let Some(body) = described.get("requestBody") {
+            check(name, &body["content"]["application/json"]);
+        }
+        let content = described["responses"]["200"]["content"].as_object().unwrap();
+        check(name, content.values().next_back().unwrap());
+        for parameter in described["parameters"].as_array().into_iter().flatten() {
+            if parameter["required"] == true {
+                check(name, parameter);
+            }
+        }
+    }
+    for (name, example) in document["components"]["examples"].as_object().unwrap() {
+        let problem = json!({ "$ref": "#/components/schemas/ErrorModel" });
+        check(name, &json!({ "schema": problem, "example": example["value"] }));
+    }
+}
+
+#[test]
+fn the_committed_copy_is_what_is_served() {
+    compare("docs/openapi.json", &document());
+    let (_chain, url) = serve();
+    let mut answer = ureq::get(format!("{url}/openapi.json")).call().unwrap();
+    let served: Value = serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+    assert_eq!(served, document());
+}
