@@ -76,9 +76,9 @@ class Tally:
         return sum(sum(counts.values()) for counts in self.statuses.values()) + self.other_methods
 
 
-def described(server):
-    paths = server.get("/openapi.json")["paths"]
-    return {f"{method.upper()} {path}" for path, item in paths.items() for method in item if path != WITHOUT_END}
+def described(document):
+    paths = document["paths"].items()
+    return {f"{method.upper()} {path}" for path, item in paths for method in item if path != WITHOUT_END}
 
 
 def run(programs, binary, work, name, selection, length, options, tally):
@@ -88,7 +88,11 @@ def run(programs, binary, work, name, selection, length, options, tally):
     try:
         seeds = work / f"{name}.json"
         seeds.write_text(json.dumps({"url": server.url, "seed": options.seed, **seed(server)}))
-        operations = described(server)
+        # Read from a file, for schemathesis leaves out the address that it reads a description from.
+        document = server.get("/openapi.json")
+        operations = described(document)
+        description = work / f"{name}-openapi.json"
+        description.write_text(json.dumps(document))
         kinds = [
             ("all", ["--max-examples", str(all_phases)]),
             ("valid", ["--max-examples", str(valid), "--phases", "fuzzing", "--mode", "positive"]),
@@ -96,7 +100,7 @@ def run(programs, binary, work, name, selection, length, options, tally):
         for kind, arguments in kinds:
             report = work / f"{name}-{kind}.ndjson"
             command = [
-                programs / "st", "--config-file", FOLDER / "schemathesis.toml", "run", f"{server.url}/openapi.json",
+                programs / "st", "--config-file", FOLDER / "schemathesis.toml", "run", description, "--url", server.url,
                 "--exclude-path", WITHOUT_END, *selection, *arguments, "--seed", str(options.seed),
                 "--continue-on-failure", "--no-shrink", "--report", "ndjson", "--report-ndjson-path", report,
             ]

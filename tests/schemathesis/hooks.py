@@ -62,7 +62,7 @@ def signed():
         "chainId": 31337,
         "nonce": int(get(f"/getTransactionCount/{signer.address}/pending/")["TransactionCount"]),
         "gas": 100_000,
-        "to": SEEDS["keeper"],
+        "to": bytes.fromhex(SEEDS["keeper"][2:]),
         "value": 0,
         "data": f"0x{random.getrandbits(64):064x}",
     }
