@@ -187,6 +187,7 @@ def chain():
 
 def server():
     assert ok("health").status.value == "ok"
+    assert ok("ready").status.value == "ok"
     schema = ok("schemas", name=models.SchemasName.OUTPUT_CALL)
     assert schema.additional_properties["title"] == "Output_call"
     assert "Cure" in ok("problems", slug=models.ProblemsSlug.BLOCK_NOT_FOUND)

@@ -30,7 +30,7 @@ fn bodies() {
         ("cut off", "getLogs", "{\"Address\":".to_owned(), 400, &[]),
         ("two values", "getLogs", "{} {}".to_owned(), 400, &[]),
         ("bare words", "getLogs", "{Address: none}".to_owned(), 400, &[]),
-        ("10,000 arrays", "getLogs", deep("[", "]"), 422, &["body.Topics[0][0]"]),
+        ("10,000 arrays", "getLogs", deep("[", "]"), 422, &[]),
         ("10,000 objects", "getLogs", deep("{\"a\":", "}"), 400, &[]),
         ("an array", "getLogs", "[]".to_owned(), 422, &["body"]),
         ("a string", "getLogs", "\"{}\"".to_owned(), 422, &["body"]),
@@ -116,7 +116,7 @@ fn media_types() {
         [("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/json; charset=utf-8", 200)]
     {
         let head = format!(
-            "POST /getLogs/ HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: 2\r\n\r\n{{}}"
+            "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: 2\r\n\r\n{{}}"
         );
         assert_eq!(status_of(&server, head.as_bytes()), Some(status), "{media_type}");
     }
@@ -125,12 +125,13 @@ fn media_types() {
 #[test]
 fn requests_that_are_not_http() {
     let server = Server::start(["--body-timeout", "200ms"]);
-    let slow = b"POST /getLogs/ HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+    let slow =
+        b"POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
     let cases: [(&str, &[u8], Option<u16>); 4] = [
         ("noise", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", Some(400)),
-        ("a broken length", b"POST /getLogs/ HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", Some(400)),
+        ("a broken length", b"POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", Some(400)),
         ("a slow body", slow, Some(408)),
-        ("a hostile host", b"GET /chainId/ HTTP/1.1\r\nHost: a\"<b>\r\nConnection: close\r\n\r\n", Some(200)),
+        ("a hostile host", b"GET /chainId/ HTTP/1.1\r\nHost: a\"<b>\r\nConnection: close\r\n\r\n", Some(403)),
     ];
     for (name, bytes, status) in cases {
         assert_eq!(status_of(&server, bytes), status, "{name}");

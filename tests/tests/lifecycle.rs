@@ -44,7 +44,7 @@ fn a_running_request_is_finished() {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     // JUMPDEST PUSH1 0 JUMP: runs until its gas is spent.
     let body = r#"{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}"#;
-    let head = "POST /call/ HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length:";
+    let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     thread::sleep(Duration::from_millis(50));
     assert_eq!(server.end("TERM").code(), Some(0));

@@ -33,7 +33,7 @@ fn slug(answer: &Answer) -> &str {
 fn start_endless(server: &Server) -> TcpStream {
     let mut stream = server.connect();
     let body = endless();
-    let head = "POST /call/ HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length:";
+    let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     stream
 }
@@ -180,7 +180,7 @@ fn costly_code_has_an_answer() {
 #[test]
 fn bodies_that_do_not_end_take_bounded_memory() {
     let server = Server::start(["--max-body", "100000", "--body-timeout", "10m"]);
-    let head = "POST /getLogs/ HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
+    let head = "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
     let piece = format!("{head}{}", " ".repeat(90_000));
     let mut streams: Vec<_> = (0..100).map(|_| server.connect()).collect();
     for stream in &mut streams {

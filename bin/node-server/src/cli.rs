@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(config.server.pool_limits(), PoolLimits::default());
         let caches = &config.storage.caches;
         assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
-        assert_eq!(format!("{:?}", config.server.http()), format!("{:?}", HttpConfig::default()));
+        assert_eq!(format!("{:?}", config.server.http().unwrap()), format!("{:?}", HttpConfig::default()));
     }
 
     fn read(arguments: &[&str]) -> Result<Command, clap::Error> {

@@ -1,13 +1,15 @@
 //! Settings of servers.
 
 use crate::cli::{GenesisOptions, PruneBefore, StorageOptions};
+use crate::error::CommandError;
+use crate::open;
 use clap::Args;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
-use node_http::{BasePath, HttpConfig, PublicUrl};
+use node_http::{AllowedHost, AllowedHosts, BasePath, HttpConfig, Origin, PublicUrl, RateLimit, Tls, Tokens};
 use node_types::H256;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,9 +69,44 @@ struct HttpOptions {
     /// Path in front of every route
     #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     base_path: BasePath,
+    /// Names under which the server may be asked, besides its addresses, localhost and the host of --public-url; * for any.
+    /// Other names are refused, so that no web site can pass itself off as this server
+    #[arg(long, env = "NODE_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
+    allowed_hosts: Vec<AllowedHost>,
+    /// Origins of web pages whose scripts may read answers (CORS), or * for any [default: none]
+    #[arg(long, env = "NODE_CORS_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
+    cors_origins: Vec<Origin>,
+    /// File with bearer tokens, one a line, of which clients have to show one
+    #[arg(long, env = "NODE_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Certificate chain to speak TLS with, PEM
+    #[arg(long, env = "NODE_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, env = "NODE_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Proxies in front of the server that each add to X-Forwarded-For, by which clients are then told apart
+    #[arg(long, env = "NODE_TRUSTED_PROXIES", value_name = "COUNT", default_value_t = HttpConfig::default().trusted_proxies)]
+    trusted_proxies: usize,
     /// Where clients reach the server, for addresses in answers; without it the host that each client names
     #[arg(long, env = "NODE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<PublicUrl>,
+    /// Requests a second that one client may send, off for any number; auto: off where only this machine reaches the server,
+    /// else 1000
+    #[arg(long, env = "NODE_RATE_LIMIT", value_name = "REQUESTS", default_value_t)]
+    rate_limit: RateLimit,
+    /// Most connections at a time
+    #[arg(long, env = "NODE_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = HttpConfig::default().max_connections)]
+    max_connections: usize,
+    /// Most requests at a time, over all connections
+    #[arg(long, env = "NODE_MAX_REQUESTS", value_name = "COUNT", default_value_t = HttpConfig::default().max_requests)]
+    max_requests: usize,
+    /// Longest path, query and headers together, in bytes
+    #[arg(long, env = "NODE_MAX_HEADERS", value_name = "BYTES", default_value_t = HttpConfig::default().max_headers)]
+    max_headers: usize,
+    /// Deepest nesting of arrays and objects in a request body
+    #[arg(long, env = "NODE_MAX_DEPTH", value_name = "LEVELS", default_value_t = HttpConfig::default().max_depth)]
+    max_depth: usize,
     /// Longest request body in bytes
     #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", default_value_t = HttpConfig::default().max_body)]
     max_body: usize,
@@ -79,6 +116,27 @@ struct HttpOptions {
     /// Time for the body of a request to arrive
     #[arg(long, env = "NODE_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     body_timeout: Duration,
+    /// Time that an idle connection is kept open
+    #[arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", default_value = "75s", value_parser = duration)]
+    keep_alive: Duration,
+    /// Time that a client may take nothing of what it is sent before its connection is closed
+    #[arg(long, env = "NODE_WRITE_TIMEOUT", value_name = "TIME", default_value = "60s", value_parser = duration)]
+    write_timeout: Duration,
+    /// Time after which a client that is told of events is sent a sign of life
+    #[arg(long, env = "NODE_STREAM_KEEP_ALIVE", value_name = "TIME", default_value = "15s", value_parser = duration)]
+    stream_keep_alive: Duration,
+    /// Age of the head from which on /ready answers 503 [default: any age is good]
+    #[arg(long, env = "NODE_MAX_HEAD_AGE", value_name = "TIME", value_parser = duration)]
+    max_head_age: Option<Duration>,
+    /// Most bytes of blocks that are kept as they were sent
+    #[arg(long, env = "NODE_BODY_CACHE", value_name = "BYTES", default_value_t = HttpConfig::default().body_cache)]
+    body_cache: usize,
+    /// Send every answer as it is, also to clients who accept gzip, br or zstd
+    #[arg(long, env = "NODE_NO_COMPRESSION")]
+    no_compression: bool,
+    /// Address and port to tell metrics on, for Prometheus, at /metrics [default: nowhere]
+    #[arg(long, env = "NODE_METRICS_ADDR", value_name = "ADDRESS")]
+    metrics_addr: Option<SocketAddr>,
     /// Time that running requests get to finish when the server stops
     #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
     shutdown_timeout: Duration,
@@ -115,6 +173,9 @@ struct LimitOptions {
     /// Most logs in one answer
     #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", default_value_t = Limits::default().logs)]
     max_logs: usize,
+    /// Most blocks that one query for logs may span
+    #[arg(long, env = "NODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", default_value_t = Limits::default().block_range)]
+    max_block_range: u64,
     /// Most addresses in one log filter
     #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", default_value_t = Limits::default().addresses)]
     max_addresses: usize,
@@ -139,34 +200,56 @@ struct LimitOptions {
 }
 
 impl ServerOptions {
-    /// Settings of the HTTP interface.
-    pub(crate) fn http(&self) -> HttpConfig {
-        let HttpOptions { host, port, max_body, header_timeout, body_timeout, shutdown_timeout, pool_queue, .. } =
-            self.http;
+    /// Settings of the HTTP interface, with the files that they name.
+    pub(crate) fn http(&self) -> Result<HttpConfig, CommandError> {
+        let options = &self.http;
         let default = HttpConfig::default();
-        HttpConfig {
-            host,
-            port,
-            base_path: self.http.base_path.clone(),
-            public_url: self.http.public_url.clone(),
-            max_body,
-            header_timeout,
-            body_timeout,
-            shutdown_timeout,
-            max_streams: self.http.max_streams,
+        Ok(HttpConfig {
+            host: options.host,
+            port: options.port,
+            remote_control: default.remote_control,
+            base_path: options.base_path.clone(),
+            public_url: options.public_url.clone(),
+            allowed_hosts: AllowedHosts::new(options.allowed_hosts.iter().cloned()),
+            cors_origins: options.cors_origins.clone(),
+            tokens: options.tokens()?,
+            tls: options.tls()?,
+            trusted_proxies: options.trusted_proxies,
+            rate_limit: options.rate_limit,
+            max_connections: options.max_connections,
+            max_requests: options.max_requests,
+            max_headers: options.max_headers,
+            max_body: options.max_body,
+            max_depth: options.max_depth,
+            header_timeout: options.header_timeout,
+            body_timeout: options.body_timeout,
             call_timeout: self.limits.call_timeout,
-            workers: self.http.workers.unwrap_or(default.workers),
-            pool_threads: self.http.pool_threads.unwrap_or(default.pool_threads),
-            call_threads: self.http.call_threads.unwrap_or(default.call_threads),
-            pool_queue,
-            ..default
-        }
+            keep_alive: options.keep_alive,
+            write_timeout: options.write_timeout,
+            max_streams: options.max_streams,
+            stream_keep_alive: options.stream_keep_alive,
+            shutdown_timeout: options.shutdown_timeout,
+            max_head_age: options.max_head_age,
+            body_cache: options.body_cache,
+            compression: !options.no_compression,
+            metrics: default.metrics,
+            workers: options.workers.unwrap_or(default.workers),
+            pool_threads: options.pool_threads.unwrap_or(default.pool_threads),
+            call_threads: options.call_threads.unwrap_or(default.call_threads),
+            pool_queue: options.pool_queue,
+        })
+    }
+
+    /// Where metrics are to be told.
+    pub(crate) fn metrics_address(&self) -> Option<SocketAddr> {
+        self.http.metrics_addr
     }
 
     /// Bounds of the node's operations.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             logs: self.limits.max_logs,
+            block_range: self.limits.max_block_range,
             addresses: self.limits.max_addresses,
             topics: self.limits.max_topics,
             storage_keys: self.limits.max_storage_keys,
@@ -185,6 +268,25 @@ impl ServerOptions {
     pub(crate) fn pool_limits(&self) -> PoolLimits {
         let LimitOptions { pool_transactions: transactions, pool_bytes: bytes, .. } = self.limits;
         PoolLimits { transactions, bytes, ..PoolLimits::default() }
+    }
+}
+
+impl HttpOptions {
+    fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
+        let Some(path) = &self.token_file else { return Ok(None) };
+        let text = open::read_text(path)?;
+        let tokens = Tokens::parse(&text).map_err(|source| CommandError::Tokens { path: path.clone(), source })?;
+        Ok(Some(tokens))
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, CommandError> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
+        let tls = Tls::from_pem(&open::read(certificate)?, &open::read(key)?);
+        Ok(Some(tls.map_err(|source| CommandError::Tls {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            source,
+        })?))
     }
 }
 

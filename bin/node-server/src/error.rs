@@ -6,7 +6,7 @@ use node_core::block::BlockRef;
 use node_core::node::NodeError;
 use node_core::producer::ProducerError;
 use node_dev::DevNodeError;
-use node_http::ServeError;
+use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
 use node_store::Difference;
 use node_types::BlockNumber;
 use std::error::Error;
@@ -40,6 +40,21 @@ pub(crate) enum CommandError {
         path: PathBuf,
         #[source]
         source: GenesisError,
+    },
+    /// The tokens cannot be used.
+    #[error("token file {}", .path.display())]
+    Tokens {
+        path: PathBuf,
+        #[source]
+        source: InvalidTokens,
+    },
+    /// The server cannot speak TLS with what it was given.
+    #[error("certificate {} with key {}", .certificate.display(), .key.display())]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: InvalidTls,
     },
     /// No folder was chosen, and there is none to choose.
     #[error(
@@ -108,6 +123,9 @@ pub(crate) enum CommandError {
     /// The server does not run.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// Nobody can be told of metrics.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
 }
 
 impl CommandError {

@@ -9,6 +9,7 @@ mod dev;
 mod error;
 mod export;
 mod import;
+mod metrics;
 mod open;
 mod progress;
 mod prune;

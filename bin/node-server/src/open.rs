@@ -12,8 +12,18 @@ use std::path::{Path, PathBuf};
 /// The genesis of a file, or the built-in one.
 pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
     let Some(path) = path else { return Ok(dev_genesis()) };
-    let json = std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })?;
+    let json = read(path)?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// All bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+    std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
+}
+
+/// All text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, CommandError> {
+    std::fs::read_to_string(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
 }
 
 /// A chain file, with its length in bytes.

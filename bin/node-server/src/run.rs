@@ -2,6 +2,7 @@
 
 use crate::config::{ChainOptions, Config};
 use crate::error::{CommandError, Sources};
+use crate::metrics;
 use crate::open;
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
@@ -9,7 +10,7 @@ use crate::wiring::Wiring;
 use node_chain::{Chain, FileError, ImportSummary, import_file};
 use node_core::context::Context;
 use node_core::node::Finality;
-use node_http::{Shutdown, serve};
+use node_http::{Metrics, Shutdown, serve};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
+    let http = config.server.http()?;
+    let _metrics = metrics::serve(&config.server, &http)?;
     let options = &config.chain;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&config.storage, &genesis)?;
@@ -24,7 +27,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });
     }
     let wiring = Wiring::open(genesis, folder.as_deref(), &config.storage.caches)?;
-    match build(config, &wiring, shutdown.context()) {
+    match build(config, &wiring, &http.metrics, shutdown.context()) {
         Err(stopped @ CommandError::Stopped { .. }) => {
             tracing::info!("{stopped}");
             return wiring.flush();
@@ -34,7 +37,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
     let development = options.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&config.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
-    serve(Arc::new(node), config.server.http(), shutdown, |address| {
+    serve(Arc::new(node), http, shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
         Ok::<_, CommandError>(())
@@ -43,8 +46,8 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
 }
 
 /// Imports the chain files, and drops the states that nobody wants.
-fn build(config: &Config, wiring: &Wiring, context: &Context) -> Result<(), CommandError> {
-    import(&wiring.chain(), &config.chain, context)?;
+fn build(config: &Config, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
+    import(&wiring.chain(), &config.chain, metrics, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, config.prune.prune_before) {
         check_floor(store, "--prune-before", floor)?;
         tracing::info!("{}", prune(store, floor)?);
@@ -52,10 +55,10 @@ fn build(config: &Config, wiring: &Wiring, context: &Context) -> Result<(), Comm
     Ok(())
 }
 
-fn import(chain: &Chain, options: &ChainOptions, context: &Context) -> Result<(), CommandError> {
+fn import(chain: &Chain, options: &ChainOptions, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
     for path in &options.import {
         tracing::info!("importing {}", path.display());
-        match import_path(chain, path, context)? {
+        match import_path(chain, path, metrics, context)? {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
@@ -83,12 +86,18 @@ fn import(chain: &Chain, options: &ChainOptions, context: &Context) -> Result<()
 fn import_path(
     chain: &Chain,
     path: &Path,
+    metrics: &Metrics,
     context: &Context,
 ) -> Result<Result<ImportSummary, FileError>, CommandError> {
     let (file, length) = open::chain_file(path)?;
     let mut progress = ImportProgress::start(path, length);
     let reader = progress.count(file);
-    let imported = import_file(chain, context, reader, |state| progress.update(state));
+    let (mut blocks, mut gas) = (0, 0);
+    let imported = import_file(chain, context, reader, |state| {
+        metrics.imported(state.blocks - blocks, state.gas - gas);
+        (blocks, gas) = (state.blocks, state.gas);
+        progress.update(state);
+    });
     progress.finish();
     Ok(imported)
 }

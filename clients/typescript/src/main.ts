@@ -219,6 +219,7 @@ async function chain(): Promise<void> {
 
 async function server(): Promise<void> {
   assert.equal((await ok(client.GET("/health"))).Status, "ok");
+  assert.equal((await ok(client.GET("/ready"))).Status, "ok");
   const schema = await ok(client.GET("/schemas/{Name}.json", { params: { path: { Name: "Output_call" } } }));
   assert.equal((schema as { title?: string }).title, "Output_call");
   const slug = { Slug: "block-not-found" } as const;

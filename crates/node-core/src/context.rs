@@ -1,21 +1,40 @@
 //! The bounds under which a request runs.
 
+use crate::block::BlockRef;
+use node_types::BlockNumber;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Deadline, cancellation and gas budget of one request. Clones share the cancellation.
+/// Deadline, cancellation and gas budget of one request, and the view it was answered from. Clones share the cancellation
+/// and the view.
 #[derive(Clone, Debug)]
 pub struct Context {
     deadline: Option<Instant>,
     gas_budget: u64,
-    cancelled: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    view: Mutex<Option<ViewOf>>,
+}
+
+/// What a request was answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewOf {
+    /// The newest mined block.
+    pub head: BlockRef,
+    /// The newest block that nobody takes back; none on a chain that can be taken back to any block.
+    pub finalized: Option<BlockNumber>,
 }
 
 impl Context {
     /// No bounds: for work that the node itself asked for.
     pub fn unbounded() -> Self {
-        Self { deadline: None, gas_budget: u64::MAX, cancelled: Arc::default() }
+        Self { deadline: None, gas_budget: u64::MAX, shared: Arc::default() }
     }
 
     /// Ends work `timeout` from now, unless it has to end earlier already.
@@ -38,12 +57,22 @@ impl Context {
 
     /// Asks the work to end: nobody waits for the answer any more.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// What the request was answered from; none if it read nothing of the chain, or nothing yet.
+    pub fn view(&self) -> Option<ViewOf> {
+        *self.shared.view.lock()
+    }
+
+    /// Notes what the request is answered from. Work that begins again notes it again.
+    pub(crate) fn answered_from(&self, view: ViewOf) {
+        *self.shared.view.lock() = Some(view);
     }
 
     /// Whether work may go on; long work asks often.
     pub fn check(&self) -> Result<(), Interrupted> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);
         }
         match self.deadline {

@@ -2,6 +2,7 @@
 
 use crate::backend::{BackendError, View};
 use crate::block::RecoveredTransaction;
+use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
 use crate::state::StateChanges;
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
@@ -40,6 +41,11 @@ pub trait Executor: Send + Sync {
         header: &Header,
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
+
+    /// The caches it has. Must not wait for work that is going on.
+    fn caches(&self) -> Vec<CacheUse> {
+        Vec::new()
+    }
 }
 
 /// A block while it is executed.

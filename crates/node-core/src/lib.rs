@@ -10,6 +10,7 @@ pub mod assembly;
 pub mod backend;
 pub mod blobs;
 pub mod block;
+pub mod caches;
 pub mod clock;
 pub mod context;
 pub mod crypto;

@@ -1,5 +1,6 @@
 //! Code that is already analysed, by its hash.
 
+use node_core::caches::CacheUse;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use revm::bytecode::Bytecode;
@@ -21,6 +22,18 @@ impl CodeCache {
     /// The code with this hash, if it is kept.
     pub(crate) fn get(&self, hash: &B256) -> Option<Bytecode> {
         self.0.get(hash)
+    }
+
+    /// What it holds.
+    pub(crate) fn usage(&self) -> CacheUse {
+        let Self(cache) = self;
+        CacheUse {
+            name: "analysed_code",
+            bytes: cache.weight(),
+            capacity: cache.capacity(),
+            hits: cache.hits(),
+            misses: cache.misses(),
+        }
     }
 
     /// Analyses `code` and keeps it.
@@ -76,5 +89,19 @@ mod tests {
         }
         assert!(cache.0.weight() <= 1 << 20, "{} bytes", cache.0.weight());
         assert!(!cache.0.is_empty());
+    }
+
+    #[test]
+    fn hits_and_misses_are_counted() {
+        let cache = CodeCache::new(1 << 20);
+        let hash = B256::repeat_byte(1);
+        assert!(cache.get(&hash).is_none());
+        cache.insert(hash, vec![0x5b; 1_000].into());
+        for _ in 0..3 {
+            assert!(cache.get(&hash).is_some());
+        }
+        let usage = cache.usage();
+        assert_eq!((usage.hits, usage.misses, usage.capacity), (3, 1, 1 << 20));
+        assert!(usage.bytes > 1_000, "{usage:?}");
     }
 }

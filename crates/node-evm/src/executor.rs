@@ -5,6 +5,7 @@ use crate::call::CallRun;
 use crate::code_cache::CodeCache;
 use crate::estimate;
 use node_core::backend::View;
+use node_core::caches::CacheUse;
 use node_core::context::Context;
 use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor};
 use node_core::forks::ChainSpec;
@@ -71,5 +72,9 @@ impl Executor for EvmExecutor {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError> {
         estimate::estimate(CallRun::new(self, context, view, header, call)?)
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        vec![self.codes.usage()]
     }
 }

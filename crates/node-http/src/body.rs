@@ -6,6 +6,8 @@ use actix_web::HttpRequest;
 use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
+use node_types::wire::BodyError;
+use serde::de::IgnoredAny;
 use std::future::poll_fn;
 use std::pin::Pin;
 use tokio::sync::Semaphore;
@@ -31,14 +33,47 @@ pub(crate) async fn read_json(
 ) -> Result<Bytes, HttpError> {
     let headers = request.headers();
     if !is_json(headers) {
-        return Err(HttpError::MediaType);
+        let untyped = !headers.contains_key(CONTENT_TYPE);
+        // Nothing is not of another type.
+        let nothing = untyped && within(config, collect(payload, 0, memory)).await.is_ok();
+        return Err(if nothing { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
     }
     if declared_length(headers).is_some_and(|length| length > config.max_body as u64) {
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
     }
-    tokio::time::timeout(config.body_timeout, collect(payload, config.max_body, memory))
-        .await
-        .unwrap_or(Err(HttpError::BodyTimeout))
+    let body = within(config, collect(payload, config.max_body, memory)).await?;
+    // What is no JSON has another fault, which is told where it is decoded.
+    if is_deeper(&body, config.max_depth) && serde_json::from_slice::<IgnoredAny>(&body).is_ok() {
+        return Err(HttpError::BodyTooDeep { limit: config.max_depth });
+    }
+    Ok(body)
+}
+
+/// Gives the client as long as it has for a body.
+async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, HttpError>>) -> Result<Bytes, HttpError> {
+    tokio::time::timeout(config.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
+}
+
+/// Whether brackets of `json` stand deeper than `limit` in each other. Whether it is JSON at all is found out later.
+fn is_deeper(json: &[u8], limit: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether the request says that it has no body, of whatever media type.
@@ -50,9 +85,9 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the body says that it is JSON. A body of unknown type is taken for it.
+/// Whether the body says that it is JSON. Browsers send what says nothing to any site without asking it first.
 fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let Ok(value) = value.to_str() else { return false };
     let media_type = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let subtype = media_type.strip_prefix("application/");
@@ -109,6 +144,23 @@ mod tests {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
             assert_eq!(is_json(&headers), expected, "{value:?}");
         }
-        assert!(is_json(&HeaderMap::new()), "no media type");
+        assert!(!is_json(&HeaderMap::new()), "no media type");
+    }
+
+    #[test]
+    fn depth() {
+        let cases = [
+            ("", 0, false),
+            ("1", 0, false),
+            ("[]", 0, true),
+            ("[[],{}]", 2, false),
+            ("[[],{\"a\":[]}]", 2, true),
+            (r#"["[[[", "\"[[", {"}": 1}]"#, 2, false),
+            (r#"["\\", [[]]]"#, 2, true),
+            ("]]][[", 2, false),
+        ];
+        for (json, limit, expected) in cases {
+            assert_eq!(is_deeper(json.as_bytes(), limit), expected, "{json} {limit}");
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! What can be set about the HTTP interface.
 
-use std::net::{IpAddr, Ipv6Addr};
+use crate::hosts::AllowedHosts;
+use crate::metrics::Metrics;
+use crate::rate::RateLimit;
+use crate::tls::Tls;
+use crate::tokens::Tokens;
+use crate::url::{BasePath, Origin, PublicUrl};
+use std::net::IpAddr;
 use std::num::NonZero;
-use std::str::FromStr;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -22,8 +27,28 @@ pub struct HttpConfig {
     pub base_path: BasePath,
     /// Where clients reach the server, when it is not the host they name: behind a proxy.
     pub public_url: Option<PublicUrl>,
+    /// Names under which the server may be asked, besides its addresses and those of this machine.
+    pub allowed_hosts: AllowedHosts,
+    /// Pages of other origins whose scripts may read answers.
+    pub cors_origins: Vec<Origin>,
+    /// What clients have to show, if anything.
+    pub tokens: Option<Tokens>,
+    /// Certificate and key, to speak TLS.
+    pub tls: Option<Tls>,
+    /// How many proxies stand in front of the server, each of which adds to `X-Forwarded-For`.
+    pub trusted_proxies: usize,
+    /// Requests a second that one client may send.
+    pub rate_limit: RateLimit,
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Most requests at a time, over all connections.
+    pub max_requests: usize,
+    /// Longest path, query and headers together, in bytes.
+    pub max_headers: usize,
     /// Longest body taken, in bytes.
     pub max_body: usize,
+    /// How deep arrays and objects of a body may stand in each other.
+    pub max_depth: usize,
     /// Time for the headers of a request to arrive.
     pub header_timeout: Duration,
     /// Time for the body of a request to arrive.
@@ -40,6 +65,14 @@ pub struct HttpConfig {
     pub stream_keep_alive: Duration,
     /// Time that running requests get to finish at the end.
     pub shutdown_timeout: Duration,
+    /// Age of the head, in its own time, from which on the server is not ready; none if any age will do.
+    pub max_head_age: Option<Duration>,
+    /// Most bytes of blocks that are kept as they were sent.
+    pub body_cache: usize,
+    /// Whether answers are compressed for clients who accept that.
+    pub compression: bool,
+    /// What is counted and measured, for a [`MetricsServer`](crate::MetricsServer) to tell.
+    pub metrics: Metrics,
     /// Threads that serve connections.
     pub workers: NonZero<usize>,
     /// Threads for work that can be long.
@@ -59,7 +92,17 @@ impl Default for HttpConfig {
             remote_control: false,
             base_path: BasePath::default(),
             public_url: None,
+            allowed_hosts: AllowedHosts::default(),
+            cors_origins: Vec::new(),
+            tokens: None,
+            tls: None,
+            trusted_proxies: 0,
+            rate_limit: RateLimit::Auto,
+            max_connections: 4_096,
+            max_requests: 16_384,
+            max_headers: 16 * 1024,
             max_body: 5 * 1024 * 1024,
+            max_depth: 128,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(5),
@@ -68,6 +111,10 @@ impl Default for HttpConfig {
             max_streams: 256,
             stream_keep_alive: Duration::from_secs(15),
             shutdown_timeout: Duration::from_secs(10),
+            max_head_age: None,
+            body_cache: 32 * 1024 * 1024,
+            compression: true,
+            metrics: Metrics::default(),
             workers: cores,
             pool_threads: cores.saturating_mul(THREADS_A_CORE),
             call_threads: cores.saturating_mul(THREADS_A_CORE),
@@ -76,124 +123,9 @@ impl Default for HttpConfig {
     }
 }
 
-/// A path in front of all others: empty, or `/` and segments without a slash at the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BasePath(String);
-
-impl BasePath {
-    /// The path as it stands in front of others.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for BasePath {
-    type Err = InvalidUrl;
-
-    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
-        let path = text.trim_matches('/');
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-        if !path.bytes().all(plain) || path.contains("//") {
-            return Err(InvalidUrl::Path);
-        }
-        Ok(Self(if path.is_empty() { String::new() } else { format!("/{path}") }))
-    }
-}
-
-/// Scheme and authority, and a path if a proxy adds one, without a slash at the end: `https://node.example/v1`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl(String);
-
-impl PublicUrl {
-    /// The address, to which [`BasePath`] and the path of an operation are added.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for PublicUrl {
-    type Err = InvalidUrl;
-
-    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).ok_or(InvalidUrl::Scheme)?;
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        if !is_authority(authority) {
-            return Err(InvalidUrl::Authority);
-        }
-        path.parse::<BasePath>()?;
-        Ok(Self(text.trim_end_matches('/').to_owned()))
-    }
-}
-
-/// Whether `text` is a host, with or without a port, that can stand in a URI and a JSON string as it is.
-pub(crate) fn is_authority(text: &str) -> bool {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => (1..=253).contains(&host.len()) && host.bytes().all(plain),
-    };
-    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit()) && port.parse::<u16>().is_ok();
-    is_host && port.is_none_or(is_port)
-}
-
-/// Why a path or address in the settings cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidUrl {
-    /// Another scheme, or none.
-    #[error("the address must begin with http:// or https://")]
-    Scheme,
-    /// The host holds what no host name has.
-    #[error("the address has no usable host")]
-    Authority,
-    /// The path holds more than letters, digits, `-._~` and single slashes.
-    #[error("the path may only hold letters, digits, - . _ ~ and single slashes")]
-    Path,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base_paths() {
-        let cases = [
-            ("", Ok("")),
-            ("/", Ok("")),
-            ("v1", Ok("/v1")),
-            ("/v1/", Ok("/v1")),
-            ("/a/b", Ok("/a/b")),
-            ("/a//b", Err(InvalidUrl::Path)),
-            ("/{x}", Err(InvalidUrl::Path)),
-            ("/a b", Err(InvalidUrl::Path)),
-        ];
-        for (text, expected) in cases {
-            let got = text.parse::<BasePath>();
-            assert_eq!(got.as_ref().map(BasePath::as_str), expected.as_ref().copied(), "{text}");
-        }
-    }
-
-    #[test]
-    fn public_urls() {
-        let cases = [
-            ("https://node.example", Ok("https://node.example")),
-            ("http://[::1]:80/v1/", Ok("http://[::1]:80/v1")),
-            ("node.example", Err(InvalidUrl::Scheme)),
-            ("ftp://node.example", Err(InvalidUrl::Scheme)),
-            ("http://", Err(InvalidUrl::Authority)),
-            ("http://a\"b", Err(InvalidUrl::Authority)),
-            ("http://[::1", Err(InvalidUrl::Authority)),
-            ("http://host:65536", Err(InvalidUrl::Authority)),
-            ("http://host:", Err(InvalidUrl::Authority)),
-            ("http://user@host", Err(InvalidUrl::Authority)),
-            ("http://host/?q", Err(InvalidUrl::Path)),
-        ];
-        for (text, expected) in cases {
-            let got = text.parse::<PublicUrl>();
-            assert_eq!(got.as_ref().map(PublicUrl::as_str), expected.as_ref().copied(), "{text}");
-        }
+impl HttpConfig {
+    /// The scheme of the server's own addresses.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 }

@@ -154,6 +154,23 @@ impl Pools {
             code: Pool::new("call", config.call_threads.get(), config.pool_queue, priority::lower)?,
         })
     }
+
+    /// How busy each pool is, by its name.
+    pub(crate) fn usage(&self) -> [(&'static str, PoolUse); 2] {
+        [("work", self.work.usage()), ("code", self.code.usage())]
+    }
+}
+
+/// How busy a pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolUse {
+    pub(crate) threads: usize,
+    /// Threads that work.
+    pub(crate) busy: usize,
+    /// Jobs that wait for a thread.
+    pub(crate) queued: usize,
+    /// Jobs that were refused since the start.
+    pub(crate) refused: u64,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -164,6 +181,7 @@ struct Pool {
 }
 
 struct Shared {
+    threads: usize,
     queue: Mutex<Queue>,
     ready: Condvar,
     capacity: usize,
@@ -173,6 +191,7 @@ struct Queue {
     jobs: VecDeque<Job>,
     /// Threads that wait for a job.
     idle: usize,
+    refused: u64,
     closed: bool,
 }
 
@@ -180,8 +199,8 @@ impl Pool {
     /// Starts `threads` threads, for which at most `capacity` jobs wait. Each begins with `prepare`.
     fn new(name: &str, threads: usize, capacity: usize, prepare: fn()) -> io::Result<Self> {
         // All count as idle from the start, so that nothing is refused while they come up.
-        let queue = Queue { jobs: VecDeque::new(), idle: threads, closed: false };
-        let shared = Arc::new(Shared { queue: Mutex::new(queue), ready: Condvar::new(), capacity });
+        let queue = Queue { jobs: VecDeque::new(), idle: threads, refused: 0, closed: false };
+        let shared = Arc::new(Shared { threads, queue: Mutex::new(queue), ready: Condvar::new(), capacity });
         let pool = Self { shared };
         for number in 0..threads {
             let shared = pool.shared.clone();
@@ -193,9 +212,19 @@ impl Pool {
         Ok(pool)
     }
 
+    fn usage(&self) -> PoolUse {
+        let queue = self.shared.lock();
+        let threads = self.shared.threads;
+        // Jobs that idle threads are about to take wait no longer.
+        let taken = queue.jobs.len().min(queue.idle);
+        let busy = threads - queue.idle + taken;
+        PoolUse { threads, busy, queued: queue.jobs.len() - taken, refused: queue.refused }
+    }
+
     fn submit(&self, job: Job) -> Result<(), HttpError> {
         let mut queue = self.shared.lock();
         if queue.jobs.len() >= queue.idle + self.shared.capacity {
+            queue.refused += 1;
             return Err(HttpError::Overloaded);
         }
         queue.jobs.push_back(job);
@@ -313,8 +342,10 @@ mod tests {
         while pools.work.shared.lock().jobs.is_empty() {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
+        assert_eq!(pools.work.usage(), PoolUse { threads: 1, busy: 1, queued: 1, refused: 0 });
         let refused = run(&pools, Place::Pool, Context::unbounded(), (), value(3)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
+        assert_eq!(pools.work.usage(), PoolUse { threads: 1, busy: 1, queued: 1, refused: 1 });
         release.send(()).unwrap();
         assert!(running.await.unwrap().unwrap());
         assert_eq!(waiting.await.unwrap().unwrap(), 2);

@@ -1,7 +1,8 @@
 //! Writes answers, with the address of their schema in front.
 
-use crate::config::{HttpConfig, is_authority};
+use crate::config::HttpConfig;
 use crate::problem::HttpError;
+use crate::url::is_authority;
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
 use serde::Serialize;
@@ -10,15 +11,23 @@ use serde_json::Value;
 /// The address under which the client reaches the server: that of the settings, else the one that the client names.
 /// `listening` stands in for a name that is none.
 pub(crate) fn base_url(request: &HttpRequest, config: &HttpConfig, listening: &str) -> String {
-    let base = config.base_path.as_str();
-    if let Some(url) = &config.public_url {
-        return [url.as_str(), base].concat();
-    }
-    let host = || request.headers().get(HOST)?.to_str().ok();
-    let named = request.uri().authority().map(|authority| authority.as_str()).or_else(host);
     // What is not a host could end the JSON string or the header that it is written into.
-    let authority = named.filter(|named| is_authority(named)).unwrap_or(listening);
-    ["http://", authority, base].concat()
+    own_url(config, named_authority(request).filter(|named| is_authority(named)).unwrap_or(listening))
+}
+
+/// The address under which the server is reached as `authority`, unless the settings know better.
+pub(crate) fn own_url(config: &HttpConfig, authority: &str) -> String {
+    let base = config.base_path.as_str();
+    match &config.public_url {
+        Some(url) => [url.as_str(), base].concat(),
+        None => [config.scheme(), "://", authority, base].concat(),
+    }
+}
+
+/// The host that the client names, with or without a port.
+pub(crate) fn named_authority(request: &HttpRequest) -> Option<&str> {
+    let host = || request.headers().get(HOST)?.to_str().ok();
+    request.uri().authority().map(|authority| authority.as_str()).or_else(host)
 }
 
 /// The address of the schema `name`.
@@ -26,12 +35,30 @@ pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
     [base_url, "/schemas/", name, ".json"].concat()
 }
 
-/// The JSON of `answer`, an object, with `$schema` as its first key.
-pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<Vec<u8>, HttpError> {
-    let mut json = Vec::with_capacity(1024);
+/// The beginning of an answer, up to the end of `$schema`.
+fn opening(schema_url: &str, room: usize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(room);
     json.extend_from_slice(b"{\"$schema\":\"");
     json.extend_from_slice(schema_url.as_bytes());
     json.push(b'"');
+    json
+}
+
+/// The JSON of an answer whose part behind `$schema` is there.
+pub(crate) fn with_rest(schema_url: &str, rest: &[u8]) -> Vec<u8> {
+    let mut json = opening(schema_url, schema_url.len() + rest.len() + 16);
+    json.extend_from_slice(rest);
+    json
+}
+
+/// The part of an answer behind `$schema`, which is the same for every client.
+pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
+    json.get(opening(schema_url, 64).len()..).unwrap_or_default()
+}
+
+/// The JSON of `answer`, an object, with `$schema` as its first key.
+pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<Vec<u8>, HttpError> {
+    let mut json = opening(schema_url, 1_024);
     let start = json.len();
     serde_json::to_writer(&mut json, answer).map_err(HttpError::Encode)?;
     debug_assert_eq!(json[start], b'{', "every answer is an object");
@@ -66,6 +93,7 @@ mod tests {
         ];
         for (answer, expected) in cases {
             let json = with_schema("http://h/s", &answer).unwrap();
+            assert_eq!(with_rest("http://h/s", rest_of("http://h/s", &json)), json);
             assert_eq!(String::from_utf8(json).unwrap(), expected);
         }
     }

@@ -1,6 +1,10 @@
 //! One request and its answer.
 
+use crate::admission::{self, Access};
+use crate::block_cache::BlockKey;
 use crate::body;
+use crate::caching::{self, Caching, Lasts};
+use crate::compress;
 use crate::config::HttpConfig;
 use crate::dispatch::{self, Place};
 use crate::encode;
@@ -9,25 +13,29 @@ use crate::parameters::{Parameters, is_decodable};
 use crate::problem::HttpError;
 use crate::report::{self, Reporter};
 use crate::server::Service;
-use actix_web::body::MessageBody;
+use actix_web::body::BoxBody;
 use actix_web::http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::{Method, StatusCode, Version};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
-use node_core::context::Context;
+use node_core::context::{Context, ViewOf};
 use node_core::node::{Node, NodeError};
-use node_types::wire::{self, BodyError, Decode, ErrorDetail, EventsInput};
+use node_types::wire::{self, BodyError, Data, Decode, ErrorDetail, EventsInput, GetBlockByHashInput};
 use serde::Serialize;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EVENT_STREAM: &str = "text/event-stream";
+const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
+const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A request on its way through a handler.
@@ -40,8 +48,29 @@ pub(crate) struct Exchange {
     started: Instant,
     /// Whether the handler looked at the query; otherwise the operation takes none.
     query_read: Cell<bool>,
+    /// What may be kept of the answer.
+    caching: Caching,
+    /// What the answer was read from.
+    view: Option<ViewOf>,
     /// Further headers of the answer.
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// One of the requests that there may be at a time.
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+/// What work made.
+struct Made<O> {
+    output: O,
+    /// Where the next page is.
+    next: Option<String>,
+    lasts: Lasts,
+}
+
+impl<O> Made<O> {
+    /// An answer without further pages that may change at any time.
+    fn new(output: O) -> Self {
+        Self { output, next: None, lasts: Lasts::Briefly }
+    }
 }
 
 impl Exchange {
@@ -49,6 +78,7 @@ impl Exchange {
     pub(crate) fn new(operation: &'static str, request: HttpRequest, payload: Option<web::Payload>) -> Self {
         let service = Service::of(&request);
         let started = Instant::now();
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         Self {
             operation,
             request,
@@ -57,13 +87,22 @@ impl Exchange {
             id: Uuid::new_v4(),
             started,
             query_read: Cell::new(false),
+            caching: if reads { Caching::Revalidate } else { Caching::Unsaid },
+            view: None,
             headers: Vec::new(),
+            slot: None,
         }
+    }
+
+    /// Takes the request in, if it may come in.
+    pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
+        self.slot = Some(admission::admit(&self.request, &self.service, access)?);
+        Ok(())
     }
 
     /// Forbids caches to keep the answer: the request creates or advances something.
     pub(crate) fn no_store(mut self) -> Self {
-        self.headers.push((CACHE_CONTROL, HeaderValue::from_static("no-store")));
+        self.caching = Caching::NoStore;
         self
     }
 
@@ -86,6 +125,22 @@ impl Exchange {
     /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.service.closing.borrow()
+    }
+
+    /// Does `work` at `place`, for answers that take more than one piece of it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        place: Place,
+        work: impl Fn(&Node, &Context) -> Result<T, HttpError> + Send + 'static,
+    ) -> Result<T, HttpError> {
+        let service = self.service.clone();
+        let work = move |context: &Context, ()| work(&service.node, context);
+        dispatch::run(&self.service.pools, place, self.service.context(), (), work).await
     }
 
     /// Decodes the body.
@@ -164,15 +219,52 @@ impl Exchange {
         I: Clone + Send + 'static,
         O: Serialize,
     {
-        self.answer_page(input, place, move |node, context, input| Ok((work(node, context, input)?, None))).await
+        self.answer_with(input, place, move |node, context, input| Ok(Made::new(work(node, context, input)?))).await
+    }
+
+    /// As [`answer`](Self::answer), of what stays as it is as long as `lasts` says.
+    pub(crate) async fn answer_lasting<I, O>(
+        self,
+        input: Result<I, HttpError>,
+        place: impl FnOnce(&I) -> Place,
+        work: impl Fn(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
+        lasts: impl Fn(&I, &O) -> Lasts + Send + 'static,
+    ) -> HttpResponse
+    where
+        I: Clone + Send + 'static,
+        O: Serialize,
+    {
+        let work = move |node: &Node, context: &Context, input: I| {
+            let output = work(node, context, input.clone())?;
+            let lasts = lasts(&input, &output);
+            Ok(Made { lasts, ..Made::new(output) })
+        };
+        self.answer_with(input, place, work).await
     }
 
     /// Answers with a page: `work` also tells where the next one is, relative to the base of all paths.
     pub(crate) async fn answer_page<I, O>(
-        mut self,
+        self,
         input: Result<I, HttpError>,
         place: impl FnOnce(&I) -> Place,
         work: impl Fn(&Node, &Context, I) -> Result<(O, Option<String>), NodeError> + Send + 'static,
+    ) -> HttpResponse
+    where
+        I: Clone + Send + 'static,
+        O: Serialize,
+    {
+        let work = move |node: &Node, context: &Context, input: I| {
+            let (output, next) = work(node, context, input)?;
+            Ok(Made { next, ..Made::new(output) })
+        };
+        self.answer_with(input, place, work).await
+    }
+
+    async fn answer_with<I, O>(
+        mut self,
+        input: Result<I, HttpError>,
+        place: impl FnOnce(&I) -> Place,
+        work: impl Fn(&Node, &Context, I) -> Result<Made<O>, NodeError> + Send + 'static,
     ) -> HttpResponse
     where
         I: Clone + Send + 'static,
@@ -182,24 +274,77 @@ impl Exchange {
             Ok(input) => input,
             Err(error) => return self.fail(&error),
         };
-        let schema = encode::schema_url(&self.base_url(), &["Output_", self.operation].concat());
+        let schema = self.schema();
         let described_by = described_by(&schema);
         let service = self.service.clone();
         let place = place(&input);
         let answer = move |context: &Context, input| {
-            let (answer, next) = work(&service.node, context, input)?;
-            Ok((encode::with_schema(&schema, &answer)?, next))
+            let Made { output, next, lasts } = work(&service.node, context, input)?;
+            Ok((encode::with_schema(&schema, &output)?, next, lasts))
         };
-        match dispatch::run(&self.service.pools, place, self.service.context(), input, answer).await {
-            Ok((body, next)) => {
+        let context = self.service.context();
+        let made = dispatch::run(&self.service.pools, place, context.clone(), input, answer).await;
+        self.view = context.view();
+        match made {
+            Ok((body, next, lasts)) => {
                 let next =
                     next.map(|next| format!("<{}/{next}>; rel=\"next\"", self.service.config.base_path.as_str()));
                 let next = next.and_then(|next| HeaderValue::try_from(next).ok());
                 self.headers.extend(described_by.into_iter().chain(next).map(|link| (LINK, link)));
-                self.respond(StatusCode::OK, JSON, body)
+                self.lasts(lasts);
+                self.respond(StatusCode::OK, JSON, body.into())
             }
             Err(error) => self.fail(&error),
         }
+    }
+
+    /// Looks for which block is asked for, where the request arrived. None where there is none, or the request is at fault.
+    pub(crate) fn find<I>(
+        &mut self,
+        input: &Result<I, HttpError>,
+        find: impl Fn(&Node, &Context, &I) -> Result<Option<BlockKey>, NodeError>,
+    ) -> Option<BlockKey> {
+        let context = self.service.context();
+        let found = find(&self.service.node, &context, input.as_ref().ok()?).ok().flatten();
+        self.view = context.view();
+        found
+    }
+
+    /// Answers with the block of `key`, which was [found](Self::find): as it was sent before, or as it is written now.
+    pub(crate) async fn answer_block<I>(
+        mut self,
+        input: Result<I, HttpError>,
+        key: BlockKey,
+        lasts: Lasts,
+    ) -> HttpResponse {
+        if let Err(error) = self.without_query(input.map(drop)) {
+            return self.fail(&error);
+        }
+        let schema = self.schema();
+        let described_by = described_by(&schema);
+        let body = match self.service.blocks.get(key) {
+            Some(rest) => encode::with_rest(&schema, &rest),
+            None => {
+                let service = self.service.clone();
+                let input = GetBlockByHashInput { hash: Data(key.hash), transaction_detail: key.detail };
+                let place = Place::side_block(&input);
+                let write = move |context: &Context, input: GetBlockByHashInput| {
+                    let output = service.node.get_block_by_hash(context, input)?;
+                    let body = encode::with_schema(&schema, &output)?;
+                    if output.block.is_some() {
+                        service.blocks.insert(key, Bytes::copy_from_slice(encode::rest_of(&schema, &body)));
+                    }
+                    Ok(body)
+                };
+                match dispatch::run(&self.service.pools, place, self.service.context(), input, write).await {
+                    Ok(body) => body,
+                    Err(error) => return self.fail(&error),
+                }
+            }
+        };
+        self.headers.extend(described_by.map(|link| (LINK, link)));
+        self.lasts(lasts);
+        self.respond(StatusCode::OK, JSON, body.into())
     }
 
     /// Answers with events, as long as the client stays.
@@ -221,9 +366,13 @@ impl Exchange {
             Ok(stream) => {
                 let body = EventBody::new(self.service.clone(), kind, stream, self.reporter(), permit);
                 self.headers.push((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")));
-                // Nothing follows on this connection, so that an end of the server need not wait for it.
-                self.headers.push((CONNECTION, HeaderValue::from_static("close")));
-                self.respond(StatusCode::OK, EVENT_STREAM, body)
+                // Nothing follows on this connection, so that an end of the server need not wait for it. HTTP/2 knows no such
+                // header: other streams may follow there.
+                if self.request.version() < Version::HTTP_2 {
+                    self.headers.push((CONNECTION, HeaderValue::from_static("close")));
+                }
+                let response = self.begin(StatusCode::OK, EVENT_STREAM);
+                self.finish(response.set_body(BoxBody::new(body)))
             }
             Err(error) => self.fail(&error),
         }
@@ -231,44 +380,108 @@ impl Exchange {
 
     /// Answers with a problem.
     pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
+        self.service.metrics.refused(error);
         let (status, body) = self.reporter().problem(error);
+        if let Some(seconds) = error.retry_after() {
+            self.headers.push((RETRY_AFTER, seconds.into()));
+        }
         match error {
-            HttpError::Overloaded | HttpError::TooManyStreams { .. } => {
-                self.headers.push((RETRY_AFTER, HeaderValue::from_static("1")));
-            }
             HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
+            HttpError::Unauthorized => self.headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             _ => {}
         }
         let schema = report::schema_url(&self.base_url());
         self.headers.extend(described_by(&schema).map(|link| (LINK, link)));
-        self.respond(status, PROBLEM_JSON, body)
+        if self.caching != Caching::Unsaid {
+            self.caching = Caching::NoStore;
+        }
+        self.respond(status, PROBLEM_JSON, body.into())
     }
 
-    /// Answers with a body that is no operation's.
-    pub(crate) fn respond(
-        self,
-        status: StatusCode,
-        media_type: &'static str,
-        body: impl MessageBody + 'static,
-    ) -> HttpResponse {
+    /// Answers with a document that is the same for everybody until the server is another.
+    pub(crate) fn respond_document(mut self, media_type: &'static str, body: Bytes) -> HttpResponse {
+        self.caching = Caching::Revalidate;
+        self.respond(StatusCode::OK, media_type, body)
+    }
+
+    /// Adds a header to the answer.
+    pub(crate) fn header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.push((name, value));
+    }
+
+    /// Answers with a body that is there.
+    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
+        let encoding = if self.service.config.compression && compress::is_worth_it(body.len()) {
+            self.headers.push((VARY, HeaderValue::from_static("accept-encoding")));
+            compress::negotiate(&self.request)
+        } else {
+            None
+        };
+        if status == StatusCode::OK && self.caching.may_be_kept() {
+            let tag = caching::entity_tag(&body);
+            self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
+            if caching::is_known(&self.request, &tag) {
+                let mut response = self.begin(StatusCode::NOT_MODIFIED, media_type);
+                response.head_mut().headers_mut().remove(CONTENT_TYPE);
+                return self.finish(response.set_body(BoxBody::new(())));
+            }
+        }
+        let mut response = self.begin(status, media_type);
+        let body = match encoding {
+            Some(encoding) => compress::encode(encoding, response.head_mut(), body),
+            None => BoxBody::new(body),
+        };
+        self.finish(response.set_body(body))
+    }
+
+    /// The head of an answer.
+    fn begin(&mut self, status: StatusCode, media_type: &'static str) -> HttpResponse {
+        let mut response = HttpResponse::new(status);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
-        let id = self.id.hyphenated().encode_lower(&mut id);
-        let mut response = HttpResponse::build(status);
-        response.insert_header((actix_web::http::header::CONTENT_TYPE, HeaderValue::from_static(media_type)));
-        if let Ok(id) = HeaderValue::from_str(id) {
-            response.insert_header((REQUEST_ID, id));
+        if let Ok(id) = HeaderValue::from_str(self.id.hyphenated().encode_lower(&mut id)) {
+            headers.insert(REQUEST_ID, id);
         }
-        for header in self.headers {
-            response.append_header(header);
+        if let Some(ViewOf { head, .. }) = self.view {
+            headers.insert(HEAD_NUMBER, head.number.into());
+            if let Ok(hash) = HeaderValue::try_from(const_hex::encode_prefixed(head.hash)) {
+                headers.insert(HEAD_HASH, hash);
+            }
         }
-        tracing::debug!(
-            id,
+        if let Some(control) = self.caching.control(self.service.config.tokens.is_none()) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
+        }
+        for (name, value) in self.headers.drain(..) {
+            headers.append(name, value);
+        }
+        response
+    }
+
+    /// Counts the answer, and writes its line to the log.
+    fn finish(self, response: HttpResponse) -> HttpResponse {
+        let (status, elapsed) = (response.status(), self.started.elapsed());
+        self.service.metrics.answered(self.operation, status, elapsed);
+        tracing::info!(
+            target: "request",
+            id = %self.id,
             operation = self.operation,
             status = status.as_u16(),
-            micros = self.started.elapsed().as_micros(),
-            "request"
+            micros = elapsed.as_micros() as u64,
         );
-        response.body(body).map_into_boxed_body()
+        response
+    }
+
+    /// What may be kept of an answer that lasts so long; a request that creates something stays what it is.
+    fn lasts(&mut self, lasts: Lasts) {
+        if self.caching.may_be_kept() {
+            self.caching = lasts.caching(self.view);
+        }
+    }
+
+    /// The address of the schema of the operation's answers.
+    fn schema(&self) -> String {
+        encode::schema_url(&self.base_url(), &["Output_", self.operation].concat())
     }
 
     fn reporter(&self) -> Reporter {
@@ -309,13 +522,22 @@ fn described_by(schema: &str) -> Option<HeaderValue> {
 
 /// The answer to a request for a route that is not there, or by a method that it does not take.
 pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) -> HttpResponse {
+    let decodable = is_decodable(request.uri().path());
+    let asks = request.method() == Method::OPTIONS;
+    let mut exchange = Exchange::new("none", request, None);
+    if let Err(error) = exchange.admit(Access::Open) {
+        return exchange.fail(&error);
+    }
     match allow {
-        _ if !is_decodable(request.uri().path()) => Exchange::new("none", request, None).fail(&HttpError::Path),
-        Some(allow) if request.method() == Method::OPTIONS => {
-            HttpResponse::NoContent().insert_header((ALLOW, HeaderValue::from_static(allow))).finish()
+        _ if !decodable => exchange.fail(&HttpError::Path),
+        Some(allow) if asks => {
+            exchange.header(ALLOW, HeaderValue::from_static(allow));
+            let mut response = exchange.begin(StatusCode::NO_CONTENT, JSON);
+            response.headers_mut().remove(CONTENT_TYPE);
+            exchange.finish(response)
         }
-        Some(allow) => Exchange::new("none", request, None).fail(&HttpError::MethodNotAllowed { allow }),
-        None => Exchange::new("none", request, None).fail(&HttpError::UnknownRoute),
+        Some(allow) => exchange.fail(&HttpError::MethodNotAllowed { allow }),
+        None => exchange.fail(&HttpError::UnknownRoute),
     }
 }
 

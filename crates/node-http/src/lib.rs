@@ -6,26 +6,44 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod admission;
+mod block_cache;
 mod body;
+mod caching;
+mod compress;
 mod config;
+mod cors;
 mod dispatch;
 mod encode;
 mod events;
 mod exchange;
+mod hosts;
+mod listen;
+mod metrics;
 mod openapi;
 mod parameters;
 mod priority;
 mod problem;
 mod problem_page;
+mod rate;
 mod report;
 mod routes;
 mod serve;
 mod server;
 mod shutdown;
 mod signal;
+mod tls;
+mod tokens;
+mod url;
 
-pub use config::{BasePath, HttpConfig, InvalidUrl, PublicUrl};
+pub use config::HttpConfig;
+pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
+pub use metrics::{Metrics, MetricsError, MetricsServer};
 pub use openapi::openapi;
+pub use rate::{InvalidRate, RateLimit};
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};
 pub use shutdown::Shutdown;
+pub use tls::{InvalidTls, Tls};
+pub use tokens::{InvalidTokens, Tokens};
+pub use url::{BasePath, InvalidUrl, Origin, PublicUrl};

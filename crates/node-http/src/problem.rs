@@ -1,6 +1,7 @@
 //! What can go wrong, and how it is told: one exhaustive match from errors to HTTP.
 
 use crate::problem_page::ProblemPage;
+use crate::rate::TooFast;
 use actix_web::http::StatusCode;
 use node_core::context::Interrupted;
 use node_core::node::NodeError;
@@ -44,19 +45,60 @@ pub(crate) enum HttpError {
     #[error("the body must be of media type application/json")]
     MediaType,
     /// The body is too long.
-    #[error("the body is longer than {limit} bytes")]
+    #[error("the body is longer than {limit} bytes (`max-body`)")]
     BodyTooLarge {
         /// Longest body taken.
         limit: usize,
     },
     /// The body came too slowly.
-    #[error("the body did not arrive in time")]
+    #[error("the body did not arrive in time (`body-timeout`)")]
     BodyTimeout,
+    /// Arrays and objects of the body stand too deep in each other.
+    #[error("the body is nested deeper than {limit} levels (`max-depth`)")]
+    BodyTooDeep {
+        /// Deepest nesting taken.
+        limit: usize,
+    },
+    /// The request names a host that this server is not.
+    #[error("this server does not answer as {host:?} (`allowed-hosts`)")]
+    HostRefused {
+        /// The name, or its beginning.
+        host: String,
+    },
+    /// Path, query and headers are too long.
+    #[error("path, query and headers together are longer than {limit} bytes (`max-headers`)")]
+    HeadersTooLong {
+        /// Longest taken.
+        limit: usize,
+    },
+    /// The client shows no token, or none that is known.
+    #[error(
+        "the header Authorization must hold a token that this server knows: Bearer, a blank, and the token (`token-file`)"
+    )]
+    Unauthorized,
+    /// The client has sent too many requests.
+    #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
+    TooFast(TooFast),
+    /// There are as many connections as may be.
+    #[error("there are {limit} connections already, which is all there may be (`max-connections`)")]
+    TooManyConnections {
+        /// Most connections at a time.
+        limit: usize,
+    },
+    /// There are as many requests as may be.
+    #[error("there are {limit} requests already, which is all there may be (`max-requests`)")]
+    TooManyRequests {
+        /// Most requests at a time.
+        limit: usize,
+    },
+    /// The server cannot do what it is for, or is about to end.
+    #[error("not ready: {0}")]
+    NotReady(String),
     /// All threads are busy and enough requests wait for one.
-    #[error("the server is busy, try again soon")]
+    #[error("the server is busy, try again soon (`pool-queue`)")]
     Overloaded,
     /// As many clients as may be are told of events.
-    #[error("{limit} clients are told of events already, which is all there may be")]
+    #[error("{limit} clients are told of events already, which is all there may be (`max-streams`)")]
     TooManyStreams {
         /// Most streams at a time.
         limit: usize,
@@ -67,6 +109,48 @@ pub(crate) enum HttpError {
     /// A defect made an answer unwritable.
     #[error("the answer cannot be encoded")]
     Encode(#[source] serde_json::Error),
+}
+
+impl HttpError {
+    /// The option that sets the limit which the request met, if it met one.
+    pub(crate) fn limit(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::BodyTooLarge { .. } => "max-body",
+            Self::BodyTooDeep { .. } => "max-depth",
+            Self::BodyTimeout => "body-timeout",
+            Self::HostRefused { .. } => "allowed-hosts",
+            Self::HeadersTooLong { .. } => "max-headers",
+            Self::TooFast(_) => "rate-limit",
+            Self::TooManyConnections { .. } => "max-connections",
+            Self::TooManyRequests { .. } => "max-requests",
+            Self::Overloaded => "pool-queue",
+            Self::TooManyStreams { .. } => "max-streams",
+            Self::Node(NodeError::TooManyFilters { .. }) => "max-filters",
+            Self::Node(NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. }) => "max-logs",
+            Self::Node(NodeError::TooManyBlocks { .. }) => "max-block-range",
+            Self::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => "call-timeout",
+            _ => return None,
+        })
+    }
+
+    /// Whether a busy or ending server is to be expected to answer so.
+    pub(crate) fn is_expected(&self) -> bool {
+        use HttpError::*;
+        let busy =
+            matches!(self, Overloaded | TooManyStreams { .. } | TooManyConnections { .. } | TooManyRequests { .. });
+        busy || matches!(self, NotReady(_))
+    }
+
+    /// Seconds after which the client may try again; none if waiting does not help.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::TooFast(TooFast { wait, .. }) => Some(wait.as_secs() + 1),
+            Self::NotReady(_) => Some(5),
+            Self::Node(NodeError::TooManyFilters { .. }) => Some(60),
+            busy if busy.is_expected() => Some(1),
+            _ => None,
+        }
+    }
 }
 
 /// What a client is told.
@@ -110,14 +194,24 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Empty | BodyError::Malformed { .. }) | HttpError::Path | HttpError::BodyBroken => {
             blank(StatusCode::BAD_REQUEST)
         }
+        HttpError::BodyTooDeep { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
-        HttpError::ControlRefused(_) | HttpError::ForeignOrigin => blank(StatusCode::FORBIDDEN),
+        HttpError::ControlRefused(_) | HttpError::ForeignOrigin | HttpError::HostRefused { .. } => {
+            blank(StatusCode::FORBIDDEN)
+        }
+        HttpError::Unauthorized => blank(StatusCode::UNAUTHORIZED),
+        HttpError::HeadersTooLong { .. } => blank(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        HttpError::TooFast(_) => blank(StatusCode::TOO_MANY_REQUESTS),
         HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
         HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),
-        HttpError::Overloaded | HttpError::TooManyStreams { .. } => blank(StatusCode::SERVICE_UNAVAILABLE),
+        HttpError::Overloaded
+        | HttpError::TooManyStreams { .. }
+        | HttpError::TooManyConnections { .. }
+        | HttpError::TooManyRequests { .. }
+        | HttpError::NotReady(_) => blank(StatusCode::SERVICE_UNAVAILABLE),
         HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
@@ -136,7 +230,9 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } => (refused, Some(ExecutionFailed)),
         NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
         NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
-        NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } => (refused, Some(LimitExceeded)),
+        NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } | NodeError::TooManyBlocks { .. } => {
+            (refused, Some(LimitExceeded))
+        }
         NodeError::Interrupted(Interrupted::DeadlineExceeded) => (refused, Some(LimitExceeded)),
         // Nobody hears it.
         NodeError::Interrupted(Interrupted::Cancelled) => (StatusCode::SERVICE_UNAVAILABLE, None),

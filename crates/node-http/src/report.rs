@@ -18,8 +18,7 @@ impl Reporter {
     /// The status and the JSON of a problem, on one line. What is not the client's fault goes to the log.
     pub(crate) fn problem(&self, error: &HttpError) -> (StatusCode, Vec<u8>) {
         let problem = problem::describe(error);
-        let expected = matches!(error, HttpError::Overloaded | HttpError::TooManyStreams { .. });
-        if problem.status.is_server_error() && !expected {
+        if problem.status.is_server_error() && !error.is_expected() {
             let source: &dyn std::error::Error = error;
             tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
         }

@@ -1,36 +1,64 @@
 //! Listens, and hands connections to the routes.
 
+use crate::block_cache::BlockCache;
 use crate::body;
 use crate::config::HttpConfig;
+use crate::cors;
 use crate::dispatch::Pools;
+use crate::encode;
+use crate::listen;
+use crate::metrics::{Metrics, State};
 use crate::openapi;
+use crate::problem::HttpError;
+use crate::rate::Rates;
+use crate::report::Reporter;
 use crate::routes;
 use crate::signal::Signal;
-use actix_web::dev::ServerHandle;
-use actix_web::rt::net::TcpStream;
-use actix_web::web::Bytes;
-use actix_web::{App, HttpRequest, HttpServer, web};
+use crate::tls::Tls;
+use actix_http::{HttpService, Request};
+use actix_server::ServerHandle;
+use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, ServiceResponse};
+use actix_web::middleware::Condition;
+use actix_web::web::{self, Bytes};
+use actix_web::{App, Error, HttpRequest};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_types::wire;
 use serde_json::Value;
-use socket2::SockRef;
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use uuid::Uuid;
+
+/// How long a client whose connection is closed has to take the last answer.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What every request needs.
 pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
     pub(crate) pools: Pools,
+    pub(crate) metrics: Metrics,
+    /// Connections that there may still be.
+    pub(crate) connections: Arc<Semaphore>,
+    /// Clients that may still be told that there are too many.
+    pub(crate) farewells: Semaphore,
+    /// Requests that there may still be at a time.
+    pub(crate) requests: Arc<Semaphore>,
     /// Memory for bodies on their way, a permit a byte.
     pub(crate) body_memory: Semaphore,
     /// Streams of events that there may still be.
     pub(crate) streams: Arc<Semaphore>,
+    /// None where clients may send any number of requests.
+    pub(crate) rates: Option<Rates>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Blocks as they were sent.
+    pub(crate) blocks: BlockCache,
     /// Heard whenever the head has changed.
     pub(crate) head_changes: Arc<Signal>,
     /// Heard whenever a transaction came into the pool.
@@ -54,19 +82,28 @@ impl Service {
         let openapi = (openapi.to_string().into(), yaml.into());
         let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         node.backend().subscribe(head_changes.clone());
+        node.backend().subscribe(Arc::new(config.metrics.clone()));
         node.pool().subscribe(arrivals.clone());
+        let permits = |limit: usize| Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
         Ok(Self {
             node,
             pools,
+            metrics: config.metrics.clone(),
+            connections: Arc::new(permits(config.max_connections)),
+            farewells: permits(listen::FAREWELLS),
+            requests: Arc::new(permits(config.max_requests)),
             body_memory: body::memory(&config),
-            streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
+            streams: Arc::new(permits(config.max_streams)),
+            rates: Rates::new(&config),
+            tls: config.tls.as_ref().map(Tls::acceptor),
+            blocks: BlockCache::new(config.body_cache),
             head_changes,
             arrivals,
             closing: watch::Sender::new(false),
-            config,
             listening: listening.to_string(),
             schemas: wire::schema::schemas(),
             openapi,
+            config,
         })
     }
 
@@ -79,11 +116,26 @@ impl Service {
     pub(crate) fn context(&self) -> Context {
         Context::unbounded().with_timeout(self.config.call_timeout)
     }
+
+    /// A whole answer of HTTP/1.1 to a client whose request is not read.
+    pub(crate) fn canned(&self, error: &HttpError) -> Vec<u8> {
+        let base_url = encode::own_url(&self.config, &self.listening);
+        let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url };
+        let (status, body) = reporter.problem(error);
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
+             x-request-id: {}\r\nretry-after: {}\r\nconnection: close\r\n\r\n",
+            body.len(),
+            reporter.id,
+            error.retry_after().unwrap_or(1),
+        );
+        [head.as_bytes(), &body].concat()
+    }
 }
 
 /// A server that listens.
 pub struct Server {
-    server: actix_web::dev::Server,
+    server: actix_server::Server,
     service: web::Data<Service>,
     address: SocketAddr,
 }
@@ -110,30 +162,36 @@ impl Server {
     /// When the address cannot be bound, or threads cannot be started.
     pub fn bind(node: Arc<Node>, config: HttpConfig) -> Result<Self, ServeError> {
         let wanted = SocketAddr::new(config.host, config.port);
-        let listener = listen(wanted).map_err(|source| ServeError::Bind { address: wanted, source })?;
+        let listener = bind(wanted).map_err(|source| ServeError::Bind { address: wanted, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: wanted, source })?;
         let settings = config.clone();
         let service = web::Data::new(Service::new(node, config, address).map_err(ServeError::Start)?);
+        settings.metrics.observe(State::of(&service));
+        let builder = actix_server::Server::build()
+            .workers(settings.workers.get())
+            // Those that are too many are told so, and so have to be accepted.
+            .max_concurrent_connections(settings.max_connections.saturating_add(listen::FAREWELLS))
+            .shutdown_timeout(settings.shutdown_timeout.as_secs())
+            .disable_signals();
+        let ending = builder.graceful_shutdown_signal();
         let shared = service.clone();
-        let server = HttpServer::new(move || {
-            let service = &shared;
-            let base = service.config.base_path.clone();
-            let controlled = service.node.producer().is_some();
-            App::new().app_data(service.clone()).configure(|app| {
-                routes::configure(app, base.as_str(), controlled);
-            })
-        })
-        .workers(settings.workers.get())
-        .keep_alive(settings.keep_alive)
-        .client_request_timeout(settings.header_timeout)
-        // The end of a client's stream means that it has left, and its work is given up.
-        .h1_allow_half_closed(false)
-        .on_connect(move |connection, _| close_when_stuck(connection, settings.write_timeout))
-        .shutdown_timeout(settings.shutdown_timeout.as_secs())
-        .disable_signals()
-        .listen(listener)
-        .map_err(ServeError::Start)?
-        .run();
+        let serve = move || {
+            let (service, ending) = (shared.clone(), ending.clone());
+            let accepting = service.clone();
+            let http = HttpService::build()
+                .keep_alive(settings.keep_alive)
+                .client_request_timeout(settings.header_timeout)
+                .client_disconnect_timeout(FAREWELL)
+                // The end of a client's stream means that it has left, and its work is given up.
+                .h1_allow_half_closed(false)
+                .graceful_shutdown_signal(move || {
+                    let ending = ending.clone();
+                    async move { ending.notified().await }
+                })
+                .finish(map_config(app(service), |()| AppConfig::default()));
+            fn_service(move |socket| listen::accept(socket, accepting.clone())).and_then(http)
+        };
+        let server = builder.listen("http", listener, serve).map_err(ServeError::Start)?.run();
         Ok(Self { server, service, address })
     }
 
@@ -156,21 +214,29 @@ impl Server {
     }
 }
 
-/// Lets the system close a connection whose client takes nothing for so long. Otherwise a stream of events to it would never
-/// end.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn close_when_stuck(connection: &dyn Any, timeout: Duration) {
-    if let Some(stream) = connection.downcast_ref::<TcpStream>()
-        && let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(timeout))
-    {
-        tracing::debug!(%error, "a connection has no write timeout");
-    }
+/// All routes.
+fn app(
+    service: web::Data<Service>,
+) -> impl ServiceFactory<
+    Request,
+    Config = AppConfig,
+    Response = ServiceResponse<impl MessageBody>,
+    Error = Error,
+    InitError = (),
+> {
+    let base = service.config.base_path.clone();
+    let controlled = service.node.producer().is_some();
+    let cors = cors::rules(&service.config);
+    App::new()
+        .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
+        .app_data(service)
+        .configure(|app| {
+            routes::configure(app, base.as_str(), controlled);
+        })
+        .into_factory()
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn close_when_stuck(_connection: &dyn Any, _timeout: Duration) {}
-
-fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     Ok(listener)

@@ -2,6 +2,7 @@
 
 use crate::rows::SnapshotId;
 use node_core::block::{BlockLog, BlockLogs, Body, SealedHeader};
+use node_core::caches::CacheUse;
 use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
@@ -40,6 +41,21 @@ impl Caches {
             code: Cached::new(bytes / 16),
         }
     }
+
+    /// What each holds.
+    pub(crate) fn usage(&self) -> [CacheUse; 8] {
+        let Self { hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+        [
+            hashes.usage("block_hashes"),
+            headers.usage("headers"),
+            bodies.usage("bodies"),
+            receipts.usage("receipts"),
+            new_logs.usage("new_logs"),
+            logs.usage("logs"),
+            tips.usage("tips"),
+            code.usage("code"),
+        ]
+    }
 }
 
 /// Block hashes of a snapshot of the database, in runs of consecutive blocks. What a snapshot holds never changes, so
@@ -50,8 +66,23 @@ impl BlockHashes {
     /// Blocks of a run: whoever asks for one often asks for the next.
     const RUN: BlockNumber = 8;
 
+    /// Bytes that a run takes.
+    const BYTES: usize = Self::RUN as usize * size_of::<H256>() + ENTRY;
+
     fn new(bytes: u64) -> Self {
-        Self(Cache::new(bytes as usize / (Self::RUN as usize * size_of::<H256>() + ENTRY)))
+        Self(Cache::new(bytes as usize / Self::BYTES))
+    }
+
+    fn usage(&self, name: &'static str) -> CacheUse {
+        let Self(cache) = self;
+        let bytes = |runs: u64| runs * Self::BYTES as u64;
+        CacheUse {
+            name,
+            bytes: bytes(cache.weight()),
+            capacity: bytes(cache.capacity()),
+            hits: cache.hits(),
+            misses: cache.misses(),
+        }
     }
 
     /// The hash that the snapshot has for the block `number`, if it has one; `read` gets those of a range of blocks, as
@@ -127,6 +158,11 @@ impl Decoded for Bytes {
 impl<K: Hash + Eq + Copy, T: Decoded> Cached<K, T> {
     fn new(bytes: u64) -> Self {
         Self(Cache::with_weighter((bytes / 1024) as usize, bytes, Bytewise))
+    }
+
+    fn usage(&self, name: &'static str) -> CacheUse {
+        let Self(cache) = self;
+        CacheUse { name, bytes: cache.weight(), capacity: cache.capacity(), hits: cache.hits(), misses: cache.misses() }
     }
 
     pub(crate) fn get(&self, key: K) -> Option<T> {

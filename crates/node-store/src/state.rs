@@ -5,6 +5,7 @@ use crate::keys::{Key, Table, TrieId};
 use crate::rows::{Rows, Value};
 use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Path, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
+use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
@@ -40,6 +41,17 @@ pub(crate) type NodeCache = Cache<(TrieId, Path), Arc<Stored>, NodeBytes>;
 /// A cache of so many bytes.
 pub(crate) fn node_cache(bytes: usize) -> NodeCache {
     NodeCache::with_weighter(bytes / NodeBytes::LEAF, bytes as u64, NodeBytes)
+}
+
+/// What it holds.
+pub(crate) fn nodes_usage(nodes: &NodeCache) -> CacheUse {
+    CacheUse {
+        name: "trie_nodes",
+        bytes: nodes.weight(),
+        capacity: nodes.capacity(),
+        hits: nodes.hits(),
+        misses: nodes.misses(),
+    }
 }
 
 /// Counts the bytes that a node takes, with its key and the administration of both.

@@ -11,7 +11,7 @@ pub(crate) use options::DevOptions;
 
 use crate::CLIENT_VERSION;
 use crate::error::CommandError;
-use crate::open;
+use crate::{metrics, open};
 use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_dev::{DevNode, DevNodeError};
@@ -24,6 +24,8 @@ use summary::Summary;
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
+    let http = HttpConfig { remote_control: options.force_control, ..options.server.http()? };
+    let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
     let mut builder = DevNode::builder()
@@ -51,7 +53,6 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         producer.continue_time()?;
     }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
-    let http = HttpConfig { remote_control: options.force_control, ..options.server.http() };
     let base_path = http.base_path.clone();
     serve(chain.node().clone(), http, shutdown, |address| {
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());

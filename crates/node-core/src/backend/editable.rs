@@ -4,6 +4,7 @@ use super::edited_view::EditedView;
 use super::edits::{self, Edits};
 use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use crate::block::ExecutedBlock;
+use crate::caches::CacheUse;
 use crate::state::StateChanges;
 use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
@@ -232,6 +233,10 @@ impl StateBackend for EditableBackend {
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
         self.inner.records(kind)
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        self.inner.caches()
     }
 }
 

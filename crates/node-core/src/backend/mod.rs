@@ -24,6 +24,7 @@ pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 
 use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{Account, Receipt};
@@ -71,6 +72,11 @@ pub trait StateBackend: Send + Sync {
 
     /// All records of one kind, in the order of their keys.
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError>;
+
+    /// The caches it has. Must not wait for work that is going on.
+    fn caches(&self) -> Vec<CacheUse> {
+        Vec::new()
+    }
 }
 
 /// A consistent snapshot of a chain.

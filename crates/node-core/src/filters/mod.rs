@@ -110,6 +110,11 @@ impl Filters {
         Ok(filters)
     }
 
+    /// How many filters there are, those included that nobody has used for too long and that are not gone yet.
+    pub fn count(&self) -> usize {
+        self.filters.lock().len()
+    }
+
     /// Makes a filter that reports what happens from now on.
     pub fn install(&self, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
         let _installing = self.installing.lock();

@@ -7,8 +7,8 @@ use crate::block::{BlockId, Body, SealedHeader};
 use crate::context::Context;
 use node_types::H256;
 use node_types::wire::{
-    Block, BlockArgument, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
-    Quantity, TransactionCountOutput, UncleCountOutput,
+    Block, BlockArgument, BlockTag, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput,
+    GetBlockByNumberOutput, Quantity, TransactionCountOutput, UncleCountOutput,
 };
 use std::sync::Arc;
 
@@ -27,13 +27,28 @@ impl Node {
         Ok(GetBlockByNumberOutput { block })
     }
 
+    /// The hash of the canonical block of a height; none beyond the head, and of the pending block.
+    pub fn block_hash(&self, context: &Context, block: BlockTag) -> Result<Option<H256>, NodeError> {
+        if block == BlockTag::Pending {
+            return Ok(None);
+        }
+        let snapshot = self.snapshot(context)?;
+        let hash = snapshot.known_height(block).map(|number| snapshot.view.canonical_hash(number));
+        Ok(hash.transpose()?.flatten())
+    }
+
+    /// Whether a block has this hash, on any branch.
+    pub fn knows_block(&self, context: &Context, hash: H256) -> Result<bool, NodeError> {
+        Ok(self.snapshot(context)?.view.header(hash.into())?.is_some())
+    }
+
     /// The block with a hash, on any branch; none where it is not known.
     pub fn get_block_by_hash(
         &self,
-        _context: &Context,
+        context: &Context,
         input: GetBlockByHashInput,
     ) -> Result<GetBlockByHashOutput, NodeError> {
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let block = read_block(&snapshot, input.hash.0.into(), input.transaction_detail)?;
         Ok(GetBlockByHashOutput { block })
     }
@@ -50,10 +65,10 @@ impl Node {
     /// How many transactions the block with a hash holds.
     pub fn get_block_transaction_count_by_hash(
         &self,
-        _context: &Context,
+        context: &Context,
         hash: H256,
     ) -> Result<TransactionCountOutput, NodeError> {
-        Ok(transaction_count(&*self.body_by_hash(hash)?))
+        Ok(transaction_count(&*self.body_by_hash(context, hash)?))
     }
 
     /// How many ommers the canonical block of a height names.
@@ -66,8 +81,8 @@ impl Node {
     }
 
     /// How many ommers the block with a hash names.
-    pub fn get_uncle_count_by_block_hash(&self, _context: &Context, hash: H256) -> Result<UncleCountOutput, NodeError> {
-        Ok(uncle_count(&*self.body_by_hash(hash)?))
+    pub fn get_uncle_count_by_block_hash(&self, context: &Context, hash: H256) -> Result<UncleCountOutput, NodeError> {
+        Ok(uncle_count(&*self.body_by_hash(context, hash)?))
     }
 
     fn body_by_number(&self, context: &Context, block: BlockArgument) -> Result<Arc<Body>, NodeError> {
@@ -75,9 +90,9 @@ impl Node {
         snapshot.body(snapshot.canonical(block, "path.BlockNumber")?)
     }
 
-    fn body_by_hash(&self, hash: H256) -> Result<Arc<Body>, NodeError> {
+    fn body_by_hash(&self, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
         let unknown = || NodeError::BlockNotFound { block: BlockArgument::Hash(hash), location: "path.Hash" };
-        self.snapshot()?.view.body(hash.into())?.ok_or_else(unknown)
+        self.snapshot(context)?.view.body(hash.into())?.ok_or_else(unknown)
     }
 }
 

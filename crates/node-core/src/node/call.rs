@@ -145,10 +145,13 @@ mod tests {
                 NodeError::ExecutionReverted { reason: Some("no".into()), output: vec![1].into() },
             ),
             (Ok(CallOutcome::Failed(CallFailure::Halted { reason: "out of gas".into() })), failed("out of gas")),
-            (Ok(CallOutcome::Failed(CallFailure::GasCap { cap: 5 })), failed("it needs more than the 5 gas allowed")),
+            (
+                Ok(CallOutcome::Failed(CallFailure::GasCap { cap: 5 })),
+                failed("it needs more than the 5 gas that Gas, the balance, the block and `gas-cap` allow"),
+            ),
             (Err(refused.clone().into()), failed(&refused.to_string())),
-            (Err(Interrupted::DeadlineExceeded.into()), failed("it took longer than the 5s allowed")),
-            (interrupted(Interrupted::DeadlineExceeded), failed("it took longer than the 5s allowed")),
+            (Err(Interrupted::DeadlineExceeded.into()), failed("it took longer than the 5s allowed (`call-timeout`)")),
+            (interrupted(Interrupted::DeadlineExceeded), failed("it took longer than the 5s allowed (`call-timeout`)")),
             (Err(Interrupted::Cancelled.into()), NodeError::Interrupted(Interrupted::Cancelled)),
             (Err(BackendError::UnknownBlock(1).into()), NodeError::Backend(BackendError::UnknownBlock(1))),
         ];

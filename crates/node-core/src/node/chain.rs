@@ -2,13 +2,15 @@
 
 use super::resolve::Snapshot;
 use super::{Node, NodeError};
+use crate::block::SealedHeader;
 use crate::context::Context;
 use crate::fees;
-use node_types::U256;
 use node_types::wire::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput,
     MaxPriorityFeePerGasOutput, Quantity, SyncingOutput,
 };
+use node_types::{Address, U256};
+use std::sync::Arc;
 
 /// How many blocks a suggestion looks back.
 const SAMPLED_BLOCKS: u64 = 20;
@@ -20,9 +22,17 @@ const DEFAULT_TIP: u64 = 1_000_000_000;
 const HIGHEST_TIP: u64 = 500_000_000_000;
 
 impl Node {
+    /// The header of the head. It reads a state as well, so that an answer says that the backend can read.
+    pub fn head(&self, context: &Context) -> Result<Arc<SealedHeader>, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        let head = snapshot.view.head().number;
+        snapshot.view.account(Address::zero(), head)?;
+        snapshot.header(head)
+    }
+
     /// The height of the head.
-    pub fn block_number(&self, _context: &Context) -> Result<BlockNumberOutput, NodeError> {
-        Ok(BlockNumberOutput { block_number: Quantity(self.snapshot()?.latest()) })
+    pub fn block_number(&self, context: &Context) -> Result<BlockNumberOutput, NodeError> {
+        Ok(BlockNumberOutput { block_number: Quantity(self.snapshot(context)?.latest()) })
     }
 
     /// The chain's identifier.
@@ -31,22 +41,22 @@ impl Node {
     }
 
     /// A price in wei per gas that gets a transaction into one of the next blocks: the next base fee and a usual tip.
-    pub fn gas_price(&self, _context: &Context) -> Result<GasPriceOutput, NodeError> {
-        let snapshot = self.snapshot()?;
+    pub fn gas_price(&self, context: &Context) -> Result<GasPriceOutput, NodeError> {
+        let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
         let base_fee = self.next_header.after(&head).base_fee_per_gas.unwrap_or(0);
         Ok(GasPriceOutput { gas_price: Quantity(self.usual_tip(&snapshot)? + U256::from(base_fee)) })
     }
 
     /// A tip in wei per gas that gets a transaction into one of the next blocks.
-    pub fn max_priority_fee_per_gas(&self, _context: &Context) -> Result<MaxPriorityFeePerGasOutput, NodeError> {
-        let tip = self.usual_tip(&self.snapshot()?)?;
+    pub fn max_priority_fee_per_gas(&self, context: &Context) -> Result<MaxPriorityFeePerGasOutput, NodeError> {
+        let tip = self.usual_tip(&self.snapshot(context)?)?;
         Ok(MaxPriorityFeePerGasOutput { max_priority_fee_per_gas: Quantity(tip) })
     }
 
     /// The price in wei per blob gas in the next block; zero before Cancun.
-    pub fn blob_base_fee(&self, _context: &Context) -> Result<BlobBaseFeeOutput, NodeError> {
-        let snapshot = self.snapshot()?;
+    pub fn blob_base_fee(&self, context: &Context) -> Result<BlobBaseFeeOutput, NodeError> {
+        let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
         let base_fee = fees::blob_base_fee(&self.spec, &self.next_header.after(&head)).unwrap_or_else(U256::zero);
         Ok(BlobBaseFeeOutput { base_fee: Quantity(base_fee) })

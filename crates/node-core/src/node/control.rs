@@ -25,7 +25,7 @@ impl Node {
     }
 
     /// Makes blocks of what the pool holds, whether it holds anything or not.
-    pub fn mine(&self, _context: &Context, input: MineInput) -> Result<MineOutput, NodeError> {
+    pub fn mine(&self, context: &Context, input: MineInput) -> Result<MineOutput, NodeError> {
         let MineInput { blocks, interval, withdrawals } = input;
         let withdrawals = withdrawals.into_iter().map(|withdrawal| Withdrawal {
             index: withdrawal.index,
@@ -37,7 +37,7 @@ impl Node {
         let mined = self.controlled()?.mine(count, interval.map(|interval| interval.0), withdrawals.collect())?;
         let head = match mined.last() {
             Some(head) => *head,
-            None => self.snapshot()?.view.head(),
+            None => self.snapshot(context)?.view.head(),
         };
         let BlockRef { number, hash } = head;
         Ok(MineOutput { block_hash: Data(hash), block_number: Quantity(number) })
@@ -150,7 +150,7 @@ impl Node {
         let UnsignedTransaction { data, from, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value, .. } =
             transaction;
         let sender = from.0;
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
         let nonce = match nonce {
             Some(nonce) => nonce.0,

@@ -73,13 +73,25 @@ pub enum NodeError {
     #[error("this node does not produce blocks")]
     NotProducing,
     /// There are as many filters as may be.
-    #[error("there are {limit} filters already, which is all there may be")]
+    #[error("there are {limit} filters already, which is all there may be (`max-filters`)")]
     TooManyFilters {
         /// Most filters at a time.
         limit: usize,
     },
+    /// The query spans too many blocks.
+    #[error("the query spans {blocks} blocks, and {limit} are the most (`max-block-range`)")]
+    TooManyBlocks {
+        /// Blocks that it spans.
+        blocks: u64,
+        /// Most blocks of one query.
+        limit: u64,
+        /// Last block that would fit.
+        to_block: BlockNumber,
+        /// Where the request sets the last block.
+        location: &'static str,
+    },
     /// The answer would hold too many logs.
-    #[error("more than {limit} logs match")]
+    #[error("more than {limit} logs match (`max-logs`)")]
     TooManyLogs {
         /// Most logs in one answer.
         limit: usize,
@@ -89,7 +101,7 @@ pub enum NodeError {
         location: &'static str,
     },
     /// The answer would hold too many logs of a filter, whose range is fixed.
-    #[error("more than {limit} logs match the filter")]
+    #[error("more than {limit} logs match the filter (`max-logs`)")]
     TooManyFilterLogs {
         /// Most logs in one answer.
         limit: usize,
@@ -146,6 +158,10 @@ impl NodeError {
             Self::TooManyLogs { to_block: None, location, .. } => {
                 vec![ErrorDetail::new(*location, "a single block holds too many; narrow the filter, or ask for pages")]
             }
+            Self::TooManyBlocks { to_block, location, .. } => {
+                let message = format!("the blocks up to {to_block} would fit");
+                vec![ErrorDetail::new(*location, message).with_value(&Quantity(*to_block))]
+            }
             Self::TooManyFilterLogs { .. } => {
                 let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
                 vec![ErrorDetail::new("path.FilterId", message)]
@@ -169,9 +185,9 @@ impl NodeError {
             ExecutionError::SystemContract { .. } => Self::ExecutionFailed { reason: error.to_string() },
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
-                Interrupted::DeadlineExceeded => {
-                    Self::ExecutionFailed { reason: format!("it took longer than the {timeout:?} allowed") }
-                }
+                Interrupted::DeadlineExceeded => Self::ExecutionFailed {
+                    reason: format!("it took longer than the {timeout:?} allowed (`call-timeout`)"),
+                },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
             },
             ExecutionError::Backend(error) => error.into(),
@@ -247,9 +263,11 @@ impl From<CallFailure> for NodeError {
         match failure {
             CallFailure::Reverted { reason, output } => Self::ExecutionReverted { reason, output },
             CallFailure::Halted { reason } => Self::ExecutionFailed { reason },
-            CallFailure::GasCap { cap } => {
-                Self::ExecutionFailed { reason: format!("it needs more than the {cap} gas allowed") }
-            }
+            CallFailure::GasCap { cap } => Self::ExecutionFailed {
+                reason: format!(
+                    "it needs more than the {cap} gas that Gas, the balance, the block and `gas-cap` allow"
+                ),
+            },
         }
     }
 }

@@ -30,7 +30,7 @@ impl Node {
     /// Begins to tell what happens: behind the last event of the client, at a block, or from now on.
     pub fn events(&self, context: &Context, input: EventsInput) -> Result<EventStream, NodeError> {
         context.check()?;
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let (criteria, cursor, resumed) = match input {
             EventsInput::Logs { address, topics, from_block, after } => {
                 let mut faults = Vec::new();

@@ -1,5 +1,6 @@
 //! feeHistory (EIP-1559).
 
+use super::limits::too_many;
 use super::{Node, NodeError};
 use crate::backend::FeeRow;
 use crate::context::Context;
@@ -18,7 +19,7 @@ impl Node {
             return Err(NodeError::Invalid(faults));
         }
         context.check()?;
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let newest = snapshot.canonical(input.newest_block.into(), "body.NewestBlock")?;
         let oldest = newest.saturating_sub(input.block_count.0 - 1);
         let rows = snapshot.view.fee_rows(oldest..=newest)?;
@@ -49,7 +50,7 @@ fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
     }
     let percentiles = &input.reward_percentiles;
     if percentiles.len() > max_percentiles {
-        let message = format!("expected at most {max_percentiles} percentiles, got {}", percentiles.len());
+        let message = too_many(percentiles.len(), max_percentiles, "percentiles", "max-percentiles");
         faults.push(ErrorDetail::new("body.RewardPercentiles", message));
     }
     let mut last = 0.0;

@@ -17,7 +17,7 @@ impl Node {
         let object = input.filter_object;
         let mut faults = Vec::new();
         let filter = log_filter(&object.address, &object.topics, &self.limits, "body.FilterObject", &mut faults);
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let from = match object.from_block {
             None => 0,
             Some(BlockTag::Pending) => snapshot.latest() + 1,

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Most logs in one answer.
     pub logs: usize,
+    /// Most blocks that one query for logs may span, both ends included.
+    pub block_range: u64,
     /// Most addresses in one log filter.
     pub addresses: usize,
     /// Most words at one topic position of a log filter.
@@ -25,6 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             logs: 20_000,
+            block_range: 10_000_000,
             addresses: 1_000,
             topics: 1_000,
             storage_keys: 1_024,
@@ -33,4 +36,9 @@ impl Default for Limits {
             call_timeout: Duration::from_secs(5),
         }
     }
+}
+
+/// The fault of a list that is longer than `limit`, which `option` of the server sets.
+pub(super) fn too_many(got: usize, limit: usize, what: &str, option: &str) -> String {
+    format!("expected at most {limit} {what}, got {got} (`{option}`)")
 }

@@ -1,5 +1,6 @@
 //! getLogs, whole or by pages.
 
+use super::limits::too_many;
 use super::resolve::Snapshot;
 use super::{Limits, Node, NodeError, assemble};
 use crate::backend::{BackendError, LogFilter};
@@ -93,6 +94,7 @@ impl Node {
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
+        check_span(&range, self.limits.block_range, if input.to_block.is_some() { "body.ToBlock" } else { "body" })?;
         let mut from = LogPosition { block: *range.start(), log_index: 0 };
         if let Some(cursor) = cursor {
             if snapshot.view.canonical_hash(cursor.position.block)? != Some(cursor.block) {
@@ -160,6 +162,19 @@ pub(super) fn range_fault(
     }
 }
 
+/// Refuses to look at more than `limit` blocks. `location` says where the request sets the last one.
+pub(super) fn check_span(
+    range: &RangeInclusive<BlockNumber>,
+    limit: u64,
+    location: &'static str,
+) -> Result<(), NodeError> {
+    let blocks = (range.end() - range.start()).saturating_add(1);
+    if blocks <= limit {
+        return Ok(());
+    }
+    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + (limit - 1), location })
+}
+
 /// What addresses and topics ask for. Whatever is beyond the limits is added to the faults.
 pub(super) fn log_filter(
     addresses: &AddressFilter,
@@ -168,17 +183,20 @@ pub(super) fn log_filter(
     parent: &str,
     faults: &mut Vec<ErrorDetail>,
 ) -> LogFilter {
-    let mut check = |location: String, what: &str, got: usize, limit: usize| {
+    let mut check = |location: String, what: &str, option: &str, got: usize, limit: usize| {
         if got > limit {
-            faults.push(ErrorDetail::new(location, format!("expected at most {limit} {what}, got {got}")));
+            faults.push(ErrorDetail::new(location, too_many(got, limit, what, option)));
         }
     };
-    check(format!("{parent}.Address"), "addresses", addresses.0.len(), limits.addresses);
-    check(format!("{parent}.Topics"), "positions", topics.len(), MAX_TOPICS);
+    check(format!("{parent}.Address"), "addresses", "max-addresses", addresses.0.len(), limits.addresses);
     for (index, position) in topics.iter().enumerate().take(MAX_TOPICS) {
         // A query has a parameter for each position.
         let name = if parent == "query" { format!("Topic{index}") } else { format!("Topics[{index}]") };
-        check(format!("{parent}.{name}"), "topics", position.0.len(), limits.topics);
+        check(format!("{parent}.{name}"), "topics", "max-topics", position.0.len(), limits.topics);
+    }
+    if topics.len() > MAX_TOPICS {
+        let message = format!("expected at most {MAX_TOPICS} positions, got {}", topics.len());
+        faults.push(ErrorDetail::new(format!("{parent}.Topics"), message));
     }
     LogFilter { addresses: addresses.0.clone(), topics: topics.iter().map(|position| position.0.clone()).collect() }
 }

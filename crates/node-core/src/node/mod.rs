@@ -33,16 +33,17 @@ pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 
 use crate::assembly::{ByRules, NextHeader};
-use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend};
+use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
+use crate::caches::CacheUse;
 use crate::clock::Clock;
-use crate::context::Context;
+use crate::context::{Context, ViewOf};
 use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::executor::Executor;
 use crate::filters::{FilterLimits, Filters};
 use crate::forks::ChainSpec;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{Draft, Producer, ProducerParts, Production};
-use node_types::wire::BlockArgument;
+use node_types::wire::{BlockArgument, BlockTag};
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::Snapshot;
@@ -164,6 +165,11 @@ impl Node {
         &self.pool
     }
 
+    /// How many filters there are.
+    pub fn filter_count(&self) -> usize {
+        self.filters.count()
+    }
+
     /// Rules of the chain.
     pub fn spec(&self) -> &Arc<ChainSpec> {
         &self.spec
@@ -174,16 +180,31 @@ impl Node {
         &self.limits
     }
 
-    /// A snapshot of the mined chain.
-    fn snapshot(&self) -> Result<Snapshot, NodeError> {
-        Ok(Snapshot::new(self.backend.view()?, self.finality))
+    /// The caches of the backend and of the executor.
+    pub fn caches(&self) -> Vec<CacheUse> {
+        let mut caches = self.backend.caches();
+        caches.extend(self.executor.caches());
+        caches
+    }
+
+    /// A snapshot of the mined chain, which the request of `context` is answered from.
+    fn snapshot(&self, context: &Context) -> Result<Snapshot, NodeError> {
+        self.snapshot_of(context, self.backend.view()?)
+    }
+
+    fn snapshot_of(&self, context: &Context, view: Arc<dyn View>) -> Result<Snapshot, NodeError> {
+        let snapshot = Snapshot::new(view, self.finality);
+        // Whoever controls a chain can take it back to any block.
+        let finalized = self.producer.is_none().then(|| snapshot.height(BlockTag::Finalized));
+        context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
+        Ok(snapshot)
     }
 
     /// A snapshot in which `argument` can be resolved: with the pending block if it names that one.
     fn snapshot_for(&self, context: &Context, argument: BlockArgument) -> Result<Snapshot, NodeError> {
         match argument {
-            BlockArgument::Pending => Ok(Snapshot::new(self.pending_view(context)?, self.finality)),
-            _ => self.snapshot(),
+            BlockArgument::Pending => self.snapshot_of(context, self.pending_view(context)?),
+            _ => self.snapshot(context),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! getProof (EIP-1186).
 
+use super::limits::too_many;
 use super::{Node, NodeError};
 use crate::backend::AccountProof;
 use crate::context::Context;
@@ -15,7 +16,7 @@ impl Node {
         let limit = self.limits.storage_keys;
         let mut faults = Vec::new();
         if keys > limit {
-            faults.push(ErrorDetail::new("body.StorageKeys", format!("expected at most {limit} keys, got {keys}")));
+            faults.push(ErrorDetail::new("body.StorageKeys", too_many(keys, limit, "keys", "max-storage-keys")));
         }
         if input.block_number == BlockArgument::Pending {
             faults.push(
@@ -26,7 +27,7 @@ impl Node {
             return Err(NodeError::Invalid(faults));
         }
         context.check()?;
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let at = snapshot.state(input.block_number, "body.BlockNumber")?;
         let address = input.address.0;
         let slots: Vec<H256> = input.storage_keys.iter().map(|key| key.0).collect();

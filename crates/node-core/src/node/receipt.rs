@@ -12,10 +12,10 @@ impl Node {
     /// The receipt of a mined transaction; none where no such transaction was mined.
     pub fn get_transaction_receipt(
         &self,
-        _context: &Context,
+        context: &Context,
         hash: H256,
     ) -> Result<GetTransactionReceiptOutput, NodeError> {
-        let snapshot = self.snapshot()?;
+        let snapshot = self.snapshot(context)?;
         let receipt = match snapshot.view.transaction_position(hash)? {
             Some(position) => receipts(&snapshot, position.block, |index| index == position.index)?.pop(),
             None => None,

@@ -2,7 +2,7 @@
 
 use super::{Finality, NodeError};
 use crate::backend::{BackendError, View};
-use crate::block::{BlockId, Body, SealedHeader};
+use crate::block::{BlockId, BlockRef, Body, SealedHeader};
 use node_types::wire::{BlockArgument, BlockTag};
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
@@ -24,6 +24,14 @@ impl Snapshot {
             Some(pending) => pending.saturating_sub(1),
             None => self.view.head().number,
         }
+    }
+
+    /// The newest mined block, with its hash.
+    pub(super) fn mined_head(&self) -> Result<BlockRef, NodeError> {
+        let Some(pending) = self.view.pending() else { return Ok(self.view.head()) };
+        let number = pending.saturating_sub(1);
+        let hash = self.view.canonical_hash(number)?.ok_or(BackendError::UnknownBlock(number))?;
+        Ok(BlockRef { number, hash })
     }
 
     /// The height that `tag` names, which may lie beyond the head. `pending` is `latest` where the view has no pending block.

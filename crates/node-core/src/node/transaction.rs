@@ -14,10 +14,10 @@ use node_types::wire::{
 
 impl Node {
     /// A transaction by its hash, mined or in the pool; none where it is not known.
-    pub fn get_transaction_by_hash(&self, _context: &Context, hash: H256) -> Result<TransactionOutput, NodeError> {
+    pub fn get_transaction_by_hash(&self, context: &Context, hash: H256) -> Result<TransactionOutput, NodeError> {
         // The pool is asked before the view is opened: what leaves it in between is in the view.
         let pooled = self.pool.get(hash);
-        let transaction = match self.mined(hash)? {
+        let transaction = match self.mined(context, hash)? {
             Some(mined) => mined.transaction().map(|transaction| {
                 let place = assemble::Place::of(&mined.block.header, false);
                 assemble::mined_transaction(&place, mined.index, transaction)
@@ -35,7 +35,7 @@ impl Node {
         index: u64,
     ) -> Result<TransactionOutput, NodeError> {
         context.check()?;
-        let transaction = self.transaction_at(&self.snapshot()?, hash.into(), index)?;
+        let transaction = self.transaction_at(&self.snapshot(context)?, hash.into(), index)?;
         Ok(TransactionOutput { transaction })
     }
 
@@ -55,9 +55,9 @@ impl Node {
     }
 
     /// The encoded, signed transaction, mined or in the pool; none where it is not known.
-    pub fn get_raw_transaction(&self, _context: &Context, hash: H256) -> Result<GetRawTransactionOutput, NodeError> {
+    pub fn get_raw_transaction(&self, context: &Context, hash: H256) -> Result<GetRawTransactionOutput, NodeError> {
         let pooled = self.pool.get(hash);
-        let encoded = match self.mined(hash)? {
+        let encoded = match self.mined(context, hash)? {
             Some(mined) => mined.transaction().map(|transaction| transaction.transaction.encode()),
             None => pooled.map(|pooled| pooled.recovered.transaction.encode()),
         };
@@ -67,11 +67,11 @@ impl Node {
     /// Where a transaction is, and why it is nowhere any more.
     pub fn get_transaction_status(
         &self,
-        _context: &Context,
+        context: &Context,
         hash: H256,
     ) -> Result<GetTransactionStatusOutput, NodeError> {
         let in_pool = self.pool.status(hash);
-        let mined = self.snapshot()?.view.transaction_position(hash)?.is_some();
+        let mined = self.snapshot(context)?.view.transaction_position(hash)?.is_some();
         let (status, reason) = match in_pool {
             _ if mined => (TransactionStatus::Mined, None),
             PoolStatus::Pending => (TransactionStatus::Pending, None),
@@ -82,8 +82,8 @@ impl Node {
         Ok(GetTransactionStatusOutput { status, reason })
     }
 
-    fn mined(&self, hash: H256) -> Result<Option<Mined>, NodeError> {
-        let snapshot = self.snapshot()?;
+    fn mined(&self, context: &Context, hash: H256) -> Result<Option<Mined>, NodeError> {
+        let snapshot = self.snapshot(context)?;
         let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
         let block = StoredBlock::read(&snapshot, position.block.into())?;
         Ok(block.map(|block| Mined { block, index: position.index }))

@@ -25,6 +25,17 @@ pub struct PoolLimits {
     pub blob_price_bump: u64,
 }
 
+/// How much the pool holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolSize {
+    /// Transactions that the next block may take.
+    pub pending: usize,
+    /// Transactions that wait for an earlier nonce, or for balance.
+    pub queued: usize,
+    /// Bytes of both, blobs included.
+    pub bytes: usize,
+}
+
 impl Default for PoolLimits {
     /// The numbers of geth, with more room in total.
     fn default() -> Self {

@@ -21,7 +21,7 @@ mod tests;
 mod transaction;
 
 pub use best::{BestTransactions, TransactionOrder};
-pub use limits::PoolLimits;
+pub use limits::{PoolLimits, PoolSize};
 pub use listener::PoolListener;
 pub use next_block::NextBlock;
 pub use rejection::{AddError, FeeCap, PoolError, Rejection};
@@ -286,6 +286,11 @@ impl Pool {
             }
         }
         PoolContent { pending, queued }
+    }
+
+    /// How much there is.
+    pub fn size(&self) -> PoolSize {
+        self.contents.read().size()
     }
 
     /// The nonce behind the pending transactions of `sender`; none where it has no transaction in the pool.

@@ -1,6 +1,8 @@
 //! Blocks and what they hold.
 
 use super::Routes;
+use crate::block_cache::BlockKey;
+use crate::caching::Lasts;
 use crate::dispatch::Place;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
@@ -23,48 +25,69 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
     routes.get("getUncleCountByBlockNumber", "/{BlockNumber}", get_uncle_count_by_block_number);
 }
 
-async fn get_block_by_number(exchange: Exchange) -> HttpResponse {
+async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| {
         let flag = parameters.optional_path("TransactionDetailFlag");
         GetBlockByNumberInput::from_path(parameters.optional_path("BlockNumber").as_deref(), flag.as_deref())
     });
-    exchange.answer(input, Place::block, Node::get_block_by_number).await
+    let key = exchange.find(&input, |node, context, input: &GetBlockByNumberInput| {
+        let hash = node.block_hash(context, input.block_number)?;
+        Ok(hash.map(|hash| BlockKey { hash, detail: input.transaction_detail }))
+    });
+    match (key, &input) {
+        (Some(key), Ok(named)) => {
+            let lasts = Lasts::with_named(&named.block_number);
+            exchange.answer_block(input, key, lasts).await
+        }
+        // The pending block, none, or a fault.
+        _ => exchange.answer(input, Place::block, Node::get_block_by_number).await,
+    }
 }
 
-async fn get_block_by_hash(exchange: Exchange) -> HttpResponse {
+async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| {
         let flag = parameters.optional_path("TransactionDetailFlag");
         GetBlockByHashInput::from_path(&parameters.path("Hash"), flag.as_deref())
     });
-    exchange.answer(input, Place::side_block, Node::get_block_by_hash).await
+    let key = exchange.find(&input, |node, context, input: &GetBlockByHashInput| {
+        let known = node.knows_block(context, input.hash.0)?;
+        Ok(known.then_some(BlockKey { hash: input.hash.0, detail: input.transaction_detail }))
+    });
+    match key {
+        Some(key) => exchange.answer_block(input, key, Lasts::Forever).await,
+        None => exchange.answer(input, Place::side_block, Node::get_block_by_hash).await,
+    }
 }
 
 async fn get_block_receipts(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    exchange.answer(input, |_| Place::Pool, Node::get_block_receipts).await
+    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
+    exchange.answer_lasting(input, |_| Place::Pool, Node::get_block_receipts, lasts).await
 }
 
 async fn get_block_transaction_count_by_hash(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
     let work =
         |node: &Node, context: &_, input: HashInput| node.get_block_transaction_count_by_hash(context, input.hash.0);
-    exchange.answer(input, |_| Place::Here, work).await
+    exchange.answer_lasting(input, |_| Place::Here, work, |_, _| Lasts::Forever).await
 }
 
 async fn get_block_transaction_count_by_number(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    exchange.answer(input, Place::reading, Node::get_block_transaction_count_by_number).await
+    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
+    exchange.answer_lasting(input, Place::reading, Node::get_block_transaction_count_by_number, lasts).await
 }
 
 async fn get_uncle_count_by_block_hash(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
     let work = |node: &Node, context: &_, input: HashInput| node.get_uncle_count_by_block_hash(context, input.hash.0);
-    exchange.answer(input, |_| Place::Here, work).await
+    exchange.answer_lasting(input, |_| Place::Here, work, |_, _| Lasts::Forever).await
 }
 
 async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    exchange.answer(input, Place::reading, Node::get_uncle_count_by_block_number).await
+    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
+    exchange.answer_lasting(input, Place::reading, Node::get_uncle_count_by_block_number, lasts).await
 }
 
 fn number(parameters: &mut Parameters<'_>) -> Result<BlockArgument, Vec<ErrorDetail>> {

@@ -82,6 +82,7 @@ fn allowed(exchange: &Exchange) -> Result<(), HttpError> {
     let config = exchange.config();
     let header = |name: &str| exchange.request().headers().get(name).map(|value| value.as_bytes());
     if let Some(origin) = header("origin")
+        && !config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin)
         && origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) != header("host")
     {
         return Err(HttpError::ForeignOrigin);

@@ -1,34 +1,19 @@
-//! What is no operation of the node: whether the server lives, and the documents that answers point to.
+//! The documents that answers point to.
 
-use super::{Methods, Routes};
-use crate::dispatch::Place;
+use super::Routes;
 use crate::encode;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use crate::server::Service;
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
-use node_types::wire::HealthOutput;
-
-pub(super) fn health(routes: &mut Routes<'_>) {
-    let base = routes.base;
-    for path in ["/health", "/health/"] {
-        routes.document(Methods::Get, "health", &format!("{base}{path}"), alive);
-    }
-}
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
     let base = routes.base;
-    routes.document(Methods::Get, "schemas", &format!("{base}/schemas/{{Name}}.json"), schema);
-    routes.document(Methods::Get, "problems", &format!("{base}/problems/{{Slug}}"), problem);
-    routes.document(Methods::Get, "openapi", &format!("{base}/openapi.json"), openapi_json);
-    routes.document(Methods::Get, "openapiYaml", &format!("{base}/openapi.yaml"), openapi_yaml);
-}
-
-async fn alive(exchange: Exchange) -> HttpResponse {
-    let output = HealthOutput::default();
-    exchange.answer(Ok(()), |()| Place::Here, move |_, _, ()| Ok(output)).await
+    routes.open("schemas", &format!("{base}/schemas/{{Name}}.json"), schema);
+    routes.open("problems", &format!("{base}/problems/{{Slug}}"), problem);
+    routes.open("openapi", &format!("{base}/openapi.json"), openapi_json);
+    routes.open("openapiYaml", &format!("{base}/openapi.yaml"), openapi_yaml);
 }
 
 async fn schema(exchange: Exchange) -> HttpResponse {
@@ -39,7 +24,7 @@ async fn schema(exchange: Exchange) -> HttpResponse {
         None => Err(HttpError::UnknownRoute),
     });
     match schema {
-        Ok(schema) => exchange.respond(StatusCode::OK, "application/schema+json", schema),
+        Ok(schema) => exchange.respond_document("application/schema+json", schema.into()),
         Err(error) => exchange.fail(&error),
     }
 }
@@ -50,19 +35,19 @@ async fn problem(exchange: Exchange) -> HttpResponse {
     let exchange = exchange.varying_by_accept();
     match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
         Ok(page) if exchange.accepts("text/html") => {
-            exchange.respond(StatusCode::OK, "text/html; charset=utf-8", page.html())
+            exchange.respond_document("text/html; charset=utf-8", page.html().into())
         }
-        Ok(page) => exchange.respond(StatusCode::OK, "text/plain; charset=utf-8", page.text()),
+        Ok(page) => exchange.respond_document("text/plain; charset=utf-8", page.text().into()),
         Err(error) => exchange.fail(&error),
     }
 }
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {
     let (json, _) = Service::of(exchange.request()).openapi.clone();
-    exchange.respond(StatusCode::OK, "application/json", json)
+    exchange.respond_document("application/json", json)
 }
 
 async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
     let (_, yaml) = Service::of(exchange.request()).openapi.clone();
-    exchange.respond(StatusCode::OK, "application/yaml", yaml)
+    exchange.respond_document("application/yaml", yaml)
 }

@@ -8,10 +8,12 @@ mod documents;
 mod events;
 mod fees;
 mod filters;
+mod health;
 mod logs;
 mod state;
 mod transactions;
 
+use crate::admission::Access;
 use crate::exchange::{self, Exchange};
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, guard, web};
@@ -29,7 +31,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     let mut routes = Routes { app, base, added: Vec::new() };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
-    documents::health(&mut routes);
+    health::gets(&mut routes);
     state::posts(&mut routes);
     calls::posts(&mut routes);
     fees::posts(&mut routes);
@@ -115,11 +117,34 @@ impl Routes<'_> {
         }
     }
 
-    /// Exactly `path`, which includes the base.
+    /// Exactly `path`, which includes the base, for clients with a token.
     fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
+        self.serve(Access::Guarded, methods, operation, path, handler);
+    }
+
+    /// Exactly `path`, which includes the base, for everybody: it tells nothing of the chain.
+    fn open<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
+        self.serve(Access::Open, Methods::Get, operation, path, handler);
+    }
+
+    fn serve<F: AsyncOperation>(
+        &mut self,
+        access: Access,
+        methods: Methods,
+        operation: &'static str,
+        path: &str,
+        handler: F,
+    ) {
         let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
         let answer = move |request: HttpRequest, payload: web::Payload| {
-            handler(Exchange::new(operation, request, Some(payload)))
+            let handler = handler.clone();
+            async move {
+                let mut exchange = Exchange::new(operation, request, Some(payload));
+                match exchange.admit(access) {
+                    Ok(()) => handler(exchange).await,
+                    Err(error) => exchange.fail(&error),
+                }
+            }
         };
         let refuse = move |request: HttpRequest| exchange::refuse(request, Some(methods.allow()));
         let resource =

@@ -1,6 +1,7 @@
 //! Accounts, storage and proofs.
 
 use super::Routes;
+use crate::caching::Lasts;
 use crate::dispatch::Place;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
@@ -40,21 +41,21 @@ async fn get_account(exchange: Exchange) -> HttpResponse {
     let quick = exchange.node().proves_quickly();
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_account(context, input.address.0, input.block_number);
-    exchange.answer(input, move |_| Place::proof(quick, 0), work).await
+    exchange.answer_lasting(input, move |_| Place::proof(quick, 0), work, lasts).await
 }
 
 async fn get_balance(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(account_in_path_block_in_query);
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_balance(context, input.address.0, input.block_number);
-    exchange.answer(input, place, work).await
+    exchange.answer_lasting(input, place, work, lasts).await
 }
 
 async fn get_code(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(account_in_path_block_in_query);
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_code(context, input.address.0, input.block_number);
-    exchange.answer(input, place, work).await
+    exchange.answer_lasting(input, place, work, lasts).await
 }
 
 async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
@@ -62,7 +63,7 @@ async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
     let work = |node: &Node, context: &_, input: AccountInput| {
         node.get_transaction_count(context, input.address.0, input.block_number)
     };
-    exchange.answer(input, place, work).await
+    exchange.answer_lasting(input, place, work, lasts).await
 }
 
 fn account_in_path(parameters: &mut Parameters<'_>) -> Result<AccountInput, Vec<ErrorDetail>> {
@@ -76,4 +77,9 @@ fn account_in_path_block_in_query(parameters: &mut Parameters<'_>) -> Result<Acc
 
 fn place(input: &AccountInput) -> Place {
     Place::reading(&input.block_number)
+}
+
+/// An account as of a block is what it is as long as the block is.
+fn lasts<O>(input: &AccountInput, _: &O) -> Lasts {
+    Lasts::with_named(&input.block_number)
 }

@@ -1,6 +1,7 @@
 //! Transactions and their receipts.
 
 use super::Routes;
+use crate::caching::Lasts;
 use crate::dispatch::Place;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
@@ -8,8 +9,8 @@ use actix_web::HttpResponse;
 use node_core::node::Node;
 use node_types::H256;
 use node_types::wire::{
-    ErrorDetail, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput,
-    SendRawTransactionInput,
+    ErrorDetail, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput,
+    GetTransactionReceiptOutput, HashInput, SendRawTransactionInput, TransactionOutput,
 };
 
 pub(super) fn posts(routes: &mut Routes<'_>) {
@@ -34,7 +35,7 @@ async fn send_raw_transaction(exchange: Exchange) -> HttpResponse {
 
 async fn get_transaction_by_hash(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    exchange.answer(hash, |_| Place::Here, Node::get_transaction_by_hash).await
+    exchange.answer_lasting(hash, |_| Place::Here, Node::get_transaction_by_hash, lasts).await
 }
 
 async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResponse {
@@ -44,7 +45,7 @@ async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResp
     let work = |node: &Node, context: &_, input: GetTransactionByBlockHashAndIndexInput| {
         node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0)
     };
-    exchange.answer(input, |_| Place::Here, work).await
+    exchange.answer_lasting(input, |_| Place::Here, work, lasts).await
 }
 
 async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpResponse {
@@ -55,12 +56,17 @@ async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpRe
         node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
     };
     let place = |input: &GetTransactionByBlockNumberAndIndexInput| Place::reading(&input.block_number);
-    exchange.answer(input, place, work).await
+    let lasts = |input: &GetTransactionByBlockNumberAndIndexInput, _: &_| Lasts::with_named(&input.block_number);
+    exchange.answer_lasting(input, place, work, lasts).await
 }
 
 async fn get_transaction_receipt(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    exchange.answer(hash, |_| Place::Here, Node::get_transaction_receipt).await
+    let lasts = |_: &H256, output: &GetTransactionReceiptOutput| {
+        let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
+        Lasts::with_block(block.map(|number| number.0))
+    };
+    exchange.answer_lasting(hash, |_| Place::Here, Node::get_transaction_receipt, lasts).await
 }
 
 async fn get_raw_transaction(exchange: Exchange) -> HttpResponse {
@@ -71,6 +77,12 @@ async fn get_raw_transaction(exchange: Exchange) -> HttpResponse {
 async fn get_transaction_status(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
     exchange.answer(hash, |_| Place::Here, Node::get_transaction_status).await
+}
+
+/// A transaction stays where it is as long as its block does.
+fn lasts<I>(_: &I, output: &TransactionOutput) -> Lasts {
+    let block = output.transaction.as_ref().and_then(|transaction| transaction.block_number);
+    Lasts::with_block(block.map(|number| number.0))
 }
 
 fn hash(parameters: &mut Parameters<'_>) -> Result<H256, Vec<ErrorDetail>> {

@@ -15,12 +15,14 @@ use crate::chain::Chain;
 use crate::error::StoreError;
 use crate::files::Folder;
 use crate::journal;
-use crate::state::NodeCache;
+use crate::state::{NodeCache, nodes_usage};
 use crate::wal::{Sequence, Wal, WalError, WalOptions};
 use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::{BlockRef, ExecutedBlock};
+use node_core::caches::CacheUse;
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
+use redb::ReadableDatabase;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,6 +114,8 @@ struct Shared {
     log_bytes: AtomicUsize,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
+    /// How the writer's cache of nodes was used up to the last change, for those who do not wait for the writer.
+    nodes: Mutex<CacheUse>,
 }
 
 /// What only one thread at a time has.
@@ -228,6 +232,7 @@ impl Shared {
             }
         };
         writer.failure = None;
+        *self.nodes.lock() = nodes_usage(&writer.nodes);
         writer.stamp(&change, sequence);
         self.publish(chain);
         self.tell(&change);
@@ -385,4 +390,23 @@ impl StateBackend for Store {
         let of_kind = records.values.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
         Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
     }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        let pages = self.shared.database.cache_stats();
+        let pages = CacheUse {
+            name: "pages",
+            bytes: pages.used_bytes() as u64,
+            capacity: page_cache_bytes(&self.shared.options) as u64,
+            hits: pages.read_hits() + pages.write_hits(),
+            misses: pages.read_misses() + pages.write_misses(),
+        };
+        let mut caches = vec![pages, *self.shared.nodes.lock()];
+        caches.extend(self.shared.chain().caches.usage());
+        caches
+    }
+}
+
+/// The most bytes of pages that the database keeps.
+fn page_cache_bytes(options: &Options) -> usize {
+    options.cache_bytes / 8 * 5
 }

@@ -1,7 +1,7 @@
 //! Opening a folder: making a chain in it, or finding one and bringing it up to date from the log.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
-use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, switch};
+use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, page_cache_bytes, switch};
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::caches::Caches;
 use crate::chain::Chain;
@@ -12,7 +12,7 @@ use crate::journal::{Entry, kind_of};
 use crate::keys::Table;
 use crate::rows::{Tables, definition};
 use crate::side_blocks::SideBlocks;
-use crate::state::node_cache;
+use crate::state::{node_cache, nodes_usage};
 use crate::wal::{self, Sequence, Wal};
 use node_core::backend::BackendError;
 use node_core::block::ExecutedBlock;
@@ -70,7 +70,7 @@ impl Store {
     ) -> Result<Self, BackendError> {
         let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
         let database = Database::builder()
-            .set_cache_size(options.cache_bytes / 8 * 5)
+            .set_cache_size(page_cache_bytes(&options))
             .create_with_backend(file)
             .map_err(StoreError::from)?;
         let meta = read_meta(&database)?;
@@ -96,6 +96,7 @@ impl Store {
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 / 4));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = Chain::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
+        let nodes_use = nodes_usage(&nodes);
         let writer = Writer {
             nodes,
             failure: None,
@@ -118,6 +119,7 @@ impl Store {
             log_bytes: AtomicUsize::new(0),
             records: RwLock::new(records),
             listeners: RwLock::default(),
+            nodes: Mutex::new(nodes_use),
         });
         let flusher = {
             let shared = Arc::clone(&shared);

@@ -1,6 +1,7 @@
 //! Tests of the whole backend.
 
 mod answers;
+mod caches;
 mod crashes;
 mod damage;
 mod opening;

@@ -131,20 +131,32 @@ pub struct ClientVersionOutput {
 }
 
 /// The answer of health.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
 #[serde(rename_all = "PascalCase")]
 pub struct HealthOutput {
-    /// That the server answers at all.
+    /// That the server answers.
     pub status: HealthStatus,
 }
 
-/// What can be said of a server that answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The answer of ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_ready))]
+#[serde(rename_all = "PascalCase")]
+pub struct ReadyOutput {
+    /// That the server can do what it is for.
+    pub status: HealthStatus,
+    /// Height of the head.
+    pub block_number: Quantity64,
+    /// Age of the head in seconds, by its timestamp.
+    pub head_age: Quantity64,
+}
+
+/// How a server does that answers with 200.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HealthStatus {
-    /// It lives.
-    #[default]
+    /// Well.
     Ok,
 }

@@ -34,8 +34,8 @@ pub use block_argument::{BlockArgument, BlockTag};
 pub use call::{CallInput, CallOutput, EstimateGasInput, EstimateGasOutput, TransactionCall};
 pub use chain::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,
-    GetBalanceOutput, GetCodeOutput, HealthOutput, HealthStatus, MaxPriorityFeePerGasOutput, SyncStatus, SyncingOutput,
-    TransactionCountOutput, UncleCountOutput,
+    GetBalanceOutput, GetCodeOutput, HealthOutput, HealthStatus, MaxPriorityFeePerGasOutput, ReadyOutput, SyncStatus,
+    SyncingOutput, TransactionCountOutput, UncleCountOutput,
 };
 pub use control::{
     ControlOutput, DropTransactionInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput, PoolContentOutput,

@@ -4,7 +4,7 @@ mod eviction;
 
 use super::memory::{ArrivalLog, DroppedReasons};
 use super::sender_queue::SenderQueue;
-use super::{DropReason, NextBlock, PoolError, PoolLimits, PoolTransaction};
+use super::{DropReason, NextBlock, PoolError, PoolLimits, PoolSize, PoolTransaction};
 use crate::state::AccountState;
 use eviction::{EvictionKey, eviction_keys};
 use node_types::{Address, H256, U256};
@@ -62,6 +62,10 @@ impl Contents {
 
     pub(super) fn len(&self) -> usize {
         self.by_hash.len()
+    }
+
+    pub(super) fn size(&self) -> PoolSize {
+        PoolSize { pending: self.len() - self.queued, queued: self.queued, bytes: self.bytes }
     }
 
     pub(super) fn get(&self, hash: H256) -> Option<&Arc<PoolTransaction>> {

@@ -75,7 +75,9 @@ pub fn schemas() -> BTreeMap<String, Value> {
     documents.answer::<TransactionCountOutput>("Output_getTransactionCount");
     documents.answer::<SyncingOutput>("Output_syncing");
     documents.answer::<ClientVersionOutput>("Output_clientVersion");
+
     documents.answer::<HealthOutput>("Output_health");
+    documents.answer::<ReadyOutput>("Output_ready");
 
     documents.request::<MineInput>("Input_mine");
     documents.request::<SetNextBlockTimestampInput>("Input_setNextBlockTimestamp");

@@ -1,0 +1,188 @@
+//! How many requests one client may send.
+
+use crate::config::HttpConfig;
+use actix_web::HttpRequest;
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZero;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Requests a second of one client where others than those on this machine can reach the server, unless told otherwise.
+const REMOTE: NonZero<u32> = NonZero::new(1_000).expect("it is not zero");
+
+/// Clients that are remembered before those are forgotten who have been silent long enough to have their whole share again.
+const REMEMBERED: usize = 16_384;
+
+/// Requests between two looks at how many are remembered.
+const LOOK_EVERY: u64 = 1_024;
+
+/// How many requests a second one client may send, on average: as many again may come at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateLimit {
+    /// 1,000 where others than those on this machine can reach the server, else any number.
+    #[default]
+    Auto,
+    /// Any number.
+    Off,
+    /// So many.
+    PerSecond(NonZero<u32>),
+}
+
+impl RateLimit {
+    /// The number where the server listens on `host`; none for any number.
+    fn on(self, host: IpAddr) -> Option<NonZero<u32>> {
+        match self {
+            Self::Auto => (!host.is_loopback()).then_some(REMOTE),
+            Self::Off => None,
+            Self::PerSecond(requests) => Some(requests),
+        }
+    }
+}
+
+impl FromStr for RateLimit {
+    type Err = InvalidRate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            number => number.parse().map(Self::PerSecond).map_err(|_| InvalidRate),
+        }
+    }
+}
+
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Off => f.write_str("off"),
+            Self::PerSecond(requests) => requests.fmt(f),
+        }
+    }
+}
+
+/// The text is no rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected auto, off, or a number of requests a second, at least 1")]
+pub struct InvalidRate;
+
+/// Counts the requests of each client.
+pub(crate) struct Rates {
+    limit: NonZero<u32>,
+    limiter: DefaultKeyedRateLimiter<IpAddr>,
+    clock: DefaultClock,
+    seen: AtomicU64,
+}
+
+/// A client has sent too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooFast {
+    pub(crate) limit: u32,
+    /// After which it may send again.
+    pub(crate) wait: Duration,
+}
+
+impl Rates {
+    /// None where there is no limit.
+    pub(crate) fn new(config: &HttpConfig) -> Option<Self> {
+        let limit = config.rate_limit.on(config.host)?;
+        let limiter = RateLimiter::keyed(Quota::per_second(limit));
+        Some(Self { limit, limiter, clock: DefaultClock::default(), seen: AtomicU64::new(0) })
+    }
+
+    /// Counts a request of `client`.
+    pub(crate) fn check(&self, client: IpAddr) -> Result<(), TooFast> {
+        let look = self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY);
+        if look && self.limiter.len() > REMEMBERED {
+            self.limiter.retain_recent();
+        }
+        let wait = |refused: governor::NotUntil<_>| refused.wait_time_from(self.clock.now());
+        self.limiter.check_key(&client).map_err(|refused| TooFast { limit: self.limit.get(), wait: wait(refused) })
+    }
+}
+
+/// Who sent `request`, behind so many proxies that each add to `X-Forwarded-For`.
+pub(crate) fn client(request: &HttpRequest, proxies: usize) -> Option<IpAddr> {
+    let peer = request.peer_addr().map(|peer| peer.ip());
+    let address = match proxies.checked_sub(1) {
+        None => peer,
+        // The last entry is of the nearest proxy. What lies before those of the trusted ones anybody could have written.
+        Some(skipped) => {
+            let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
+            let entries: Vec<_> = headers.flat_map(|value| value.split(',')).map(str::trim).collect();
+            entries.iter().rev().nth(skipped).and_then(|entry| entry.parse().ok()).or(peer)
+        }
+    };
+    address.map(network)
+}
+
+/// What one client holds: an address, or a network of 64 bits, which is what IPv6 gives to a single site.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn settings() {
+        let local = IpAddr::from([127, 0, 0, 1]);
+        let open = IpAddr::from([0, 0, 0, 0]);
+        let cases = [
+            ("auto", local, Ok(None)),
+            ("auto", open, Ok(Some(1_000))),
+            ("off", open, Ok(None)),
+            ("5", local, Ok(Some(5))),
+            ("0", local, Err(InvalidRate)),
+            ("-1", local, Err(InvalidRate)),
+            ("", local, Err(InvalidRate)),
+        ];
+        for (text, host, expected) in cases {
+            let rate = text.parse::<RateLimit>();
+            assert_eq!(rate.map(|rate| rate.on(host).map(NonZero::get)), expected, "{text} on {host}");
+            assert!(rate.is_err() || rate.unwrap().to_string() == text);
+        }
+    }
+
+    #[test]
+    fn each_client_has_its_own_share() {
+        let rate_limit = RateLimit::PerSecond(NonZero::new(2).unwrap());
+        let rates = Rates::new(&HttpConfig { rate_limit, ..HttpConfig::default() }).unwrap();
+        let [first, second] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        assert_eq!((rates.check(first), rates.check(first)), (Ok(()), Ok(())));
+        let refused = rates.check(first).unwrap_err();
+        assert!(refused.limit == 2 && refused.wait <= Duration::from_millis(500), "{refused:?}");
+        assert_eq!(rates.check(second), Ok(()));
+    }
+
+    #[test]
+    fn clients_behind_proxies() {
+        let cases: [(&str, usize, &str); 7] = [
+            ("", 0, "192.0.2.9"),
+            ("203.0.113.5", 0, "192.0.2.9"),
+            ("203.0.113.5", 1, "203.0.113.5"),
+            ("198.51.100.1, 203.0.113.5", 1, "203.0.113.5"),
+            ("198.51.100.1, 203.0.113.5", 2, "198.51.100.1"),
+            ("198.51.100.1", 2, "192.0.2.9"),
+            ("2001:db8:1:2:3:4:5:6", 1, "2001:db8:1:2::"),
+        ];
+        for (header, proxies, expected) in cases {
+            let request = TestRequest::default().peer_addr("192.0.2.9:1".parse().unwrap());
+            let request = request.insert_header(("x-forwarded-for", header)).to_http_request();
+            assert_eq!(client(&request, proxies), Some(expected.parse().unwrap()), "{header:?} {proxies}");
+        }
+        assert_eq!(network("::ffff:192.0.2.1".parse().unwrap()), IpAddr::from([192, 0, 2, 1]));
+    }
+}

@@ -1,0 +1,203 @@
+//! Addresses in the settings, and what may stand in them.
+
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+/// A path in front of all others: empty, or `/` and segments without a slash at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BasePath(String);
+
+impl BasePath {
+    /// The path as it stands in front of others.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for BasePath {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let path = text.trim_matches('/');
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+        if !path.bytes().all(plain) || path.contains("//") {
+            return Err(InvalidUrl::Path);
+        }
+        Ok(Self(if path.is_empty() { String::new() } else { format!("/{path}") }))
+    }
+}
+
+/// Scheme and authority, and a path if a proxy adds one, without a slash at the end: `https://node.example/v1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    /// The address, to which [`BasePath`] and the path of an operation are added.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The host that it names, without a port.
+    pub(crate) fn host(&self) -> &str {
+        let rest = self.0.split_once("://").map_or(self.as_str(), |(_, rest)| rest);
+        host_of(rest.split('/').next().unwrap_or(rest))
+    }
+}
+
+impl FromStr for PublicUrl {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).ok_or(InvalidUrl::Scheme)?;
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if !is_authority(authority) {
+            return Err(InvalidUrl::Authority);
+        }
+        path.parse::<BasePath>()?;
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+/// Scheme and authority of a page: `https://wallet.example`; or `*`, any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(String);
+
+impl Origin {
+    /// The origin as browsers send it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it stands for every origin.
+    pub fn is_any(&self) -> bool {
+        self.0 == "*"
+    }
+}
+
+impl FromStr for Origin {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        if text == "*" {
+            return Ok(Self(text.to_owned()));
+        }
+        let (scheme, authority) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
+        if scheme.is_empty() || !scheme.bytes().all(plain) {
+            return Err(InvalidUrl::Scheme);
+        }
+        let authority = authority.to_ascii_lowercase();
+        if !is_authority(&authority) {
+            return Err(InvalidUrl::Authority);
+        }
+        Ok(Self(format!("{scheme}://{authority}")))
+    }
+}
+
+/// Splits `host`, `host:port`, `[v6]` or `[v6]:port`; the host without brackets.
+pub(crate) fn host_of(authority: &str) -> &str {
+    match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    }
+}
+
+/// Whether `text` is a host, with or without a port, that can stand in a URI and a JSON string as it is.
+pub(crate) fn is_authority(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => (1..=253).contains(&host.len()) && host.bytes().all(plain),
+    };
+    let is_port = |port: &str| port.bytes().all(|digit| digit.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    is_host && port.is_none_or(is_port)
+}
+
+/// Why a path or address in the settings cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidUrl {
+    /// Another scheme, or none.
+    #[error("the address must begin with http:// or https://")]
+    Scheme,
+    /// The host holds what no host name has.
+    #[error("the address has no usable host")]
+    Authority,
+    /// The path holds more than letters, digits, `-._~` and single slashes.
+    #[error("the path may only hold letters, digits, - . _ ~ and single slashes")]
+    Path,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_paths() {
+        let cases = [
+            ("", Ok("")),
+            ("/", Ok("")),
+            ("v1", Ok("/v1")),
+            ("/v1/", Ok("/v1")),
+            ("/a/b", Ok("/a/b")),
+            ("/a//b", Err(InvalidUrl::Path)),
+            ("/{x}", Err(InvalidUrl::Path)),
+            ("/a b", Err(InvalidUrl::Path)),
+        ];
+        for (text, expected) in cases {
+            let got = text.parse::<BasePath>();
+            assert_eq!(got.as_ref().map(BasePath::as_str), expected.as_ref().copied(), "{text}");
+        }
+    }
+
+    #[test]
+    fn origins() {
+        let cases = [
+            ("*", Ok("*")),
+            ("https://wallet.example", Ok("https://wallet.example")),
+            ("http://LOCALHOST:3000", Ok("http://localhost:3000")),
+            ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
+            ("wallet.example", Err(InvalidUrl::Scheme)),
+            ("://wallet.example", Err(InvalidUrl::Scheme)),
+            ("https://wallet.example/", Err(InvalidUrl::Authority)),
+            ("https://", Err(InvalidUrl::Authority)),
+            ("null", Err(InvalidUrl::Scheme)),
+        ];
+        for (text, expected) in cases {
+            let got = text.parse::<Origin>();
+            assert_eq!(got.as_ref().map(Origin::as_str), expected.as_ref().copied(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_of_public_urls() {
+        for (url, host) in [("https://Node.example:8/x", "Node.example"), ("http://[::1]:80", "::1"), ("http://a", "a")]
+        {
+            assert_eq!(url.parse::<PublicUrl>().unwrap().host(), host, "{url}");
+        }
+    }
+
+    #[test]
+    fn public_urls() {
+        let cases = [
+            ("https://node.example", Ok("https://node.example")),
+            ("http://[::1]:80/v1/", Ok("http://[::1]:80/v1")),
+            ("node.example", Err(InvalidUrl::Scheme)),
+            ("ftp://node.example", Err(InvalidUrl::Scheme)),
+            ("http://", Err(InvalidUrl::Authority)),
+            ("http://a\"b", Err(InvalidUrl::Authority)),
+            ("http://[::1", Err(InvalidUrl::Authority)),
+            ("http://host:65536", Err(InvalidUrl::Authority)),
+            ("http://host:", Err(InvalidUrl::Authority)),
+            ("http://user@host", Err(InvalidUrl::Authority)),
+            ("http://host/?q", Err(InvalidUrl::Path)),
+        ];
+        for (text, expected) in cases {
+            let got = text.parse::<PublicUrl>();
+            assert_eq!(got.as_ref().map(PublicUrl::as_str), expected.as_ref().copied(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What requests have to pass: hosts, tokens, rates, numbers, sizes. Each refusal names the option that sets the limit.
+
+#![allow(clippy::unwrap_used)]
+
+use node_tests::server::{Answer, Server, run_to_end};
+use serde_json::json;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const NONE: [&str; 0] = [];
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+/// Checks a refusal: its status, its shape, and that it names the limit.
+#[track_caller]
+fn assert_refused(answer: &Answer, status: u16, option: &str) {
+    assert_eq!(answer.problem_faults(status), NONE, "{}", answer.text);
+    let detail = answer.field("detail").as_str().unwrap();
+    assert!(detail.contains(&format!("`{option}`")) || option.is_empty(), "{option}: {detail}");
+}
+
+#[test]
+fn names_that_nobody_allowed_are_refused() {
+    let as_host = |server: &Server, host: &str| server.send("GET", "/chainId/", &[("Host", host)], "");
+    let server = Server::start(NONE);
+    for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8545", "192.0.2.1"] {
+        assert_eq!(as_host(&server, host).status, 200, "{host}");
+    }
+    for host in ["evil.example", "localhost.evil.example:8545"] {
+        assert_refused(&as_host(&server, host), 403, "allowed-hosts");
+        assert_refused(&server.send("GET", "/health", &[("Host", host)], ""), 403, "allowed-hosts");
+        assert_refused(&server.send("POST", "/getLogs/", &[("Host", host), JSON], "{}"), 403, "allowed-hosts");
+        assert_refused(&server.send("GET", "/nothing", &[("Host", host)], ""), 403, "allowed-hosts");
+    }
+    let server = Server::start(["--allowed-hosts", "node.internal,other", "--public-url", "https://public.example/x"]);
+    for (host, status) in [("node.internal:1", 200), ("OTHER", 200), ("public.example", 200), ("evil.example", 403)] {
+        assert_eq!(as_host(&server, host).status, status, "{host}");
+    }
+    assert_eq!(as_host(&Server::start(["--allowed-hosts", "*"]), "evil.example").status, 200);
+}
+
+#[test]
+fn tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let file = path.to_str().unwrap();
+    fs::write(&path, "# of the tests\nfirst-token-of-two\nsecond-token-of-two\n").unwrap();
+    let server = Server::start(["--token-file", file]);
+    let get = |path: &str, shown: Option<&str>| {
+        let header = shown.map(|shown| ("Authorization", shown));
+        server.send("GET", path, header.as_slice(), "")
+    };
+    for shown in
+        [None, Some("Bearer wrong-token-of-none"), Some("Basic first-token-of-two"), Some("first-token-of-two")]
+    {
+        let refused = get("/chainId/", shown);
+        assert_refused(&refused, 401, "token-file");
+        assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+    }
+    for shown in ["Bearer first-token-of-two", "bearer second-token-of-two"] {
+        assert_eq!(get("/chainId/", Some(shown)).status, 200, "{shown}");
+    }
+    assert_eq!(server.post("/getLogs/", "{}").status, 401);
+    assert_eq!(get("/events/", None).status, 401);
+    for path in ["/health", "/ready", "/schemas/ErrorModel.json", "/problems/state-pruned"] {
+        assert_eq!(get(path, None).status, 200, "{path}");
+    }
+
+    for (text, complaint) in
+        [("", "no token"), ("short\n", "line 1"), ("0123456789abcdef\nwith blank in the middle", "line 2")]
+    {
+        fs::write(&path, text).unwrap();
+        let output = run_to_end(["--token-file", file]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && stderr.contains(complaint) && !stderr.contains("0123456789"), "{stderr}");
+    }
+    let output = run_to_end(["--token-file", "/nonexistent/tokens"]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("/nonexistent/tokens"));
+}
+
+#[test]
+fn a_flood_is_refused_and_others_are_served() {
+    let server = Server::start(["--rate-limit", "5", "--trusted-proxies", "1"]);
+    let from = |client: &str| server.send("GET", "/chainId/", &[("X-Forwarded-For", client)], "");
+    let answers: Vec<_> = (0..30).map(|_| from("203.0.113.1")).collect();
+    let served = answers.iter().filter(|answer| answer.status == 200).count();
+    assert!((5..30).contains(&served), "{served} of 30");
+    let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+    assert_refused(refused, 429, "rate-limit");
+    assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+    assert_eq!(from("203.0.113.2").status, 200);
+    // What the client itself writes in front changes nothing.
+    let pretending: Vec<_> = (0..30).map(|n| from(&format!("198.51.100.{n}, 203.0.113.1")).status).collect();
+    assert!(pretending.contains(&429), "{pretending:?}");
+}
+
+#[test]
+fn connections_are_counted() {
+    let server = Server::start(["--max-connections", "3"]);
+    let silent: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // Connections are taken one after the other, so that the fourth is too many.
+    let refused = loop {
+        assert!(Instant::now() < deadline);
+        let answer = server.send("GET", "/health", &[], "");
+        if answer.status != 200 {
+            break answer;
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert_refused(&refused, 503, "max-connections");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    drop(silent);
+    while server.send("GET", "/health", &[], "").status != 200 {
+        assert!(Instant::now() < deadline, "connections that are gone still count");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn who_says_nothing_is_left() {
+    let server = Server::start(["--header-timeout", "200ms"]);
+    let mut silent = server.connect();
+    let mut slow = server.connect();
+    slow.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
+    for stream in [&mut silent, &mut slow] {
+        // It ends, with or without an answer; otherwise reading would fail after a minute.
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&rest));
+    }
+    assert_eq!(server.get("/chainId/").status, 200);
+}
+
+#[test]
+fn requests_are_counted() {
+    let server = Server::start(["--max-requests", "2", "--body-timeout", "10m"]);
+    let head =
+        "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{";
+    let mut waiting: Vec<TcpStream> = (0..2).map(|_| server.connect()).collect();
+    for stream in &mut waiting {
+        stream.write_all(head.as_bytes()).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let refused = loop {
+        assert!(Instant::now() < deadline);
+        let answer = server.get("/chainId/");
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    assert_refused(&refused, 503, "max-requests");
+    for stream in &mut waiting {
+        stream.write_all(b"}").unwrap();
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).unwrap();
+        assert_eq!(&start, b"HTTP/1.1 200");
+    }
+    while server.get("/chainId/").status != 200 {
+        assert!(Instant::now() < deadline, "requests that are over still count");
+    }
+}
+
+#[test]
+fn sizes() {
+    let server = Server::start(["--max-headers", "500", "--max-depth", "5", "--max-body", "1000"]);
+    let long = "x".repeat(600);
+    assert_refused(&server.send("GET", "/chainId/", &[("X-Long", &long)], ""), 431, "max-headers");
+    assert_refused(&server.send("GET", &format!("/getCode/{long}/"), &[], ""), 431, "max-headers");
+    assert_refused(&server.send("GET", &format!("/chainId/?{long}"), &[], ""), 431, "max-headers");
+    assert_refused(&server.post("/getLogs/", format!("{}{}", "[".repeat(6), "]".repeat(6))), 422, "max-depth");
+    assert_eq!(server.post("/getLogs/", "[".repeat(6)).problem_faults(400), NONE, "what is no JSON is that first");
+    assert_eq!(server.post("/getLogs/", r#"{"Topics": [["[[[[[[[["]]}"#).problem_faults(422), NONE);
+    assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
+    for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
+        let headers = media_type.map(|media_type| ("Content-Type", media_type));
+        assert_refused(&server.send("POST", "/getLogs/", headers.as_slice(), "{}"), 415, "");
+    }
+    let empty = server.send("POST", "/getLogs/", &[("Content-Length", "0")], "");
+    assert_eq!(empty.problem_faults(400), NONE, "nothing is of no type");
+}
+
+#[test]
+fn queries() {
+    let options = ["--max-block-range", "3", "--max-addresses", "1", "--max-topics", "1", "--max-storage-keys", "1"];
+    let more = ["--max-percentiles", "1", "--max-filters", "1"];
+    let server = Server::dev(options.into_iter().chain(more));
+    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 9}).to_string()).status, 200);
+    let logs = |from: u64, to: u64| {
+        server.post("/getLogs/", json!({"FromBlock": from.to_string(), "ToBlock": to.to_string()}).to_string())
+    };
+    assert_eq!(logs(2, 4).status, 200);
+    let refused = logs(2, 5);
+    assert_refused(&refused, 422, "max-block-range");
+    assert_eq!(refused.field("errors")[0]["value"], "4", "the last block that would fit");
+    assert!(refused.field("type").as_str().unwrap().ends_with("/problems/limit-exceeded"));
+
+    let word = format!("0x{}", "01".repeat(32));
+    let address = format!("0x{}", "01".repeat(20));
+    let cases = [
+        ("getLogs", json!({"Address": [address, address]}), "max-addresses"),
+        ("getLogs", json!({"Topics": [[word, word]]}), "max-topics"),
+        ("getProof", json!({"Address": address, "StorageKeys": ["1", "2"]}), "max-storage-keys"),
+        ("feeHistory", json!({"RewardPercentiles": [1, 2]}), "max-percentiles"),
+    ];
+    for (operation, body, option) in cases {
+        assert_refused(&server.post(&format!("/{operation}/"), body.to_string()), 422, option);
+    }
+    assert_eq!(server.get("/newBlockFilter/").status, 200);
+    let refused = server.get("/newBlockFilter/");
+    assert_refused(&refused, 429, "max-filters");
+    assert!(refused.header("retry-after").is_some());
+}
+
+#[test]
+fn metrics_count_and_measure() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let server = Server::dev(["--metrics-addr", &address]);
+    for _ in 0..3 {
+        assert_eq!(server.get("/chainId/").status, 200);
+    }
+    assert_eq!(server.post("/getLogs/", "[").status, 400);
+    assert_eq!(server.send("GET", "/chainId/", &[("Host", "evil.example")], "").status, 403);
+    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 5}).to_string()).status, 200);
+    let text = scrape(&address);
+    for line in [
+        r#"node_http_requests_total{operation="chainId",status="200"} 3"#,
+        r#"node_http_requests_total{operation="chainId",status="403"} 1"#,
+        r#"node_http_requests_total{operation="getLogs",status="400"} 1"#,
+        r#"node_http_request_duration_seconds_count{operation="chainId"} 4"#,
+        r#"node_http_refused_total{limit="allowed-hosts"} 1"#,
+        "node_head_number 5",
+        "node_blocks_added_total 5",
+        "node_blocks_removed_total 0",
+        r#"node_executor_queue{pool="code"} 0"#,
+        r#"node_txpool_transactions{state="pending"} 0"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    for name in [
+        "node_cache_hits_total{cache=\"block_bodies\"}",
+        "node_info{version=",
+        "node_filters 0",
+        "node_import_gas_total 0",
+    ] {
+        assert!(text.contains(name), "{name} is not in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+    // A metrics port that is taken ends the start.
+    let output = run_to_end(["--metrics-addr", &address]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains(&address));
+    assert_eq!(server.get("/metrics").status, 404, "clients do not see them");
+}
+
+fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: prometheus\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    assert!(text.contains("content-type: application/openmetrics-text"), "{text}");
+    text
+}
+
+#[test]
+fn streams_are_counted() {
+    let server = Server::start(["--max-streams", "1"]);
+    let mut first = server.connect();
+    write!(first, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut start = [0; 12];
+    first.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    assert_refused(&server.get("/events/"), 503, "max-streams");
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let cases = [
+        (["--rate-limit", "0"], "rate-limit"),
+        (["--allowed-hosts", "http://a"], "allowed-hosts"),
+        (["--cors-origins", "wallet.example"], "cors-origins"),
+        (["--tls-cert", "cert.pem"], "tls-key"),
+        (["--metrics-addr", "9100"], "metrics-addr"),
+    ];
+    for (arguments, option) in cases {
+        let output = run_to_end(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(option), "{arguments:?}: {stderr}");
+    }
+}

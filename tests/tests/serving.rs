@@ -1,0 +1,260 @@
+//! What HTTP clients and caches expect: validators, freshness, compression, which view was read, versions of HTTP.
+
+#![allow(clippy::unwrap_used)]
+
+use node_tests::generator::{Generator, Shape};
+use node_tests::server::{Answer, Server};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use tempfile::TempDir;
+
+const NONE: [&str; 0] = [];
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// A server of a chain of ten blocks with transactions, which nobody takes back.
+fn imported(options: &[&str]) -> (Server, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chain.rlp");
+    let mut blocks = Vec::new();
+    Generator::new(Shape::default()).write(10, &mut blocks).unwrap();
+    fs::write(&path, blocks).unwrap();
+    let path = path.display().to_string();
+    (Server::start(["--import", &path].iter().chain(options)), folder)
+}
+
+fn block(server: &Server, number: u64) -> Value {
+    server.get(&format!("/getBlockByNumber/{number}/true/")).body["Block"].take()
+}
+
+#[test]
+fn what_is_final_is_kept_for_ever_and_the_rest_is_asked_for_again() {
+    let (server, _folder) = imported(&[]);
+    let block = block(&server, 3);
+    let hash = block["Hash"].as_str().unwrap();
+    let transaction = block["Transactions"][0]["Hash"].as_str().unwrap();
+    let sender = block["Transactions"][0]["From"].as_str().unwrap();
+    let cases = [
+        ("/getBlockByNumber/3/false/".to_owned(), FOREVER),
+        ("/getBlockByNumber/0x3/true/".to_owned(), FOREVER),
+        ("/getBlockByNumber/latest/false/".to_owned(), "no-cache"),
+        ("/getBlockByNumber/earliest/".to_owned(), "no-cache"),
+        ("/getBlockByNumber/pending/".to_owned(), "no-cache"),
+        ("/getBlockByNumber/11/false/".to_owned(), "no-cache"),
+        (format!("/getBlockByHash/{hash}/true/"), FOREVER),
+        (format!("/getBlockByHash/0x{}/true/", "01".repeat(32)), "no-cache"),
+        (format!("/getTransactionByHash/{transaction}/"), FOREVER),
+        (format!("/getTransactionByHash/0x{}/", "01".repeat(32)), "no-cache"),
+        (format!("/getTransactionByBlockHashAndIndex/{hash}/0/"), FOREVER),
+        ("/getTransactionByBlockNumberAndIndex/latest/0/".to_owned(), "no-cache"),
+        (format!("/getTransactionReceipt/{transaction}/"), FOREVER),
+        ("/getBlockReceipts/3/".to_owned(), FOREVER),
+        ("/getBlockReceipts/latest/".to_owned(), "no-cache"),
+        (format!("/getBlockTransactionCountByHash/{hash}/"), FOREVER),
+        ("/getUncleCountByBlockNumber/3/".to_owned(), FOREVER),
+        (format!("/getBalance/{sender}/?BlockNumber=3"), FOREVER),
+        (format!("/getBalance/{sender}/"), "no-cache"),
+        (format!("/getAccount/{sender}/3/"), FOREVER),
+        (format!("/getTransactionCount/{sender}/{hash}/"), "no-cache"),
+        (format!("/getTransactionStatus/{transaction}/"), "no-cache"),
+        ("/chainId/".to_owned(), "no-cache"),
+        ("/schemas/ErrorModel.json".to_owned(), "no-cache"),
+        ("/newBlockFilter/".to_owned(), "no-store"),
+        ("/health".to_owned(), "no-store"),
+        ("/nothing/".to_owned(), "no-store"),
+    ];
+    for (path, expected) in cases {
+        let answer = server.get(&path);
+        assert_eq!(answer.header("cache-control"), Some(expected), "{path}: {}", answer.text);
+        assert_eq!(answer.header("etag").is_some(), expected != "no-store", "{path}");
+    }
+    let posted = server.post("/getLogs/", "{}");
+    assert_eq!((posted.header("cache-control"), posted.header("etag")), (None, None), "a POST");
+}
+
+#[test]
+fn a_chain_that_can_be_taken_back_has_nothing_final_but_what_a_hash_names() {
+    let server = Server::dev(NONE);
+    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 70}).to_string()).status, 200);
+    assert_eq!(server.get("/getBlockByNumber/1/").header("cache-control"), Some("no-cache"));
+    let hash = block(&server, 1)["Hash"].as_str().unwrap().to_owned();
+    assert_eq!(server.get(&format!("/getBlockByHash/{hash}/")).header("cache-control"), Some(FOREVER));
+}
+
+#[test]
+fn clients_with_a_token_keep_answers_for_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    fs::write(&path, "0123456789abcdef\n").unwrap();
+    let (server, _folder) = imported(&["--token-file", path.to_str().unwrap()]);
+    let get = |path| server.send("GET", path, &[("Authorization", "Bearer 0123456789abcdef")], "");
+    assert_eq!(get("/getBlockByNumber/3/").header("cache-control"), Some("private, max-age=31536000, immutable"));
+    assert_eq!(get("/getBlockByNumber/").header("cache-control"), Some("private, no-cache"));
+}
+
+#[test]
+fn what_the_client_has_is_not_sent_again() {
+    let (server, _folder) = imported(&[]);
+    for path in ["/getBlockByNumber/3/true/", "/blockNumber/", "/schemas/ErrorModel.json", "/problems/state-pruned"] {
+        let first = server.get(path);
+        let tag = first.header("etag").unwrap().to_owned();
+        for method in ["GET", "HEAD"] {
+            let again = server.send(method, path, &[("If-None-Match", &tag)], "");
+            assert_eq!((again.status, again.text.as_str()), (304, ""), "{method} {path}");
+            for name in ["etag", "cache-control", "x-head-number", "vary"] {
+                assert_eq!(again.header(name), first.header(name), "{method} {path} {name}");
+            }
+            assert!(again.header("x-request-id").is_some() && again.header("content-type").is_none());
+        }
+        let other = server.send("GET", path, &[("If-None-Match", "W/\"0\", \"1\"")], "");
+        assert_eq!((other.status, &other.text), (200, &first.text), "{path}");
+    }
+    // Another host has another $schema, and so another tag.
+    let here = server.get("/blockNumber/");
+    let there = server.send("GET", "/blockNumber/", &[("Host", "localhost:1")], "");
+    assert_ne!(here.header("etag"), there.header("etag"));
+}
+
+#[test]
+fn blocks_that_are_kept_are_what_they_were() {
+    for options in [&[][..], &["--body-cache", "0"]] {
+        let (server, _folder) = imported(options);
+        for path in ["/getBlockByNumber/3/true/", "/getBlockByNumber/3/false/"] {
+            let first = server.get(path);
+            assert_eq!(server.get(path).text, first.text, "{path}");
+            let other = server.send("GET", path, &[("Host", "localhost:1")], "");
+            assert_eq!(other.field("Block"), first.field("Block"), "{path}");
+            assert_eq!(other.field("$schema"), "http://localhost:1/schemas/Output_getBlockByNumber.json", "{path}");
+            let hash = first.field("Block")["Hash"].as_str().unwrap();
+            let flag = path.contains("true");
+            let named = server.get(&format!("/getBlockByHash/{hash}/{flag}/"));
+            assert_eq!(named.field("Block"), first.field("Block"), "{path}");
+            assert_eq!(server.get(&format!("{path}?x=1")).status, 422, "a query is a fault all the same");
+        }
+    }
+}
+
+#[test]
+fn answers_tell_which_view_they_were_read_from() {
+    let server = Server::dev(["--no-mining"]);
+    let head = |answer: &Answer| {
+        (answer.header("x-head-number").map(str::to_owned), answer.header("x-head-hash").map(str::to_owned))
+    };
+    for number in 0..3 {
+        let latest = server.get("/getBlockByNumber/");
+        let hash = latest.field("Block")["Hash"].as_str().unwrap().to_owned();
+        let expected = (Some(number.to_string()), Some(hash));
+        let account = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+        let logs = server.post("/getLogs/", "{}");
+        let call = server.post("/call/", json!({"Transaction": {}, "BlockNumber": "0"}).to_string());
+        let pending = server.get("/getBlockByNumber/pending/");
+        let missing = server.get("/getBlockReceipts/99/");
+        assert_eq!((call.status, pending.status, missing.status), (200, 200, 404));
+        for answer in [latest, server.get(&format!("/getBalance/{account}/")), logs, call, pending, missing] {
+            assert_eq!(head(&answer), expected, "{}", answer.text);
+        }
+        assert_eq!(server.post("/dev/mine/", "{}").status, 200);
+    }
+    assert_eq!(head(&server.get("/chainId/")), (None, None), "nothing of the chain was read");
+}
+
+#[test]
+fn long_answers_are_compressed_as_clients_like() {
+    let (server, _folder) = imported(&[]);
+    let magic: [(&str, &str, &[u8]); 3] = [
+        ("gzip", "gzip", &[0x1f, 0x8b]),
+        ("zstd, gzip;q=0.5", "zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
+        ("gzip, deflate, br, zstd", "br", &[]),
+    ];
+    let path = "/getBlockByNumber/3/true/";
+    let plain = server.get(path);
+    for (accepted, encoding, magic) in magic {
+        let (head, body) = raw(&server, path, accepted);
+        assert!(head.contains(&format!("content-encoding: {encoding}\r\n")), "{accepted}: {head}");
+        assert!(
+            head.contains("vary: accept-encoding") && head.contains(&plain.header("etag").unwrap().to_lowercase()),
+            "{head}"
+        );
+        assert!(body.starts_with(magic) && body.len() < plain.text.len(), "{accepted}: {} bytes", body.len());
+    }
+    for (path, accepted) in [(path, "identity"), (path, "br;q=0"), ("/chainId/", "gzip")] {
+        let (head, _) = raw(&server, path, accepted);
+        assert!(!head.contains("content-encoding"), "{path} {accepted}: {head}");
+    }
+    let (server, _folder) = imported(&["--no-compression"]);
+    assert!(!raw(&server, path, "gzip").0.contains("content-encoding"));
+    // Events are sent as they happen, and not when there are enough of them to compress.
+    let mut stream = server.connect();
+    write!(stream, "GET /events/?Type=blocks HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n").unwrap();
+    let mut start = [0; 1_024];
+    let length = stream.read(&mut start).unwrap();
+    let start = String::from_utf8_lossy(&start[..length]).to_ascii_lowercase();
+    assert!(start.starts_with("http/1.1 200") && !start.contains("content-encoding"), "{start}");
+}
+
+/// The head, in lower case, and the body, of chunks or not, as bytes.
+fn raw(server: &Server, path: &str, accepted: &str) -> (String, Vec<u8>) {
+    let mut stream = server.connect();
+    let head = "Host: localhost\r\nConnection: close";
+    write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\nAccept-Encoding: {accepted}\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let mut body = bytes.split_off(end);
+    if head.contains("transfer-encoding: chunked") {
+        let first = body.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        body.drain(..first);
+    }
+    (head, body)
+}
+
+#[test]
+fn http_2_is_spoken_to_those_who_begin_with_it() {
+    let server = Server::start(NONE);
+    let mut stream = server.connect();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut frame = [0; 9];
+    stream.read_exact(&mut frame).unwrap();
+    assert_eq!(frame[3], 4, "settings come first: {frame:?}");
+}
+
+#[test]
+fn pages_of_other_origins_read_nothing_unless_told_so() {
+    let origin = ("Origin", "https://wallet.example");
+    let closed = Server::dev(NONE);
+    let answer = closed.send("GET", "/chainId/", &[origin], "");
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+    let asks = [origin, ("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", "content-type")];
+    assert_eq!(closed.send("OPTIONS", "/getLogs/", &asks, "").header("access-control-allow-origin"), None);
+
+    let open = Server::dev(["--cors-origins", "https://wallet.example,http://localhost:3000"]);
+    let answer = open.send("GET", "/blockNumber/", &[origin], "");
+    assert_eq!(answer.header("access-control-allow-origin"), Some(origin.1));
+    assert!(answer.header("access-control-expose-headers").unwrap().to_lowercase().contains("x-head-number"));
+    let asked = open.send("OPTIONS", "/getLogs/", &asks, "");
+    assert_eq!((asked.status, asked.header("access-control-allow-origin")), (200, Some(origin.1)));
+    assert!(asked.header("access-control-allow-headers").unwrap().contains("content-type"));
+    let other = open.send("GET", "/chainId/", &[("Origin", "https://evil.example")], "");
+    assert_eq!(other.header("access-control-allow-origin"), None);
+    // Whom the owner lets in may control the chain, others still not.
+    let json = ("Content-Type", "application/json");
+    assert_eq!(open.send("POST", "/dev/mine/", &[origin, json], "{}").status, 200);
+    assert_eq!(open.send("POST", "/dev/mine/", &[("Origin", "https://evil.example"), json], "{}").status, 403);
+
+    let any = Server::dev(["--cors-origins", "*"]);
+    assert_eq!(any.send("GET", "/chainId/", &[origin], "").header("access-control-allow-origin"), Some("*"));
+    assert_eq!(any.send("POST", "/dev/mine/", &[origin, json], "{}").status, 403, "reading is not controlling");
+}
+
+#[test]
+fn ready_says_whether_the_head_is_young_enough() {
+    let server = Server::dev(["--max-head-age", "1h"]);
+    assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis is of the past");
+    assert_eq!(server.post("/dev/mine/", "{}").status, 200);
+    let ready = server.get("/ready/");
+    assert_eq!((ready.status, ready.field("Status"), ready.field("BlockNumber")), (200, &json!("ok"), &json!("1")));
+    let (server, _folder) = imported(&[]);
+    assert_eq!(server.get("/ready").field("BlockNumber"), "10", "any age will do");
+    assert_eq!(server.get("/health").field("Status"), "ok");
+}
