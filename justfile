@@ -65,6 +65,14 @@ openapi:
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}
 
+# Open the pages of a server in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
+pages *ARGS:
+    scripts/pages.py {{ARGS}}
+
+# How long a backup takes and what requests feel of it: `just bench-backup genesis.json chain.rlp`. Needs wrk.
+bench-backup *ARGS:
+    scripts/bench_backup.py {{ARGS}}
+
 # Kill development chains at random moments under load: `just kill-dev --rounds 100`.
 kill-dev *ARGS:
     scripts/kill_dev.py {{ARGS}}

@@ -28,6 +28,7 @@ RESERVED = {
     "actix-web": {"node-http"},
     "tokio": {"node-http"},
     "redb": {"node-store"},
+    "ureq": {"node-tests"},
     "clap": {"node-server", "node-tests"},
 }
 

@@ -34,9 +34,9 @@ def build(*packages):
 class Server:
     """A server process, from its start until it is stopped or killed."""
 
-    def __init__(self, binary, *arguments):
-        """Starts `binary` with `arguments` on a free port, and waits until it listens."""
-        command = [str(part) for part in (binary, *arguments, "--port", "0")]
+    def __init__(self, binary, *arguments, port=0):
+        """Starts `binary` with `arguments` on a port, or a free one, and waits until it listens."""
+        command = [str(part) for part in (binary, *arguments, "--port", port)]
         started = time.monotonic()
         # A pipe for errors would have to be read all the time.
         self.errors = tempfile.TemporaryFile(mode="w+")

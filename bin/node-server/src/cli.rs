@@ -1,36 +1,36 @@
-//! The commands and their options. Every option can also be set by an environment variable.
+//! The commands and their options. Those of servers can also be set by environment variables, and all by a file: see
+//! [`crate::settings`].
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::dev::DevOptions;
+use crate::health::PlainUrl;
+use crate::values;
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use node_http::BasePath;
 use node_store::Options;
 use node_types::BlockNumber;
-use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// An Ethereum execution node that answers over HTTP from every state its chain ever had.
 ///
 /// Without a command it runs `dev`, and takes its options.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(
+    version,
+    propagate_version = true,
+    override_usage = "node-server [dev] [OPTIONS]\n       node-server <COMMAND> [OPTIONS]",
+    after_help = "Without a command it is dev: `node-server --port 9000` is `node-server dev --port 9000`."
+)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-impl CommandLine {
-    /// Reads the arguments of the program, the first of which is its name. Options without a command are those of `dev`: it is put
-    /// in here, so that its options are declared once, and those of `dev` have no say in other commands.
-    pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let mut arguments: Vec<_> = arguments.into_iter().collect();
-        let first = arguments.get(1).and_then(|first| first.to_str());
-        let of_all = ["-h", "--help", "-V", "--version"];
-        if first.is_none_or(|first| first.starts_with('-') && !of_all.contains(&first)) {
-            arguments.insert(arguments.len().min(1), "dev".into());
-        }
-        Self::try_parse_from(arguments)
-    }
+    /// File of settings in TOML, whose keys are the long names of options; the command line and the environment come before it
+    #[arg(long, global = true, env = "NODE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 /// What to do.
@@ -65,18 +65,35 @@ pub(crate) enum Command {
     /// What is dropped cannot be had again but by importing the chain into another folder. The space is used for new
     /// blocks; the file does not become smaller.
     Prune(PruneOptions),
+    /// Copy a folder's chain into another folder, also while a server has it open and serves.
+    ///
+    /// The copy is that of one moment, and complete: blocks, states, pool and filters. It is made beside the wanted place under another
+    /// name and moved there at the end, so that what is there is whole.
+    Backup(BackupOptions),
+    /// Print the settings that a command would have, each with its source, as a file for --config.
+    ///
+    /// Takes a command and its options: `node-server config run --port 9000`. Without a command it is `dev`.
+    Config,
+    /// Ask a server whether it is ready to serve. Ends with status 0 if it is.
+    Health(HealthOptions),
+    /// Print a script that completes commands and options in a shell.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
 }
 
 impl Command {
     /// Whether output is for machines.
     pub(crate) fn json(&self) -> bool {
         match self {
-            Self::Dev(_) | Self::Run(_) => false,
+            Self::Dev(_) | Self::Run(_) | Self::Config | Self::Health(_) | Self::Completions { .. } => false,
             Self::Import(options) => options.output.json,
             Self::Export(options) => options.output.json,
             Self::Verify(options) => options.output.json,
             Self::Stats(options) => options.output.json,
             Self::Prune(options) => options.output.json,
+            Self::Backup(options) => options.output.json,
         }
     }
 }
@@ -212,9 +229,42 @@ pub(crate) struct PruneOptions {
     pub(crate) output: OutputOptions,
 }
 
+/// Settings of `backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// Folder to make; one that is there must be empty
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: PathBuf,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Settings of `health`.
+#[derive(Args, Debug)]
+pub(crate) struct HealthOptions {
+    /// What to ask, without TLS [default: /ready of a server on this machine with the same settings]
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<PlainUrl>,
+    /// Address that the server listens on, where no URL is given
+    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
+    pub(crate) host: IpAddr,
+    /// Port of the server, where no URL is given
+    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
+    pub(crate) port: u16,
+    /// Path in front of every route of the server, where no URL is given
+    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
+    /// Time for the answer
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
+    pub(crate) timeout: Duration,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{self, Request, UsageError};
     use clap::CommandFactory;
     use clap::error::ErrorKind;
     use node_core::filters::FilterLimits;
@@ -238,9 +288,12 @@ mod tests {
         assert_eq!(format!("{:?}", config.server.http().unwrap()), format!("{:?}", HttpConfig::default()));
     }
 
-    fn read(arguments: &[&str]) -> Result<Command, clap::Error> {
-        let arguments = ["node-server"].iter().chain(arguments).map(OsString::from);
-        CommandLine::read(arguments).map(|line| line.command)
+    fn read(arguments: &[&str]) -> Result<Command, UsageError> {
+        let arguments = ["node-server"].iter().chain(arguments).map(std::ffi::OsString::from);
+        settings::read(arguments).map(|request| match request {
+            Request::Execute(line) => line.command,
+            Request::Show(text) => panic!("{text}"),
+        })
     }
 
     #[test]
@@ -250,9 +303,10 @@ mod tests {
         }
         assert!(matches!(read(&["run"]), Ok(Command::Run(_))));
         let error = |arguments| read(arguments).unwrap_err().kind();
-        assert_eq!(error(&["--help"]), ErrorKind::DisplayHelp);
-        assert_eq!(error(&["-V"]), ErrorKind::DisplayVersion);
-        assert_eq!(error(&["serve"]), ErrorKind::InvalidSubcommand);
-        assert_eq!(error(&["run", "--accounts", "3"]), ErrorKind::UnknownArgument);
+        assert_eq!(error(&["--help"]), Some(ErrorKind::DisplayHelp));
+        assert_eq!(error(&["-V"]), Some(ErrorKind::DisplayVersion));
+        assert_eq!(error(&["config", "--help"]), Some(ErrorKind::DisplayHelp));
+        assert_eq!(error(&["serve"]), Some(ErrorKind::InvalidSubcommand));
+        assert_eq!(error(&["run", "--accounts", "3"]), Some(ErrorKind::UnknownArgument));
     }
 }

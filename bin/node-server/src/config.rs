@@ -2,7 +2,9 @@
 
 use crate::cli::{GenesisOptions, PruneBefore, StorageOptions};
 use crate::error::CommandError;
+use crate::logs::LogFormat;
 use crate::open;
+use crate::values;
 use clap::Args;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
@@ -34,9 +36,23 @@ pub(crate) struct ServerOptions {
     http: HttpOptions,
     #[command(flatten)]
     limits: LimitOptions,
-    /// What to log, and how much: `debug` for everything, `info,node_http=debug` for a line a request
-    #[arg(long, env = "NODE_LOG", value_name = "FILTER", default_value = "info,actix_server=warn,actix_http=off")]
+    #[command(flatten)]
+    pub(crate) logs: LogOptions,
+}
+
+/// What to log, and how.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Logs")]
+pub(crate) struct LogOptions {
+    /// What to log, and how much: `debug` for everything, `info,request=warn` for no line a request
+    #[arg(
+        long, env = "NODE_LOG", value_name = "FILTER", default_value = "info,actix_server=warn,actix_http=off",
+        value_parser = values::log_filter
+    )]
     pub(crate) log: String,
+    /// How to write the lines of the log
+    #[arg(long, env = "NODE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 /// Which chain.
@@ -61,7 +77,7 @@ pub(crate) struct ChainOptions {
 #[command(next_help_heading = "HTTP")]
 struct HttpOptions {
     /// Address to listen on
-    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1")]
+    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
     host: IpAddr,
     /// Port to listen on; 0 picks a free one
     #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
@@ -96,37 +112,37 @@ struct HttpOptions {
     #[arg(long, env = "NODE_RATE_LIMIT", value_name = "REQUESTS", default_value_t)]
     rate_limit: RateLimit,
     /// Most connections at a time
-    #[arg(long, env = "NODE_MAX_CONNECTIONS", value_name = "COUNT", default_value_t = HttpConfig::default().max_connections)]
+    #[arg(long, env = "NODE_MAX_CONNECTIONS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_connections)]
     max_connections: usize,
     /// Most requests at a time, over all connections
-    #[arg(long, env = "NODE_MAX_REQUESTS", value_name = "COUNT", default_value_t = HttpConfig::default().max_requests)]
+    #[arg(long, env = "NODE_MAX_REQUESTS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_requests)]
     max_requests: usize,
     /// Longest path, query and headers together, in bytes
-    #[arg(long, env = "NODE_MAX_HEADERS", value_name = "BYTES", default_value_t = HttpConfig::default().max_headers)]
+    #[arg(long, env = "NODE_MAX_HEADERS", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_headers)]
     max_headers: usize,
     /// Deepest nesting of arrays and objects in a request body
-    #[arg(long, env = "NODE_MAX_DEPTH", value_name = "LEVELS", default_value_t = HttpConfig::default().max_depth)]
+    #[arg(long, env = "NODE_MAX_DEPTH", value_name = "LEVELS", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_depth)]
     max_depth: usize,
     /// Longest request body in bytes
-    #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", default_value_t = HttpConfig::default().max_body)]
+    #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_body)]
     max_body: usize,
     /// Time for the headers of a request to arrive
-    #[arg(long, env = "NODE_HEADER_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, env = "NODE_HEADER_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::time)]
     header_timeout: Duration,
     /// Time for the body of a request to arrive
-    #[arg(long, env = "NODE_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, env = "NODE_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::time)]
     body_timeout: Duration,
     /// Time that an idle connection is kept open
-    #[arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", default_value = "75s", value_parser = duration)]
+    #[arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", default_value = "75s", value_parser = values::duration)]
     keep_alive: Duration,
     /// Time that a client may take nothing of what it is sent before its connection is closed
-    #[arg(long, env = "NODE_WRITE_TIMEOUT", value_name = "TIME", default_value = "60s", value_parser = duration)]
+    #[arg(long, env = "NODE_WRITE_TIMEOUT", value_name = "TIME", default_value = "60s", value_parser = values::time)]
     write_timeout: Duration,
     /// Time after which a client that is told of events is sent a sign of life
-    #[arg(long, env = "NODE_STREAM_KEEP_ALIVE", value_name = "TIME", default_value = "15s", value_parser = duration)]
+    #[arg(long, env = "NODE_STREAM_KEEP_ALIVE", value_name = "TIME", default_value = "15s", value_parser = values::time)]
     stream_keep_alive: Duration,
     /// Age of the head from which on /ready answers 503 [default: any age is good]
-    #[arg(long, env = "NODE_MAX_HEAD_AGE", value_name = "TIME", value_parser = duration)]
+    #[arg(long, env = "NODE_MAX_HEAD_AGE", value_name = "TIME", value_parser = values::time)]
     max_head_age: Option<Duration>,
     /// Most bytes of blocks that are kept as they were sent
     #[arg(long, env = "NODE_BODY_CACHE", value_name = "BYTES", default_value_t = HttpConfig::default().body_cache)]
@@ -138,7 +154,7 @@ struct HttpOptions {
     #[arg(long, env = "NODE_METRICS_ADDR", value_name = "ADDRESS")]
     metrics_addr: Option<SocketAddr>,
     /// Time that running requests get to finish when the server stops
-    #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     shutdown_timeout: Duration,
     /// Most clients that are told of events at a time
     #[arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", default_value_t = HttpConfig::default().max_streams)]
@@ -162,40 +178,40 @@ struct HttpOptions {
 #[command(next_help_heading = "Limits")]
 struct LimitOptions {
     /// Time that one request may take
-    #[arg(long, env = "NODE_CALL_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(long, env = "NODE_CALL_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = values::time)]
     call_timeout: Duration,
     /// Most gas that a call or an estimate may use
-    #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", default_value_t = Limits::default().gas_cap)]
+    #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
     /// Time that a filter lives after its last use
-    #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", default_value = "5m", value_parser = duration)]
+    #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", default_value = "5m", value_parser = values::time)]
     filter_ttl: Duration,
     /// Most logs in one answer
-    #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", default_value_t = Limits::default().logs)]
+    #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().logs)]
     max_logs: usize,
     /// Most blocks that one query for logs may span
-    #[arg(long, env = "NODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", default_value_t = Limits::default().block_range)]
+    #[arg(long, env = "NODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().block_range)]
     max_block_range: u64,
     /// Most addresses in one log filter
-    #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", default_value_t = Limits::default().addresses)]
+    #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().addresses)]
     max_addresses: usize,
     /// Most topics at one position of a log filter
-    #[arg(long, env = "NODE_MAX_TOPICS", value_name = "COUNT", default_value_t = Limits::default().topics)]
+    #[arg(long, env = "NODE_MAX_TOPICS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().topics)]
     max_topics: usize,
     /// Most storage keys in one request for a proof
-    #[arg(long, env = "NODE_MAX_STORAGE_KEYS", value_name = "COUNT", default_value_t = Limits::default().storage_keys)]
+    #[arg(long, env = "NODE_MAX_STORAGE_KEYS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
     max_storage_keys: usize,
     /// Most percentiles in one request for the fee history
-    #[arg(long, env = "NODE_MAX_PERCENTILES", value_name = "COUNT", default_value_t = Limits::default().percentiles)]
+    #[arg(long, env = "NODE_MAX_PERCENTILES", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().percentiles)]
     max_percentiles: usize,
     /// Most filters at a time
-    #[arg(long, env = "NODE_MAX_FILTERS", value_name = "COUNT", default_value_t = FilterLimits::default().count)]
+    #[arg(long, env = "NODE_MAX_FILTERS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
     max_filters: usize,
     /// Most transactions in the pool
-    #[arg(long, env = "NODE_POOL_TRANSACTIONS", value_name = "COUNT", default_value_t = PoolLimits::default().transactions)]
+    #[arg(long, env = "NODE_POOL_TRANSACTIONS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
     pool_transactions: usize,
     /// Most bytes of transactions in the pool
-    #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", default_value_t = PoolLimits::default().bytes)]
+    #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
     pool_bytes: usize,
 }
 
@@ -287,45 +303,5 @@ impl HttpOptions {
             key: key.clone(),
             source,
         })?))
-    }
-}
-
-/// A whole number with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit: seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let milliseconds: u64 = match unit {
-        "ms" => 1,
-        "s" | "" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(format!("unknown unit {unit:?}, expected ms, s, m or h")),
-    };
-    let number = number.parse::<u64>().map_err(|error| error.to_string())?;
-    number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations() {
-        let cases = [
-            ("500ms", Some(500)),
-            ("5s", Some(5_000)),
-            ("7", Some(7_000)),
-            ("5m", Some(300_000)),
-            ("1h", Some(3_600_000)),
-            ("", None),
-            ("s", None),
-            ("5d", None),
-            ("-5s", None),
-            ("99999999999999999999s", None),
-            ("18446744073709551615h", None),
-        ];
-        for (text, milliseconds) in cases {
-            assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis), "{text:?}");
-        }
     }
 }

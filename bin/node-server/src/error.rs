@@ -7,7 +7,8 @@ use node_core::node::NodeError;
 use node_core::producer::ProducerError;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
-use node_store::Difference;
+use node_store::files::FolderError;
+use node_store::{BackupError, Difference, StoreError};
 use node_types::BlockNumber;
 use std::error::Error;
 use std::fmt;
@@ -105,6 +106,35 @@ pub(crate) enum CommandError {
     /// What is stored is not what it must be.
     #[error("verification failed: {0}")]
     Difference(Box<Difference>),
+    /// The chain cannot be copied.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The folder is in use, and its user takes no requests.
+    #[error("the folder {} is in use by a process that takes no requests", .path.display())]
+    NoControl {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The process that has the folder open refuses a request.
+    #[error("the process that has the folder open: {message}")]
+    Refused { message: String },
+    /// The process that has the folder open ended before it was done.
+    #[error("the process that has the folder open ended before the copy was whole")]
+    ServerGone,
+    /// A path cannot be told to another process.
+    #[error("the path {} is not UTF-8", .path.display())]
+    NotText { path: PathBuf },
+    /// A server does not answer.
+    #[error("{url} does not answer")]
+    NoAnswer {
+        url: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A server answers that it is not ready.
+    #[error("{url} answers {status}: {body}")]
+    NotReady { url: String, status: u16, body: String },
     /// There is no such development chain.
     #[error(transparent)]
     Dev(#[from] DevNodeError),
@@ -136,6 +166,12 @@ impl CommandError {
             other => Box::new(other),
         };
         Self::Store { path: path.to_owned(), source }
+    }
+
+    /// Whether another process has the folder open.
+    pub(crate) fn is_locked(&self) -> bool {
+        let Self::Store { source, .. } = self else { return false };
+        matches!(source.downcast_ref(), Some(StoreError::Folder(FolderError::Locked { .. })))
     }
 }
 

@@ -2,28 +2,37 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod backup;
 mod cli;
 mod config;
+mod control;
 mod data_dir;
 mod dev;
 mod error;
 mod export;
+mod health;
 mod import;
+mod logs;
 mod metrics;
+mod notify;
 mod open;
 mod progress;
 mod prune;
 mod report;
 mod run;
+mod settings;
 mod stats;
+mod values;
 mod verify;
 mod wiring;
 
+use clap::CommandFactory;
 use cli::{Command, CommandLine};
 use error::{CommandError, Sources};
-use std::io::IsTerminal;
+use logs::{LogFormat, Logs};
+use settings::Request;
+use std::io::Write;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 // Much of the work is allocation, and threads free what others made: with this allocator imports and requests took about a
 // tenth less time than with glibc's.
@@ -34,22 +43,38 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
 
 fn main() -> ExitCode {
-    let CommandLine { command } = CommandLine::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    let log = match &command {
-        Command::Dev(options) => options.log(),
-        Command::Run(config) => &config.server.log,
-        _ => "warn",
-    };
-    let filter = match EnvFilter::try_new(log) {
-        Ok(filter) => filter,
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let for_machines = arguments.iter().any(|argument| argument == "--json");
+    let CommandLine { command, .. } = match settings::read(arguments) {
+        Ok(Request::Execute(line)) => line,
+        Ok(Request::Show(text)) => {
+            print(text.as_bytes());
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
-            eprintln!("error: --log {log}: {error}");
+            error.print();
+            if for_machines && error.is_error() {
+                report::usage_error(&error);
+            }
+            return error.exit_code();
+        }
+    };
+    let (filter, format) = match &command {
+        Command::Dev(options) => (options.log(), options.server.logs.log_format),
+        Command::Run(config) => (&*config.server.logs.log, config.server.logs.log_format),
+        _ => ("warn", LogFormat::Text),
+    };
+    let logs = match Logs::start(filter, format) {
+        Ok(logs) => logs,
+        Err(error) => {
+            eprintln!("error: --log {filter}: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let terminal = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
-    match execute(&command) {
+    let result = execute(&command);
+    // What led to an error is told before it.
+    drop(logs);
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", Sources(&error));
@@ -71,5 +96,20 @@ fn execute(command: &Command) -> Result<(), CommandError> {
         Command::Verify(options) => verify::run(options),
         Command::Stats(options) => stats::run(options),
         Command::Prune(options) => prune::run(options),
+        Command::Backup(options) => backup::run(options),
+        Command::Health(options) => health::run(options),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);
+            print(&script);
+            Ok(())
+        }
+        // Settings are shown for a command; `config` by itself has none.
+        Command::Config => Ok(()),
     }
+}
+
+/// Writes to standard output. Nobody may be there to read it.
+fn print(text: &[u8]) {
+    let _ = std::io::stdout().write_all(text);
 }

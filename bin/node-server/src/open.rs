@@ -50,22 +50,26 @@ pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, caches: &CacheOption
 
 /// Opens the chain of a command that needs one. `command` says which it is.
 pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
-    let genesis = || read_genesis(chain.genesis.as_deref());
-    let path = match &chain.storage.data_dir {
-        Some(DataDir::Memory) => return Err(CommandError::InMemory { needed_by: command }),
-        Some(DataDir::Folder(path)) => path.clone(),
-        None => default_folder(genesis()?.block().header.hash)?,
-    };
+    let path = existing_folder(chain, command)?;
     let store = Store::open_existing(&path, store_options(&chain.storage.caches));
     let store = store.map_err(|error| CommandError::store(&path, error))?;
     if chain.genesis.is_some() {
-        let expected = genesis()?.block().header.hash;
+        let expected = read_genesis(chain.genesis.as_deref())?.block().header.hash;
         let found = store.view()?.canonical_hash(0)?.unwrap_or_default();
         if found != expected {
             return Err(CommandError::store(&path, StoreError::OtherGenesis { found, expected }.into()));
         }
     }
     Ok(store)
+}
+
+/// The folder of that chain.
+pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> Result<PathBuf, CommandError> {
+    match &chain.storage.data_dir {
+        Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),
+        Some(DataDir::Folder(path)) => Ok(path.clone()),
+        None => default_folder(read_genesis(chain.genesis.as_deref())?.block().header.hash),
+    }
 }
 
 fn store_options(caches: &CacheOptions) -> Options {

@@ -1,5 +1,6 @@
 //! Shows how far an import is: a bar on a terminal, else a line in the log now and then.
 
+use crate::notify;
 use indicatif::{ProgressBar, ProgressStyle};
 use node_chain::Progress;
 use std::io::{IsTerminal, Read};
@@ -38,11 +39,10 @@ impl ImportProgress {
             ));
         } else if progress.elapsed >= self.last_line + LOG_INTERVAL {
             self.last_line = progress.elapsed;
-            tracing::info!(
-                "importing: block {}, {}",
-                progress.number,
-                Rates(progress.blocks, progress.gas, progress.elapsed)
-            );
+            let Progress { number, blocks, gas, elapsed } = *progress;
+            let text = format!("importing: block {number}, {}", Rates(blocks, gas, elapsed));
+            tracing::info!("{text}");
+            notify::starting(text);
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::error::{CommandError, Sources};
 use crate::progress::bar;
+use crate::settings::UsageError;
 use indicatif::ProgressBar;
 use node_core::block::BlockRef;
 use serde_json::{Value, json};
@@ -74,6 +75,11 @@ pub(crate) fn result(command: &'static str, json: bool, text: impl Display, valu
 /// Tells machines why there is no result.
 pub(crate) fn error(error: &CommandError) {
     let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": Sources(error).to_string()}));
+}
+
+/// Tells machines that their command line cannot be understood.
+pub(crate) fn usage_error(error: &UsageError) {
+    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": error.message()}));
 }
 
 /// A block as JSON.

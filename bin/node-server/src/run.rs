@@ -1,8 +1,10 @@
 //! `node-server run`: builds the chain, then serves it until a signal ends it.
 
 use crate::config::{ChainOptions, Config};
+use crate::control::Control;
 use crate::error::{CommandError, Sources};
 use crate::metrics;
+use crate::notify;
 use crate::open;
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
@@ -17,7 +19,7 @@ use std::sync::Arc;
 
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
 pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = config.server.http()?;
     let _metrics = metrics::serve(&config.server, &http)?;
     let options = &config.chain;
@@ -27,6 +29,7 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });
     }
     let wiring = Wiring::open(genesis, folder.as_deref(), &config.storage.caches)?;
+    let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
     match build(config, &wiring, &http.metrics, shutdown.context()) {
         Err(stopped @ CommandError::Stopped { .. }) => {
             tracing::info!("{stopped}");
@@ -40,8 +43,10 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     serve(Arc::new(node), http, shutdown, |address| {
         // Nobody may be there to read it.
         let _ = writeln!(io::stdout(), "listening on http://{address}");
+        notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
+    drop(control);
     wiring.flush()
 }
 

@@ -15,8 +15,16 @@ fn help_says_what_run_does_not_do() {
 }
 
 #[test]
+fn help_says_what_no_command_means() {
+    for help in ["-h", "--help"] {
+        let text = String::from_utf8(run(&[help]).stdout).expect("UTF-8");
+        assert!(text.contains("Without a command it is dev") && text.contains("node-server [dev] [OPTIONS]"), "{text}");
+    }
+}
+
+#[test]
 fn wrong_settings_are_named() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["run", "--port", "65536"], "--port"),
         (&["run", "--call-timeout", "5 days"], "--call-timeout"),
         (&["run", "--base-path", "/a b"], "--base-path"),
@@ -25,7 +33,11 @@ fn wrong_settings_are_named() {
         (&["run", "--log", "=="], "--log"),
         (&["dev", "--accounts", "10001"], "10001 accounts, at most 10000"),
         (&["--accounts=-1"], "--accounts"),
-        (&["dev", "--balance", "0.5"], "--balance"),
+        (&["dev", "--balance", "0.5"], "expected a whole number of ether, such as 10000"),
+        (&["run", "--call-timeout", "0s"], "expected more than no time at all"),
+        (&["run", "--max-filters", "0"], "'--max-filters <COUNT>': expected 1 or more"),
+        (&["run", "--max-body", "0"], "'--max-body <BYTES>': expected 1 or more"),
+        (&["run", "--host", "node.example"], "expected an IP address"),
         (&["dev", "--mnemonic", "test test"], "the mnemonic has 2 words"),
         (&["dev", "--derivation-path", "44/60"], "derivation path \"44/60\""),
         (&["dev", "--chain-id", "0"], "chain id 0"),

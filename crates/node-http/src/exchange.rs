@@ -34,6 +34,7 @@ use uuid::Uuid;
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EVENT_STREAM: &str = "text/event-stream";
+const BY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -103,6 +104,12 @@ impl Exchange {
     /// Forbids caches to keep the answer: the request creates or advances something.
     pub(crate) fn no_store(mut self) -> Self {
         self.caching = Caching::NoStore;
+        self
+    }
+
+    /// Adds a header to the answer.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
         self
     }
 
@@ -404,32 +411,32 @@ impl Exchange {
         self.respond(StatusCode::OK, media_type, body)
     }
 
-    /// Adds a header to the answer.
-    pub(crate) fn header(&mut self, name: HeaderName, value: HeaderValue) {
-        self.headers.push((name, value));
-    }
-
     /// Answers with a body that is there.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
-        let encoding = if self.service.config.compression && compress::is_worth_it(body.len()) {
-            self.headers.push((VARY, HeaderValue::from_static("accept-encoding")));
-            compress::negotiate(&self.request)
-        } else {
-            None
-        };
+        let compressible = self.service.config.compression && compress::is_worth_it(body.len());
+        let encoding = if compressible { compress::negotiate(&self.request) } else { None };
         if status == StatusCode::OK && self.caching.may_be_kept() {
             let tag = caching::entity_tag(&body);
             self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
             if caching::is_known(&self.request, &tag) {
                 let mut response = self.begin(StatusCode::NOT_MODIFIED, media_type);
+                if compressible {
+                    response.headers_mut().append(VARY, BY_ENCODING);
+                }
                 response.head_mut().headers_mut().remove(CONTENT_TYPE);
                 return self.finish(response.set_body(BoxBody::new(())));
             }
         }
         let mut response = self.begin(status, media_type);
         let body = match encoding {
+            // It tells caches by itself that the answer depends on what the client accepts.
             Some(encoding) => compress::encode(encoding, response.head_mut(), body),
-            None => BoxBody::new(body),
+            None => {
+                if compressible {
+                    response.headers_mut().append(VARY, BY_ENCODING);
+                }
+                BoxBody::new(body)
+            }
         };
         self.finish(response.set_body(body))
     }
@@ -531,7 +538,7 @@ pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) ->
     match allow {
         _ if !decodable => exchange.fail(&HttpError::Path),
         Some(allow) if asks => {
-            exchange.header(ALLOW, HeaderValue::from_static(allow));
+            let mut exchange = exchange.with_header(ALLOW, HeaderValue::from_static(allow));
             let mut response = exchange.begin(StatusCode::NO_CONTENT, JSON);
             response.headers_mut().remove(CONTENT_TYPE);
             exchange.finish(response)

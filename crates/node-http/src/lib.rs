@@ -40,6 +40,7 @@ pub use config::HttpConfig;
 pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
 pub use metrics::{Metrics, MetricsError, MetricsServer};
 pub use openapi::openapi;
+pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};

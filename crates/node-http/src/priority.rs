@@ -5,11 +5,11 @@
 const NICENESS: i32 = 10;
 
 /// Lowers the priority of this thread, where the system has one for each thread.
-pub(crate) fn lower() {
+pub fn lower() {
     // Elsewhere it would be that of the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICENESS) {
-        tracing::warn!(%error, "calls run at the same priority as everything else");
+        tracing::warn!(%error, "some work runs at the same priority as everything else");
     }
 }
 

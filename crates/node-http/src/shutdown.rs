@@ -20,6 +20,11 @@ impl Shutdown {
     /// # Errors
     /// [`ServeError::Signal`] when signals cannot be received, or the thread cannot be started.
     pub fn on_signals() -> Result<Self, ServeError> {
+        Self::on_signals_then(|| {})
+    }
+
+    /// The same; `told` is called first when a signal has come.
+    pub fn on_signals_then(told: impl FnOnce() + Send + 'static) -> Result<Self, ServeError> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {
             let _inside = runtime.enter();
@@ -38,6 +43,7 @@ impl Shutdown {
                     _ = terminate.recv() => {}
                 }
             });
+            told();
             cancelled.cancel();
             sender.send_replace(true);
         };

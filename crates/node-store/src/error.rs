@@ -7,6 +7,9 @@ use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_types::H256;
 use node_types::consensus::DecodeError;
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
 
 /// Why a store did not open, or did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,10 @@ pub enum StoreError {
         expected: H256,
     },
     /// The database has a layout that this version does not know.
-    #[error("the database has layout {found}; this version reads layout {supported} only")]
+    #[error(
+        "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
+        \"From one storage layout to the next\", says how to move"
+    )]
     UnsupportedLayout {
         /// In the database.
         found: u64,
@@ -66,6 +72,24 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The answer of the operating system, if it is the cause.
+    pub(crate) fn io(&self) -> Option<&io::Error> {
+        if let Self::Database(error) = self
+            && let redb::Error::Io(error) = &**error
+        {
+            return Some(error);
+        }
+        let mut cause: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            let shared = || error.downcast_ref::<Arc<io::Error>>().map(Arc::as_ref);
+            if let Some(found) = error.downcast_ref::<io::Error>().or_else(shared) {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
     /// Whether the database only says that it has failed before.
     pub(crate) fn is_previous_failure(&self) -> bool {
         matches!(self, Self::Database(error) if matches!(**error, redb::Error::PreviousIo))

@@ -27,4 +27,6 @@ pub mod wal;
 pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
-pub use store::{Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified};
+pub use store::{
+    Backup, BackupError, BackupProgress, Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified,
+};

@@ -10,8 +10,9 @@ mod tests;
 pub(crate) use options::DevOptions;
 
 use crate::CLIENT_VERSION;
+use crate::control::Control;
 use crate::error::CommandError;
-use crate::{metrics, open};
+use crate::{metrics, notify, open};
 use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_dev::{DevNode, DevNodeError};
@@ -23,7 +24,7 @@ use summary::Summary;
 
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
-    let shutdown = Shutdown::on_signals()?;
+    let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http()? };
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
@@ -49,22 +50,28 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
         (error, _) => error.into(),
     })?;
+    let control = folder.zip(chain.store()).and_then(|(folder, store)| Control::open(folder, store));
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;
     }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
-    let base_path = http.base_path.clone();
+    let (base_path, picks_port) = (http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());
         if let Some(path) = &options.output.config_out {
             summary.write(path)?;
         }
-        if !options.output.silent {
+        let silent = options.output.silent;
+        let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
+        // A port that the system picked can be learnt from here alone.
+        if !silent || picks_port {
             // Nobody may be there to read it.
-            let _ = writeln!(io::stdout(), "{}listening on http://{address}", banner::Banner(&summary));
+            let _ = writeln!(io::stdout(), "{banner}listening on http://{address}");
         }
+        notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
+    drop(control);
     // Requests that outlived their time may hold the node still, so that dropping it here need not close the folder.
     Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
 }

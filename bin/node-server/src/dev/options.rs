@@ -3,6 +3,7 @@
 use crate::cli::CacheOptions;
 use crate::config::ServerOptions;
 use crate::data_dir::DataDir;
+use crate::values;
 use clap::{Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
@@ -42,7 +43,7 @@ pub(crate) struct AccountArguments {
     #[arg(long, env = "NODE_ACCOUNTS", value_name = "COUNT", default_value_t = AccountOptions::default().count)]
     accounts: u32,
     /// Balance of each in ether
-    #[arg(long, env = "NODE_BALANCE", value_name = "ETHER", default_value_t = DevGenesis::default().balance)]
+    #[arg(long, env = "NODE_BALANCE", value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
     balance: u64,
     /// Words that the keys come from: 12 to 24 of the English list of BIP-39
     #[arg(long, env = "NODE_MNEMONIC", value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
@@ -127,7 +128,7 @@ pub(crate) struct DevStorageOptions {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
-    /// Write nothing but errors
+    /// Write nothing but errors, and the address with --port 0
     #[arg(long, env = "NODE_SILENT")]
     pub(crate) silent: bool,
     /// Write accounts, keys and settings to a file as JSON, once the server listens
@@ -167,7 +168,7 @@ impl DevOptions {
 
     /// What to log.
     pub(crate) fn log(&self) -> &str {
-        if self.output.silent { "error" } else { &self.server.log }
+        if self.output.silent { "error" } else { &self.server.logs.log }
     }
 
     /// Which accounts to derive.

@@ -1,13 +1,14 @@
 //! What there is to know about a development chain, as JSON for tools.
 
 use crate::error::CommandError;
+use crate::values::reachable;
 use node_chain::Genesis;
 use node_dev::{Accounts, Checksummed, DevAccount};
 use node_types::{H256, U256};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -87,16 +88,6 @@ impl Summary {
 /// The key of an account in hex: whoever has it can sign.
 pub(super) fn key(account: &DevAccount) -> String {
     const_hex::encode_prefixed(account.secret().to_bytes())
-}
-
-/// An address that a client on this machine can connect to, where the server listens on all.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    address
 }
 
 /// Makes or empties a file that others cannot read, also where they could before.

@@ -2,6 +2,7 @@ use super::options::{DevOptions, MiningOptions, Order};
 use super::summary::Summary;
 use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
+use crate::settings::{self, Request, UsageError};
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, DevGenesis};
@@ -10,11 +11,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-fn read(arguments: &[&str]) -> Result<Box<DevOptions>, clap::Error> {
+fn read(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
     let arguments = ["node-server", "dev"].iter().chain(arguments).map(OsString::from);
-    match CommandLine::read(arguments)?.command {
-        Command::Dev(options) => Ok(options),
-        command => panic!("{command:?}"),
+    match settings::read(arguments)? {
+        Request::Execute(CommandLine { command: Command::Dev(options), .. }) => Ok(options),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -82,9 +83,9 @@ fn options_that_contradict_each_other_are_refused() {
         &["--genesis", "g.json", "--coinbase", "0x00000000000000000000000000000000000000aa"],
     ];
     for arguments in cases {
-        assert_eq!(read(arguments).unwrap_err().kind(), ErrorKind::ArgumentConflict, "{arguments:?}");
+        assert_eq!(read(arguments).unwrap_err().kind(), Some(ErrorKind::ArgumentConflict), "{arguments:?}");
     }
-    assert_eq!(read(&["--mixed-mining"]).unwrap_err().kind(), ErrorKind::MissingRequiredArgument);
+    assert_eq!(read(&["--mixed-mining"]).unwrap_err().kind(), Some(ErrorKind::MissingRequiredArgument));
     assert!(read(&["--mixed-mining", "--block-time", "1"]).unwrap().mining.mixed_mining);
     assert!(read(&["--genesis", "g.json", "--mnemonic", "a", "--derivation-path", "m"]).is_ok());
 }

@@ -10,6 +10,7 @@ mod fees;
 mod filters;
 mod health;
 mod logs;
+mod pages;
 mod state;
 mod transactions;
 
@@ -46,6 +47,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     events::gets(&mut routes);
     state::gets(&mut routes);
     documents::gets(&mut routes);
+    pages::gets(&mut routes);
     if controlled {
         control::all(&mut routes);
     }
@@ -120,10 +122,17 @@ impl Routes<'_> {
     /// Exactly `path`, which includes the base, for clients with a token.
     fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Guarded, methods, operation, path, handler);
+        self.added.push(Route { path: path.to_owned(), methods });
     }
 
     /// Exactly `path`, which includes the base, for everybody: it tells nothing of the chain.
     fn open<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
+        self.serve(Access::Open, Methods::Get, operation, path, handler);
+        self.added.push(Route { path: path.to_owned(), methods: Methods::Get });
+    }
+
+    /// A page for people or a file of one, which is for everybody, and no part of the interface that is described.
+    fn page<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Open, Methods::Get, operation, path, handler);
     }
 
@@ -150,7 +159,6 @@ impl Routes<'_> {
         let resource =
             web::resource(path).route(web::route().guard(accepted).to(answer)).default_service(web::to(refuse));
         self.app.service(resource);
-        self.added.push(Route { path: path.to_owned(), methods });
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file whose lock keeps a second process out. It stays when the folder is closed: only its lock means anything.
-const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// A folder of the operating system, held by one process at a time.
 #[derive(Debug)]
@@ -71,6 +71,10 @@ impl Folder for DiskFolder {
 
     fn sync(&self) -> io::Result<()> {
         sync_folder(&self.path)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 }
 

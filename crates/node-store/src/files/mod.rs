@@ -10,10 +10,12 @@ mod disk;
 pub mod faults;
 
 pub use database::DatabaseFile;
+pub(crate) use disk::LOCK_FILE;
 pub use disk::{DiskFolder, FolderError};
 
 use std::fmt::Debug;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A folder of flat files. A name holds no separator.
@@ -34,6 +36,11 @@ pub trait Folder: Debug + Send + Sync {
 
     /// Makes the names durable, not the content of the files.
     fn sync(&self) -> io::Result<()>;
+
+    /// Where it is, with every link followed; none if it is no folder of the operating system.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// An open file with positioned reads and writes, which threads may share.

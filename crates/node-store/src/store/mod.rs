@@ -1,5 +1,6 @@
 //! The backend: a folder with a database and a write-ahead log.
 
+mod backup;
 mod flush;
 mod meta;
 mod open;
@@ -7,6 +8,9 @@ mod prune;
 mod stats;
 mod verify;
 
+#[cfg(test)]
+pub(crate) use backup::Failure;
+pub use backup::{Backup, BackupError, BackupProgress};
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};
 

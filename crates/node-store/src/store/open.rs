@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(super) const DATABASE: &str = "chain.redb";
 
 /// The file of its checksums.
-const CHECKSUMS: &str = "chain.sums";
+pub(super) const CHECKSUMS: &str = "chain.sums";
 
 impl Store {
     /// Opens the chain in `path`, which begins with `genesis`; makes it if there is none.

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 /// What a store may hold after a crash.
 #[derive(Clone)]
-struct Expected {
+pub(super) struct Expected {
     chain: TestChain,
     record: Option<u8>,
     earliest: BlockNumber,
@@ -73,7 +73,7 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
     None
 }
 
-fn check(store: &Store, candidates: &[&Expected]) -> Expected {
+pub(super) fn check(store: &Store, candidates: &[&Expected]) -> Expected {
     let view = store.view().unwrap();
     let record = store.records(RecordKind::Filter).unwrap().first().map(|record| record.value[0]);
     let got = (view.head(), record, view.earliest_state());
@@ -89,16 +89,16 @@ fn check(store: &Store, candidates: &[&Expected]) -> Expected {
 }
 
 /// A disk with a store, which is opened and left again and again.
-struct Runs {
+pub(super) struct Runs {
     disk: FaultyDisk,
-    genesis: ExecutedBlock,
-    options: Options,
-    expected: Expected,
+    pub(super) genesis: ExecutedBlock,
+    pub(super) options: Options,
+    pub(super) expected: Expected,
     random: Random,
 }
 
 impl Runs {
-    fn new(seed: u64, blocks_in_memory: u64) -> Self {
+    pub(super) fn new(seed: u64, blocks_in_memory: u64) -> Self {
         let mut random = Random(seed);
         let expected = Expected { chain: random.chain(0), record: None, earliest: 0 };
         let genesis = expected.chain.head().clone();
@@ -106,7 +106,7 @@ impl Runs {
         Self { disk: FaultyDisk::new(), genesis, options, expected, random }
     }
 
-    fn open(&self) -> Result<Store, BackendError> {
+    pub(super) fn open(&self) -> Result<Store, BackendError> {
         Store::open_in(self.disk.folder(), self.genesis.clone(), self.options)
     }
 
@@ -120,7 +120,7 @@ impl Runs {
         store
     }
 
-    fn work(&mut self, store: &Store, steps: u64) -> Option<Expected> {
+    pub(super) fn work(&mut self, store: &Store, steps: u64) -> Option<Expected> {
         work(store, &mut self.random, &mut self.expected, steps)
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the whole backend.
 
 mod answers;
+mod backup;
 mod caches;
 mod crashes;
 mod damage;

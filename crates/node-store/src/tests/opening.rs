@@ -8,6 +8,7 @@ use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
 use redb::{Database, TableDefinition};
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
 fn store_error(result: Result<Store, BackendError>) -> StoreError {
@@ -66,6 +67,12 @@ fn another_layout_is_refused() {
     drop(database);
     let refused = store_error(Store::open(folder.path(), genesis, Options::default()));
     assert!(matches!(refused, StoreError::UnsupportedLayout { found: 9, supported: 1 }), "{refused:?}");
+    // Whoever reads the refusal finds the page, and on it the section, that says what to do.
+    let text = refused.to_string();
+    assert!(text.contains("layout 9") && text.contains("layout 1;") && text.contains("docs/operations.md"), "{text}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
+    let section = text.split('"').nth(1).unwrap();
+    assert!(fs::read_to_string(page).unwrap().contains(&format!("# {section}\n")), "{section}");
 }
 
 #[test]

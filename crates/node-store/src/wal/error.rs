@@ -48,7 +48,10 @@ pub enum WalError {
         through: Sequence,
     },
     /// The segment was written by another version of this program.
-    #[error("{file} has layout {found}, and this version reads layout {supported} only")]
+    #[error(
+        "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
+        \"From one storage layout to the next\", says how to move"
+    )]
     UnsupportedLayout {
         /// The segment.
         file: String,

@@ -53,6 +53,11 @@ impl fmt::Display for Sequence {
     }
 }
 
+/// Whether a file of this name belongs to a log.
+pub(crate) fn is_log_file(name: &str) -> bool {
+    name == mark::MARK_NAME || format::parse_segment_name(name).is_some()
+}
+
 /// Sizes of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {

@@ -131,7 +131,7 @@ pub struct ClientVersionOutput {
 }
 
 /// The answer of health.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
 #[serde(rename_all = "PascalCase")]
 pub struct HealthOutput {
@@ -153,10 +153,11 @@ pub struct ReadyOutput {
 }
 
 /// How a server does that answers with 200.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HealthStatus {
     /// Well.
+    #[default]
     Ok,
 }

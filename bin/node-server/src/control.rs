@@ -1,0 +1,353 @@
+//! Requests to the process that has a folder open, over a socket in the folder that only its owner may use.
+//!
+//! A request is a line of JSON, and is answered by lines of JSON: progress, and at last a result or an error. There is one
+//! request, `{"command":"backup","dest":"/absolute/path"}`.
+
+use crate::error::{CommandError, Sources};
+use crate::report;
+use node_core::context::Context;
+use node_http::lower_priority;
+use node_store::{BackupProgress, Store};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The name of the socket.
+const NAME: &str = "control.sock";
+
+/// Its name until it takes requests of nobody but the owner.
+const NEW_NAME: &str = "control.sock.new";
+
+/// Most bytes of a path of a socket, by which all systems abide.
+const MAX_PATH: usize = 100;
+
+/// Requests at a time.
+const MAX_CONNECTIONS: usize = 4;
+
+/// Time for a request to arrive as a whole, and for a line of the answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Most bytes of a request.
+const MAX_REQUEST: u64 = 64 << 10;
+
+/// Time between two lines of progress.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// Takes requests until it is dropped.
+pub(crate) struct Control {
+    shared: Arc<Shared>,
+    folder: PathBuf,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    /// Whoever closes the store does not wait for requests.
+    store: Weak<Store>,
+    stopping: AtomicBool,
+    connections: AtomicUsize,
+    /// Cancels the backup that is being made.
+    backup: Mutex<Option<Context>>,
+    /// Held while a backup is made: there is one at a time.
+    busy: Mutex<()>,
+}
+
+impl Control {
+    /// Opens the socket in the folder of `store`. A server is no worse without it: what is wrong is logged.
+    pub(crate) fn open(folder: &Path, store: &Arc<Store>) -> Option<Self> {
+        let shared = Arc::new(Shared {
+            store: Arc::downgrade(store),
+            stopping: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            backup: Mutex::new(None),
+            busy: Mutex::new(()),
+        });
+        let started = listen(folder).and_then(|listener| {
+            let shared = shared.clone();
+            thread::Builder::new().name("control".to_owned()).spawn(move || shared.run(&listener))
+        });
+        match started {
+            Ok(thread) => Some(Self { shared, folder: folder.to_owned(), thread: Some(thread) }),
+            Err(error) => {
+                tracing::warn!("no backups while the server runs: no socket in {}: {error}", folder.display());
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    /// Ends a backup that is being made, and waits until nothing is left of it.
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        if let Some(context) = &*self.shared.backup.lock() {
+            context.cancel();
+        }
+        // This wakes the thread. If it cannot be reached, it ends with the process.
+        if connect(&self.folder).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+        drop(self.shared.busy.lock());
+        // A socket that nobody listens to does no harm.
+        let _ = fs::remove_file(self.folder.join(NAME));
+    }
+}
+
+impl Shared {
+    fn run(self: &Arc<Self>, listener: &UnixListener) {
+        loop {
+            let accepted = listener.accept();
+            if self.stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let Ok((stream, _)) = accepted else {
+                // Too many files are open, perhaps.
+                thread::sleep(PROGRESS);
+                continue;
+            };
+            // Those who are too many find the connection closed.
+            if self.connections.fetch_add(1, Ordering::SeqCst) >= MAX_CONNECTIONS {
+                self.connections.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let shared = self.clone();
+            let spawned = thread::Builder::new().name("control".to_owned()).spawn(move || {
+                lower_priority();
+                // Who does not listen is not answered.
+                let _ = shared.answer(stream);
+                shared.connections.fetch_sub(1, Ordering::SeqCst);
+            });
+            if spawned.is_err() {
+                self.connections.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let answer = match read_request(&mut stream) {
+            Ok(request) => self.execute(&request, &mut stream),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        let answer = answer.unwrap_or_else(|message| json!({"event": "error", "message": message}));
+        writeln!(stream, "{answer}")
+    }
+
+    fn execute(&self, request: &Value, stream: &mut UnixStream) -> Result<Value, String> {
+        let dest = match (request["command"].as_str(), request["dest"].as_str().map(Path::new)) {
+            (Some("backup"), Some(dest)) if dest.is_absolute() => dest,
+            _ => return Err("not a request".to_owned()),
+        };
+        let _busy = self.busy.try_lock().ok_or("a backup is being made already")?;
+        let store = self.store.upgrade().ok_or("the server stops")?;
+        let context = Context::unbounded();
+        *self.backup.lock() = Some(context.clone());
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err("the server stops".to_owned());
+        }
+        tracing::info!("backup to {} begins", dest.display());
+        let started = Instant::now();
+        let mut told = Instant::now();
+        let done = store.backup(dest, &context, |BackupProgress { rows, of }| {
+            if told.elapsed() >= PROGRESS {
+                told = Instant::now();
+                if writeln!(stream, "{}", json!({"event": "progress", "rows": rows, "of": of})).is_err() {
+                    // Nobody wants the copy any more.
+                    context.cancel();
+                }
+            }
+        });
+        *self.backup.lock() = None;
+        match done {
+            Ok(backup) => {
+                tracing::info!("backup to {} is whole: head {}, {:?}", dest.display(), backup.head, started.elapsed());
+                Ok(json!({"event": "result", "head": report::block(backup.head), "rows": backup.rows}))
+            }
+            Err(error) => {
+                let message = Sources(&error).to_string();
+                tracing::warn!("backup to {} failed: {message}", dest.display());
+                Err(message)
+            }
+        }
+    }
+}
+
+/// Reads one line of JSON within the time for it.
+fn read_request(stream: &mut UnixStream) -> io::Result<Value> {
+    let deadline = Instant::now() + PATIENCE;
+    let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
+    while !line.ends_with(b"\n") {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => line.extend_from_slice(&buffer[..length]),
+        }
+        if line.len() as u64 > MAX_REQUEST {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the request is too long"));
+        }
+    }
+    serde_json::from_slice(&line).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Makes the socket. One that a killed process left is replaced.
+fn listen(folder: &Path) -> io::Result<UnixListener> {
+    let (place, _held) = short(folder)?;
+    let (new, path) = (place.join(NEW_NAME), place.join(NAME));
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&new)?;
+    fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+    fs::rename(new, path)?;
+    Ok(listener)
+}
+
+fn connect(folder: &Path) -> io::Result<UnixStream> {
+    let (place, _held) = short(folder)?;
+    UnixStream::connect(place.join(NAME))
+}
+
+/// A path of the folder that is short enough for a socket in it, with what has to be held while it is used.
+fn short(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    if folder.as_os_str().len() + 1 + NEW_NAME.len() <= MAX_PATH {
+        return Ok((folder.to_owned(), None));
+    }
+    let file = File::open(folder)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !path.is_dir() {
+        let message = format!("its path is longer than the {MAX_PATH} bytes that a socket can have");
+        return Err(io::Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok((path, Some(file)))
+}
+
+/// Asks the process that has the folder open for a backup to `dest`, and waits for it. Answers the result.
+pub(crate) fn ask_for_backup(
+    folder: &Path,
+    dest: &Path,
+    context: &Context,
+    mut progress: impl FnMut(BackupProgress),
+) -> Result<Value, CommandError> {
+    let unreachable = |source| CommandError::NoControl { path: folder.to_owned(), source };
+    let dest = std::path::absolute(dest).map_err(|source| CommandError::Write { path: dest.to_owned(), source })?;
+    let text = dest.to_str().ok_or_else(|| CommandError::NotText { path: dest.clone() })?;
+    let mut stream = connect(folder).map_err(unreachable)?;
+    writeln!(stream, "{}", json!({"command": "backup", "dest": text})).map_err(unreachable)?;
+    stream.set_read_timeout(Some(PROGRESS)).map_err(unreachable)?;
+    let mut lines = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        // What came of a line stays when the time is over.
+        match lines.read_until(b'\n', &mut line) {
+            Ok(_) if line.ends_with(b"\n") => {}
+            Ok(_) => return Err(CommandError::ServerGone),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                context.check().map_err(|_| CommandError::Interrupted)?;
+                continue;
+            }
+            Err(_) => return Err(CommandError::ServerGone),
+        }
+        let answer: Value = serde_json::from_slice(&line).map_err(|error| unreachable(error.into()))?;
+        line.clear();
+        match (answer["event"].as_str(), answer["rows"].as_u64(), answer["of"].as_u64()) {
+            (Some("progress"), Some(rows), Some(of)) => progress(BackupProgress { rows, of }),
+            (Some("result"), ..) => return Ok(answer),
+            _ => {
+                let message = answer["message"].as_str().unwrap_or("an answer that cannot be understood").to_owned();
+                return Err(CommandError::Refused { message });
+            }
+        }
+        context.check().map_err(|_| CommandError::Interrupted)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_chain::dev_genesis;
+    use node_store::Options;
+
+    /// A folder whose path is of about this length, with a store and its socket.
+    fn served(length: usize) -> (tempfile::TempDir, PathBuf, Arc<Store>, Control) {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("d".repeat(length));
+        let store = Arc::new(Store::open(&folder, dev_genesis().block(), Options::default()).unwrap());
+        let control = Control::open(&folder, &store).unwrap();
+        (outer, folder, store, control)
+    }
+
+    fn backup(folder: &Path, dest: &Path) -> Result<Value, CommandError> {
+        ask_for_backup(folder, dest, &Context::unbounded(), |_| {})
+    }
+
+    fn lines_of(mut stream: UnixStream, request: &[u8]) -> String {
+        let _ = stream.write_all(request);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn a_long_path_and_a_stale_socket_are_no_obstacle() {
+        for length in [8, 200] {
+            let (outer, folder, store, control) = served(length);
+            let mode = fs::metadata(folder.join(NAME)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            let dest = outer.path().join("copy");
+            assert_eq!(backup(&folder, &dest).unwrap()["head"]["number"], 0);
+            drop(control);
+            assert!(!folder.join(NAME).exists());
+            // As a process leaves it that is killed.
+            drop(UnixListener::bind(short(&folder).unwrap().0.join(NAME)).ok());
+            let refused = backup(&folder, &outer.path().join("second")).unwrap_err();
+            assert!(matches!(refused, CommandError::NoControl { .. }), "{refused:?}");
+            let _control = Control::open(&folder, &store).unwrap();
+            backup(&folder, &outer.path().join("second")).unwrap();
+            Store::open_existing(dest, Options::default()).unwrap();
+        }
+    }
+
+    #[test]
+    fn refusals_come_back_as_they_were_meant() {
+        let (outer, folder, _store, _control) = served(8);
+        fs::write(outer.path().join("file"), "x").unwrap();
+        let refused = backup(&folder, &outer.path().join("file")).unwrap_err();
+        assert!(matches!(&refused, CommandError::Refused { message } if message.contains("exists")), "{refused:?}");
+        for request in [&b"{}\n"[..], b"\n", b"[1]\n", b"\xff\n", b"{\"command\":\"backup\",\"dest\":\"relative\"}\n"] {
+            let answer = lines_of(connect(&folder).unwrap(), request);
+            assert!(answer.starts_with("{\"event\":\"error\""), "{request:?}: {answer}");
+        }
+        let long = lines_of(connect(&folder).unwrap(), &[b'x'; 100_000]);
+        assert!(long.is_empty() || long.contains("too long"), "{long}");
+    }
+
+    #[test]
+    fn those_who_say_nothing_are_not_waited_for() {
+        let (outer, folder, _store, control) = served(8);
+        let silent: Vec<_> = (0..20).map(|_| connect(&folder).unwrap()).collect();
+        // Those beyond the limit are sent away; the others in time.
+        for mut stream in silent {
+            let mut byte = [0];
+            assert!(matches!(stream.read(&mut byte), Ok(0) | Err(_)));
+        }
+        backup(&folder, &outer.path().join("copy")).unwrap();
+        let _silent = connect(&folder).unwrap();
+        drop(control);
+    }
+}

@@ -1,0 +1,187 @@
+//! The file of settings: TOML whose keys are the long names of options.
+
+use super::error::FileError;
+use super::options;
+use clap::{Arg, ArgAction, Command};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// No file of settings is longer.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The values of a file, all of them of options that exist.
+pub(super) struct SettingsFile {
+    pub(super) path: PathBuf,
+    /// For all commands.
+    shared: BTreeMap<String, Entry>,
+    /// For one command each.
+    sections: BTreeMap<String, BTreeMap<String, Entry>>,
+}
+
+/// What the file says of an option.
+pub(super) struct Entry {
+    pub(super) line: usize,
+    value: Value,
+}
+
+enum Value {
+    Flag(bool),
+    List(Vec<String>),
+}
+
+impl Entry {
+    /// What would say the same on the command line.
+    pub(super) fn arguments(&self, long: &str) -> Vec<OsString> {
+        match &self.value {
+            Value::Flag(true) => vec![format!("--{long}").into()],
+            Value::Flag(false) => Vec::new(),
+            Value::List(values) => values.iter().map(|value| format!("--{long}={value}").into()).collect(),
+        }
+    }
+}
+
+impl SettingsFile {
+    /// Reads the file for a program with the commands of `root`.
+    pub(super) fn read(path: &Path, root: &Command) -> Result<Self, FileError> {
+        let unreadable = |source| FileError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(FileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES });
+        }
+        let text = str::from_utf8(&bytes).map_err(|error| FileError::Syntax {
+            path: path.to_owned(),
+            line: line_of(&bytes, error.valid_up_to()),
+            message: "the file is not UTF-8".to_owned(),
+        })?;
+        Reader { path, text, root }.read()
+    }
+
+    /// What the file says of an option of a command.
+    pub(super) fn entry(&self, command: &str, long: &str) -> Option<&Entry> {
+        self.sections.get(command).and_then(|section| section.get(long)).or_else(|| self.shared.get(long))
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    root: &'a Command,
+}
+
+impl Reader<'_> {
+    fn read(&self) -> Result<SettingsFile, FileError> {
+        let document = DeTable::parse(self.text).map_err(|error| FileError::Syntax {
+            path: self.path.to_owned(),
+            line: self.line(error.span().map_or(0, |span| span.start)),
+            message: error.message().lines().collect::<Vec<_>>().join(", "),
+        })?;
+        let commands: Vec<_> = self.root.get_subcommands().collect();
+        let (mut shared, mut sections) = (BTreeMap::new(), BTreeMap::new());
+        for (key, value) in document.get_ref() {
+            let name = key.get_ref().as_ref();
+            // An option and a command may have the same name.
+            if let DeValue::Table(table) = value.get_ref() {
+                let found = commands.iter().find(|command| command.get_name() == name && options(command).count() > 0);
+                let command = *found.ok_or_else(|| FileError::UnknownSection {
+                    path: self.path.to_owned(),
+                    line: self.line(key.span().start),
+                    name: name.to_owned(),
+                })?;
+                let section = table.iter().map(|(key, value)| self.entry(key, value, &[command], name));
+                sections.insert(name.to_owned(), section.collect::<Result<_, _>>()?);
+            } else {
+                let (key, entry) = self.entry(key, value, &commands, "any command")?;
+                shared.insert(key, entry);
+            }
+        }
+        Ok(SettingsFile { path: self.path.to_owned(), shared, sections })
+    }
+
+    /// What the file says of an option of one of the commands.
+    fn entry(
+        &self,
+        key: &Spanned<impl AsRef<str>>,
+        value: &Spanned<DeValue<'_>>,
+        commands: &[&Command],
+        of: &str,
+    ) -> Result<(String, Entry), FileError> {
+        let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
+        let option = |name: &str| {
+            let mut all = commands.iter().flat_map(|command| options(command));
+            all.find(|(_, long)| *long == name).map(|(option, _)| option)
+        };
+        let Some(option) = option(name) else {
+            let hint = Some(name.replace('_', "-").to_lowercase()).filter(|hint| option(hint).is_some());
+            let (path, key, of) = (self.path.to_owned(), name.to_owned(), of.to_owned());
+            return Err(FileError::Unknown { path, line, key, of, hint });
+        };
+        let value = value_of(option, value.get_ref()).map_err(|(found, expected)| FileError::Type {
+            path: self.path.to_owned(),
+            line,
+            key: name.to_owned(),
+            found,
+            expected,
+        })?;
+        Ok((name.to_owned(), Entry { line, value }))
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        line_of(self.text.as_bytes(), offset)
+    }
+}
+
+/// The line of a byte, from 1 on.
+fn line_of(text: &[u8], offset: usize) -> usize {
+    1 + text.iter().take(offset).filter(|byte| **byte == b'\n').count()
+}
+
+/// The value as the command line would have it; on an error what it is, and what it should be.
+fn value_of(option: &Arg, value: &DeValue<'_>) -> Result<Value, (&'static str, &'static str)> {
+    let is_list = matches!(option.get_action(), ArgAction::Append);
+    let expected = match option.get_action() {
+        ArgAction::SetTrue => "true or false",
+        _ if is_list => "a string, a number, or a list of them",
+        _ => "a string or a number",
+    };
+    let wrong = |value: &DeValue<'_>| (described(value), expected);
+    match (option.get_action(), value) {
+        (ArgAction::SetTrue, DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
+        (ArgAction::SetTrue, _) => Err(wrong(value)),
+        (_, DeValue::Array(values)) if is_list => {
+            let texts = values.iter().map(|value| text(value.get_ref()).ok_or_else(|| wrong(value.get_ref())));
+            texts.collect::<Result<_, _>>().map(Value::List)
+        }
+        _ => text(value).map(|text| Value::List(vec![text])).ok_or_else(|| wrong(value)),
+    }
+}
+
+/// A string, or a number as it is written, but for what only TOML allows.
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.as_ref().to_owned()),
+        DeValue::Integer(number) => Some(match i128::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => number.to_string(),
+            Err(_) => number.as_str().to_owned(),
+        }),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+fn described(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date or a time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

@@ -1,0 +1,59 @@
+//! `node-server config`: the settings that a command would have, as a file of settings.
+
+use super::{Source, Sources, options};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::fmt::Write;
+use toml::Value;
+
+/// The settings of `command` as a section of a file, each with its source.
+pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
+    let name = command.get_name();
+    let mut text = format!("# Settings of `node-server {name}`, each with its source.\n\n[{name}]\n");
+    for (option, long) in options(command) {
+        let source = sources.get(option.get_id().as_str()).unwrap_or(&Source::Default);
+        // Writing to a string does not fail.
+        let _ = match value(option, matches) {
+            Shown::Value(value) => writeln!(text, "{long} = {value} # {source}"),
+            Shown::Unset => writeln!(text, "# {long} is not set"),
+            Shown::Secret => writeln!(text, "# {long} is a secret, and set by {source}"),
+            Shown::NotText => writeln!(text, "# {long} is no text that a file can hold, and set by {source}"),
+        };
+    }
+    text
+}
+
+enum Shown {
+    Value(Value),
+    Unset,
+    /// Everybody may read what is printed.
+    Secret,
+    NotText,
+}
+
+fn value(option: &Arg, matches: &ArgMatches) -> Shown {
+    let id = option.get_id().as_str();
+    if matches!(option.get_action(), ArgAction::SetTrue) {
+        return Shown::Value(matches.get_flag(id).into());
+    }
+    let Some(values) = matches.get_raw(id) else { return Shown::Unset };
+    let values: Vec<_> = values.collect();
+    // What the help does not show of the environment, this does not show either.
+    if option.is_hide_env_values_set() && values != option.get_default_values() {
+        return Shown::Secret;
+    }
+    let texts: Option<Vec<_>> = values.iter().map(|value| value.to_str()).collect();
+    match texts.as_deref() {
+        None => Shown::NotText,
+        Some(texts) if matches!(option.get_action(), ArgAction::Append) => {
+            Shown::Value(Value::Array(texts.iter().map(|text| Value::from(*text)).collect()))
+        }
+        Some([text]) => Shown::Value(number(text).unwrap_or_else(|| Value::from(*text))),
+        Some(_) => Shown::NotText,
+    }
+}
+
+/// The text as a number, if it is written as this number is.
+fn number(text: &str) -> Option<Value> {
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(Value::Integer(number))
+}

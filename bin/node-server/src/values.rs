@@ -1,0 +1,108 @@
+//! Values of options as they are written.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::ParseIntError;
+use std::str::FromStr;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+
+/// A whole number with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit: seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let milliseconds: u64 = match unit {
+        "ms" => 1,
+        "s" | "" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("unknown unit {unit:?}, expected ms, s, m or h")),
+    };
+    let number = number.parse::<u64>().map_err(|error| error.to_string())?;
+    number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
+}
+
+/// A [`duration`] that is not zero: no time at all would refuse everything.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("expected more than no time at all".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// A whole number that is not zero: a limit of nothing would refuse everything.
+pub(crate) fn at_least_one<T>(text: &str) -> Result<T, String>
+where
+    T: FromStr<Err = ParseIntError> + From<bool> + PartialOrd,
+{
+    let number: T = text.parse().map_err(|error: ParseIntError| error.to_string())?;
+    if number < T::from(true) { Err("expected 1 or more".to_owned()) } else { Ok(number) }
+}
+
+/// An address to listen on.
+pub(crate) fn host(text: &str) -> Result<IpAddr, String> {
+    if text == "localhost" {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    text.parse().map_err(|_| "expected an IP address of this machine, such as 127.0.0.1 or ::, or localhost".to_owned())
+}
+
+/// An address that a client on this machine can connect to, where the server listens on all.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// A number of ether.
+pub(crate) fn ether(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
+}
+
+/// What to log.
+pub(crate) fn log_filter(text: &str) -> Result<String, String> {
+    EnvFilter::try_new(text).map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let cases = [
+            ("500ms", Some(500)),
+            ("5s", Some(5_000)),
+            ("7", Some(7_000)),
+            ("5m", Some(300_000)),
+            ("1h", Some(3_600_000)),
+            ("", None),
+            ("s", None),
+            ("5d", None),
+            ("-5s", None),
+            ("99999999999999999999s", None),
+            ("18446744073709551615h", None),
+        ];
+        for (text, milliseconds) in cases {
+            assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_at_all_is_no_limit() {
+        assert!(duration("0ms").is_ok() && time("0ms").is_err() && time("1ms").is_ok());
+        assert_eq!(at_least_one::<usize>("1"), Ok(1));
+        assert_eq!(at_least_one::<u64>("0").unwrap_err(), "expected 1 or more");
+        assert!(at_least_one::<usize>("-1").is_err() && at_least_one::<usize>("").is_err());
+    }
+
+    #[test]
+    fn hosts_are_addresses_or_localhost() {
+        assert_eq!(host("localhost"), Ok(IpAddr::from([127, 0, 0, 1])));
+        assert_eq!(host("::1"), Ok(IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])));
+        assert!(host("node.example").is_err() && host("127.0.0.1:80").is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! The server as a service: what it tells systemd, and its log.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn start(command: &mut Command) -> (Child, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.as_mut().expect("stdout is piped")).lines();
+    let url = lines.find_map(|line| line.ok()?.strip_prefix("listening on ").map(ToOwned::to_owned));
+    drop(lines);
+    (child, url.expect("it listens"))
+}
+
+fn stop(child: Child) -> Output {
+    let kill = Command::new("kill").arg(child.id().to_string()).status().expect("kill runs");
+    assert!(kill.success());
+    child.wait_with_output().expect("it ends")
+}
+
+fn run() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    command.args(["run", "--data-dir", ":memory:", "--port", "0"]);
+    command
+}
+
+#[test]
+fn systemd_is_told_of_the_start_and_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
+    let receive = || {
+        let mut buffer = [0; 1024];
+        let length = socket.recv(&mut buffer).expect("a message");
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    };
+    let (child, url) = start(run().env("NOTIFY_SOCKET", &path));
+    let ready = receive();
+    assert!(ready.starts_with("READY=1\n"), "{ready}");
+    assert!(ready.contains(&format!("STATUS=listening on {}", url.trim_start_matches("http://"))), "{ready}");
+    assert!(stop(child).status.success());
+    let stopping = receive();
+    assert!(stopping.starts_with("STOPPING=1\n"), "{stopping}");
+}
+
+#[test]
+fn the_log_is_text_or_json_and_whole_at_the_end() {
+    for format in ["text", "json"] {
+        let (child, _) = start(run().args(["--log-format", format, "--log", "info"]));
+        let output = stop(child);
+        let log = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(output.status.success() && log.contains("the chain is kept in memory"), "{log}");
+        for line in log.lines() {
+            let json: Result<serde_json::Value, _> = serde_json::from_str(line);
+            assert_eq!(json.is_ok(), format == "json", "{line}");
+            if let Ok(json) = json {
+                assert!(
+                    json["timestamp"].is_string() && json["level"].is_string() && json["message"].is_string(),
+                    "{line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_led_to_an_error_at_the_start_is_in_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let chain = folder.path().join("chain.rlp");
+    std::fs::write(&chain, [0xff; 100]).expect("it can be written");
+    let output = run().args(["--strict", "--import"]).arg(&chain).output().expect("it runs");
+    let log = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1));
+    let importing = log.find("importing ").unwrap_or_else(|| panic!("{log}"));
+    assert!(importing < log.find("error: ").unwrap_or_else(|| panic!("{log}")), "{log}");
+}
+
+#[test]
+fn health_asks_a_server() {
+    let (child, url) = start(&mut run());
+    let ask = |path: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+        command.args(["health", &format!("{url}{path}")]).output().expect("it runs")
+    };
+    let healthy = ask("/health");
+    assert!(healthy.status.success(), "{}", String::from_utf8_lossy(&healthy.stderr));
+    assert!(String::from_utf8_lossy(&healthy.stdout).contains("\"Status\":\"ok\""));
+    let missing = ask("/nowhere");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("answers 404"));
+    stop(child);
+    let gone = ask("/health");
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("does not answer"));
+}

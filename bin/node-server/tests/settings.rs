@@ -1,0 +1,217 @@
+//! Settings from the command line, the environment and the file, from outside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The program without settings of its surroundings.
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("NODE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn text(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A row of the table in the documentation.
+struct Row {
+    long: String,
+    /// Empty for flags.
+    value_name: String,
+    variable: String,
+    key: String,
+    default: String,
+    meaning: String,
+    commands: Vec<String>,
+}
+
+fn rows() -> Vec<Row> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let documentation = fs::read_to_string(path).expect("the documentation is there");
+    let row = |line: &str| {
+        let cells: Vec<_> =
+            line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect();
+        let [option, variable, key, default, meaning, commands] = <[String; 6]>::try_from(cells).expect("six cells");
+        let option = option.trim_start_matches("--");
+        let (long, value_name) = option.split_once(' ').unwrap_or((option, ""));
+        let commands = commands.split(", ").map(ToOwned::to_owned).collect();
+        Row { long: long.to_owned(), value_name: value_name.to_owned(), variable, key, default, meaning, commands }
+    };
+    documentation.lines().filter(|line| line.starts_with("| `--")).map(row).collect()
+}
+
+/// A value that is not the default, as the command line takes it.
+fn sample(row: &Row) -> String {
+    let hash = "0x".to_owned() + &"5".repeat(64);
+    let by_option = BTreeMap::from([
+        ("hardfork", "cancun"),
+        ("log", "warn"),
+        ("host", "::1"),
+        ("base-path", "/node"),
+        ("public-url", "https://node.example"),
+        ("mnemonic", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
+        ("coinbase", "0x00000000000000000000000000000000000000aa"),
+    ]);
+    if let Some(value) = by_option.get(&*row.long) {
+        return (*value).to_owned();
+    }
+    // One of those that the table names, but the default.
+    if let Some((_, names)) = row.meaning.split_once(": `") {
+        let mut names = names.split(", ").map(|name| name.trim_matches('`'));
+        return names.find(|name| *name != row.default).expect("another value").to_owned();
+    }
+    match &*row.value_name {
+        "HASH" => hash,
+        "TIME" => "7s".to_owned(),
+        "FILE" | "DIR" | "PATH" => "some/place".to_owned(),
+        "ORIGIN" => "https://page.example".to_owned(),
+        "HOST:PORT" | "ADDRESS" => "127.0.0.1:9".to_owned(),
+        "" => "true".to_owned(),
+        _ => "7".to_owned(),
+    }
+}
+
+/// What a command needs besides, and what an option does.
+fn companions(command: &str, long: &str) -> Vec<&'static str> {
+    match (command, long) {
+        (_, "mixed-mining") => vec!["--block-time=1"],
+        (_, "tls-cert") => vec!["--tls-key=key.pem"],
+        (_, "tls-key") => vec!["--tls-cert=certificate.pem"],
+        ("import" | "export" | "backup", _) => vec!["some.file"],
+        ("prune", long) if long != "before" => vec!["--before=1"],
+        _ => Vec::new(),
+    }
+}
+
+/// The value of an option among the settings that are shown, and its source.
+fn shown(settings: &str, long: &str) -> (String, String) {
+    let line = settings.lines().find(|line| line.trim_start_matches("# ").split(' ').next() == Some(long));
+    let line = line.unwrap_or_else(|| panic!("no {long} in {settings}"));
+    let (value, source) =
+        line.rsplit_once(" # ").or_else(|| line.split_once(" is a secret, and set by ")).expect("a source");
+    (value.to_owned(), source.to_owned())
+}
+
+#[test]
+fn every_option_works_in_all_its_places() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("node.toml");
+    let file_text = file.to_str().expect("UTF-8");
+    let (mut tried, mut with_variable) = (0, 0);
+    for row in rows().iter().filter(|row| row.long != "config") {
+        let command = &row.commands[0];
+        let (value, long, flag) = (sample(row), &row.long, row.value_name.is_empty());
+        let base = |arguments: &[&str]| {
+            let mut program = program();
+            program.args(["config", command]).args(companions(command, long)).args(arguments);
+            program
+        };
+        let argument = if flag { format!("--{long}") } else { format!("--{long}={value}") };
+        let expected = shown(&text(base(&[&argument]).output().expect("it runs")), long);
+        assert_eq!(expected.1, "command line", "--{long}");
+        if long != "before" {
+            let default = text(base(&[]).output().expect("it runs"));
+            assert!(!default.contains(&expected.0), "{argument} is the default");
+        }
+
+        assert_eq!(row.key, *long);
+        let quoted = if flag { value.clone() } else { format!("{value:?}") };
+        for (content, line) in [(format!("{long} = {quoted}"), 1), (format!("[{command}]\n{long} = {quoted}"), 2)] {
+            fs::write(&file, content).expect("it can be written");
+            let got = shown(&text(base(&["--config", file_text]).output().expect("it runs")), long);
+            assert_eq!(got, (expected.0.clone(), format!("file {file_text}, line {line}")), "{long} in the file");
+        }
+        if !row.variable.is_empty() {
+            let output = base(&["--config", file_text]).env(&row.variable, &value).output().expect("it runs");
+            let got = shown(&text(output), long);
+            assert_eq!(got, (expected.0.clone(), format!("environment {}", row.variable)), "{}", row.variable);
+            let both = base(&[&argument]).env(&row.variable, "what it cannot be").output().expect("it runs");
+            assert_eq!(shown(&text(both), long), expected, "{}", row.variable);
+            with_variable += 1;
+        }
+        tried += 1;
+    }
+    assert!(tried > 50 && with_variable > 45, "{tried} options, {with_variable} variables");
+}
+
+#[test]
+fn the_variable_of_a_flag_takes_back_what_the_file_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("node.toml");
+    fs::write(&file, "no-mining = true").expect("it can be written");
+    let mut program = program();
+    program.args(["config", "--block-time", "1"]).env("NODE_NO_MINING", "false").env("NODE_CONFIG", &file);
+    let settings = text(program.output().expect("it runs"));
+    assert_eq!(
+        shown(&settings, "no-mining"),
+        ("no-mining = false".to_owned(), "environment NODE_NO_MINING".to_owned())
+    );
+}
+
+#[test]
+fn faults_say_where_they_come_from() {
+    let output = program().args(["run"]).env("NODE_PORT", "70000").output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("70000") && error.contains("note: --port is set by environment NODE_PORT"), "{error}");
+    // Machines are told, too.
+    for arguments in [&["verify", "--json", "--nope"][..], &["stats", "--json", "--cache-mb", "many"]] {
+        let output = program().args(arguments).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2));
+        let line: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+        assert_eq!(line["event"], "error");
+        assert!(line["message"].as_str().expect("a message").contains(arguments[2]), "{line}");
+    }
+}
+
+#[test]
+fn arguments_behind_two_dashes_stay_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("node.toml");
+    fs::write(&file, "to = 7").expect("it can be written");
+    let mut program = program();
+    program.args(["config", "export", "--", "--file"]).env("NODE_CONFIG", &file);
+    assert_eq!(shown(&text(program.output().expect("it runs")), "to").0, "to = 7");
+}
+
+#[test]
+fn the_sample_file_is_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/node-server.toml");
+    for command in ["run", "dev"] {
+        let settings = text(program().args(["config", command]).arg("--config").arg(&path).output().expect("it runs"));
+        assert!(settings.contains(&format!("# file {}", path.display())), "{settings}");
+    }
+}
+
+#[test]
+fn the_image_sets_variables_that_there_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
+    let file = fs::read_to_string(path).expect("it is there");
+    let rows = rows();
+    let mut count = 0;
+    for setting in file.split_whitespace().filter(|word| word.starts_with("NODE_")) {
+        let (variable, value) = setting.split_once('=').expect("a variable with a value");
+        let row = rows.iter().find(|row| row.variable == variable && row.commands.contains(&"run".to_owned()));
+        let row = row.unwrap_or_else(|| panic!("no option has the variable {variable}"));
+        let settings = text(program().args(["config", "run"]).env(variable, value).output().expect("it runs"));
+        assert_eq!(shown(&settings, &row.long).1, format!("environment {variable}"));
+        count += 1;
+    }
+    assert!(count >= 3, "{count}");
+}
+
+#[test]
+fn completions_know_the_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(program().args(["completions", shell]).output().expect("it runs"));
+        assert!(script.contains("max-filters") && script.contains("verify"), "{shell}");
+    }
+}

@@ -1,0 +1,55 @@
+// Numbers, times and bytes as people read them. Quantities have up to 256 bits: they are BigInts, or strings of digits.
+
+const UNITS = [["ETH", 18], ["gwei", 9], ["wei", 0]];
+const TIMES = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const grouped = new Intl.NumberFormat("en");
+
+// 1234567 -> 1,234,567, or 1.234 × 10^30 if there are more than 21 digits.
+export function integer(value) {
+  const digits = String(value);
+  return digits.length > 21 ? `${digits[0]}.${digits.slice(1, 4)} × 10^${digits.length - 1}` : grouped.format(digits);
+}
+
+// An amount of wei, rounded down to six decimals, in the unit that suits it, or the amount `like`.
+export function wei(quantity, like = quantity) {
+  const value = BigInt(quantity);
+  const [unit, places] = UNITS.find(([, places]) => like >= 10n ** BigInt(Math.max(places - 3, 0))) ?? UNITS.at(-1);
+  const one = 10n ** BigInt(places);
+  const decimals = (value % one).toString().padStart(places, "0").slice(0, Math.min(places, 6)).replace(/0+$/, "");
+  const whole = integer(value / one);
+  return `${whole}${decimals && !whole.includes("^") ? `.${decimals}` : ""} ${unit}`;
+}
+
+// How long ago a block's timestamp is; chains may run ahead of the clock.
+export function age(timestamp, now = Date.now()) {
+  const seconds = Math.floor(now / 1000) - Number(timestamp);
+  const [unit, length] = TIMES.find(([, length]) => Math.abs(seconds) >= length) ?? ["s", 1];
+  const span = `${grouped.format(Math.floor(Math.abs(seconds) / length))} ${unit}`;
+  return seconds === 0 ? "just now" : seconds > 0 ? `${span} ago` : `in ${span}`;
+}
+
+export function date(timestamp) {
+  const time = new Date(Number(timestamp) * 1000);
+  return Number.isNaN(time.getTime()) ? `${timestamp} s` : time.toISOString().replace("T", " ").replace(".000Z", " UTC");
+}
+
+// 0x0123456789… -> 0x0123…6789
+export function short(hex) {
+  return `${hex.slice(0, 6)}…${hex.slice(-4)}`;
+}
+
+export function percent(ratio) {
+  return `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 0)} %`;
+}
+
+// Bytes as text, if they are text that can be shown.
+export function text(hex) {
+  const bytes = Uint8Array.from(hex.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  try {
+    const decoded = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // No control characters, and none that turn or hide what stands beside them.
+    return /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(decoded) ? decoded : "";
+  } catch {
+    return "";
+  }
+}

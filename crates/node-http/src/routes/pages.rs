@@ -1,0 +1,174 @@
+//! Pages for people: the chain at a glance at `/`, the interface to read and to try at `/docs/`.
+//!
+//! Addresses in them are relative, so that they work behind any base path and any proxy. They load nothing from
+//! elsewhere and run no script that is not a file of this server; browsers hold them to it.
+
+use super::Routes;
+use crate::exchange::Exchange;
+use crate::problem::HttpError;
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+use utoipa_swagger_ui::Config;
+
+/// What every page and file of a page comes with.
+const HEADERS: [(HeaderName, HeaderValue); 2] = [
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+];
+
+/// What the page at `/` may load and do.
+const STRICT: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
+
+/// The same for the page at `/docs/`: Swagger UI writes styles into its elements and holds its icons as data.
+const FOR_SWAGGER: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// A file of this crate: its name, its media type, what it holds.
+type Asset = (&'static str, &'static str, &'static [u8]);
+
+macro_rules! assets {
+    ($($name:literal: $media_type:expr),* $(,)?) => {
+        [$(($name, $media_type, include_bytes!(concat!("../../assets/", $name)))),*]
+    };
+}
+
+/// The files under `/assets/`.
+const ASSETS: [Asset; 10] = assets![
+    "chain.js": JAVASCRIPT,
+    "charts.js": JAVASCRIPT,
+    "client.js": JAVASCRIPT,
+    "docs.css": CSS,
+    "docs.js": JAVASCRIPT,
+    "format.js": JAVASCRIPT,
+    "home.css": CSS,
+    "home.js": JAVASCRIPT,
+    "icon.svg": "image/svg+xml",
+    "rows.js": JAVASCRIPT,
+];
+
+/// The files of Swagger UI that its page loads, under `/docs/`.
+const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-bundle.js", JAVASCRIPT)];
+
+pub(super) fn gets(routes: &mut Routes<'_>) {
+    let base = routes.base;
+    routes.page("home", &format!("{base}/"), home);
+    routes.page("docs", &format!("{base}/docs/"), docs);
+    // The addresses in the pages are relative to a folder.
+    routes.page("docs", &format!("{base}/docs"), add_slash);
+    if !base.is_empty() {
+        routes.page("home", base, add_slash);
+    }
+    routes.page("assets", &format!("{base}/assets/{{File}}"), asset);
+    routes.page("docs", &format!("{base}/docs/{{File}}"), swagger_file);
+}
+
+async fn home(exchange: Exchange) -> HttpResponse {
+    let page = Bytes::from_static(include_bytes!("../../assets/home.html"));
+    file(exchange.with_header(CONTENT_SECURITY_POLICY, STRICT), HTML, page)
+}
+
+async fn docs(exchange: Exchange) -> HttpResponse {
+    let page = Bytes::from_static(include_bytes!("../../assets/docs.html"));
+    file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page)
+}
+
+/// Leads to the same address with a slash at the end, wherever a proxy may have put it.
+async fn add_slash(exchange: Exchange) -> HttpResponse {
+    let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
+    match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {
+        Some(folder) => {
+            let exchange =
+                HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
+            exchange.with_header(LOCATION, folder).respond(StatusCode::PERMANENT_REDIRECT, HTML, Bytes::new())
+        }
+        None => exchange.fail(&HttpError::UnknownRoute),
+    }
+}
+
+async fn asset(exchange: Exchange) -> HttpResponse {
+    let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
+    let named = |name: String| ASSETS.into_iter().find(|(known, ..)| *known == name);
+    match name.and_then(|name| named(name).ok_or(HttpError::UnknownRoute)) {
+        Ok((_, media_type, bytes)) => file(exchange, media_type, Bytes::from_static(bytes)),
+        Err(error) => exchange.fail(&error),
+    }
+}
+
+async fn swagger_file(exchange: Exchange) -> HttpResponse {
+    let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
+    match name.and_then(|name| read_swagger_file(&name).ok_or(HttpError::UnknownRoute)) {
+        Ok((media_type, bytes)) => file(exchange, media_type, bytes),
+        Err(error) => exchange.fail(&error),
+    }
+}
+
+/// A file of Swagger UI with its media type, if the page needs one of this name.
+fn read_swagger_file(name: &str) -> Option<(&'static str, Bytes)> {
+    let (name, media_type) = SWAGGER_FILES.into_iter().find(|(known, _)| *known == name)?;
+    let file = utoipa_swagger_ui::serve(name, Arc::new(Config::default())).ok().flatten()?;
+    Some((
+        media_type,
+        match file.bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        },
+    ))
+}
+
+fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
+    let exchange = HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
+    exchange.respond_document(media_type, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swagger_ui_has_the_files_that_its_page_loads() {
+        for (name, media_type) in SWAGGER_FILES {
+            let (given, bytes) = read_swagger_file(name).unwrap();
+            assert_eq!(given, media_type, "{name}");
+            assert!(bytes.len() > 100_000, "{name}");
+            let page = include_str!("../../assets/docs.html");
+            assert!(page.contains(&format!("\"{name}\"")), "{name}");
+        }
+        for name in ["", "index.html", "swagger-initializer.js", "../assets/home.js"] {
+            assert!(read_swagger_file(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_is_small() {
+        let of_docs = |name: &str| name.starts_with("docs.");
+        let assets = ASSETS.iter().filter(|(name, ..)| !of_docs(name)).map(|(.., bytes)| bytes.len());
+        let bytes = include_bytes!("../../assets/home.html").len() + assets.sum::<usize>();
+        assert!(bytes <= 30 * 1024, "{bytes} bytes");
+    }
+
+    #[test]
+    fn pages_name_no_address_elsewhere() {
+        let pages = [&include_bytes!("../../assets/home.html")[..], include_bytes!("../../assets/docs.html")];
+        // The names of XML's vocabularies look like addresses.
+        let vocabulary = "http://www.w3.org/2000/svg";
+        for bytes in pages.into_iter().chain(ASSETS.map(|(.., bytes)| bytes)) {
+            let text = std::str::from_utf8(bytes).unwrap().replace(vocabulary, "");
+            assert!(!text.contains("://") && !text.contains("\"//") && !text.contains("=\"/"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Copies of a folder that is in use.
+
+use super::answers::ask;
+use super::crashes::{Runs, check};
+use super::small;
+use crate::files::faults::FaultyDisk;
+use crate::store::Failure;
+use crate::{BackupError, Store, SyncPolicy};
+use node_core::backend::suite::Random;
+use node_core::backend::{MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
+use node_core::context::{Context, Interrupted};
+use proptest::prelude::*;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// A record that is written before each block, with the number of the block.
+fn counter(number: u64) -> RecordWrite {
+    RecordWrite::Put(RecordKind::Filter, Record { key: b"next".to_vec(), value: number.to_be_bytes().to_vec() })
+}
+
+fn count(store: &Store) -> u64 {
+    let records = store.records(RecordKind::Filter).unwrap();
+    u64::from_be_bytes(records[0].value.clone().try_into().unwrap())
+}
+
+#[test]
+fn a_copy_is_of_one_moment_while_others_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(11);
+    let mut chain = random.chain(0);
+    let options = small(4, SyncPolicy::Always);
+    let store = Store::open(folder.path().join("data"), chain.blocks()[0].clone(), options).unwrap();
+    store.write_records(&[counter(0)]).unwrap();
+    let done = AtomicBool::new(false);
+    let mut copies = Vec::new();
+    let chain = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                random.extend(&mut chain, 1);
+                let block = chain.head().clone();
+                store.write_records(&[counter(block.header.header.number)]).unwrap();
+                store.append(block).unwrap();
+            }
+            chain
+        });
+        for name in ["first", "second", "third"] {
+            let before = store.view().unwrap().head().number;
+            let mut told = None;
+            let backup = store.backup(&folder.path().join(name), &Context::unbounded(), |progress| {
+                assert!(progress.rows <= progress.of);
+                told = Some(progress);
+            });
+            copies.push((name, before, backup.unwrap()));
+            while store.view().unwrap().head().number < before + 40 {
+                thread::yield_now();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    for (name, before, backup) in copies {
+        assert!(backup.head.number >= before && backup.rows > 0, "{backup:?}");
+        assert!(!folder.path().join(format!("{name}.part")).exists());
+        let copy = Store::open_existing(folder.path().join(name), options).unwrap();
+        let view = copy.view().unwrap();
+        let head = view.head().number;
+        // What came between the moment of the head and the last entry belongs to the copy, too.
+        assert!(head >= backup.head.number, "{head} {backup:?}");
+        assert!((head..=head + 1).contains(&count(&copy)), "{head} and {}", count(&copy));
+        let reference = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
+        chain.up_to(head).above(0).into_iter().for_each(|block| reference.append(block).unwrap());
+        assert_eq!(ask(&*view, &*reference.view().unwrap(), 0, 7).refused, 0);
+        // It goes on as the original did.
+        copy.append(chain.above(head).remove(0)).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn a_copy_has_everything(seed: u64, blocks_in_memory in 1u64..20) {
+        let mut runs = Runs::new(seed, blocks_in_memory);
+        let store = runs.open().unwrap();
+        prop_assert!(runs.work(&store, 50).is_none());
+        let copy = FaultyDisk::new();
+        store.backup_in(copy.folder(), &Context::unbounded(), |_| {}).unwrap();
+        // What was promised is durable.
+        copy.crash(seed);
+        let copy = Store::open_in(copy.folder(), runs.genesis.clone(), runs.options).unwrap();
+        check(&copy, &[&runs.expected]);
+    }
+}
+
+#[test]
+fn a_full_disk_is_named() {
+    let mut runs = Runs::new(3, 4);
+    let store = runs.open().unwrap();
+    assert!(runs.work(&store, 60).is_none());
+    let mut refused = 0;
+    for room in (0..).map(|step| step * 50_000) {
+        let disk = FaultyDisk::new();
+        disk.set_capacity(Some(room));
+        match store.backup_in(disk.folder(), &Context::unbounded(), |_| {}) {
+            Ok(_) => break,
+            Err(Failure::Write(error)) => {
+                assert_eq!(error.io().map(io::Error::kind), Some(io::ErrorKind::StorageFull), "{error:?}");
+                refused += 1;
+            }
+            Err(_) => panic!("with room for {room} bytes"),
+        }
+    }
+    assert!(refused > 3, "{refused}");
+    // The original is none the worse.
+    assert!(runs.work(&store, 10).is_none());
+}
+
+/// A store in a folder of its own, with room for copies beside it.
+fn disk_store(folder: &Path) -> Store {
+    let chain = Random(1).chain(400);
+    let options = small(4, SyncPolicy::OnDemand);
+    let store = Store::open(folder.join("data"), chain.blocks()[0].clone(), options).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store
+}
+
+fn backup(store: &Store, dest: &Path) -> Result<(), BackupError> {
+    store.backup(dest, &Context::unbounded(), |_| {}).map(drop)
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_copied_into_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let store = disk_store(path);
+    fs::create_dir_all(path.join("full")).unwrap();
+    fs::write(path.join("full/file"), "x").unwrap();
+    for taken in ["full", "full/file", "data", "data/.."] {
+        let refused = backup(&store, &path.join(taken)).unwrap_err();
+        assert!(matches!(refused, BackupError::Exists { .. } | BackupError::Inside { .. }), "{taken}: {refused}");
+    }
+    std::os::unix::fs::symlink(path.join("data"), path.join("link")).unwrap();
+    for inside in ["data/copy", "data/a/b", "link/copy", "full/../data/copy"] {
+        let refused = backup(&store, &path.join(inside)).unwrap_err();
+        assert!(matches!(refused, BackupError::Inside { .. }), "{inside}: {refused}");
+    }
+    assert!(!path.join("data/a").exists());
+    fs::create_dir_all(path.join("other.part")).unwrap();
+    fs::write(path.join("other.part/letter"), "x").unwrap();
+    let refused = backup(&store, &path.join("other")).unwrap_err();
+    assert!(matches!(&refused, BackupError::Foreign { file, .. } if file == "letter"), "{refused}");
+    assert!(path.join("other.part/letter").exists());
+
+    // An empty folder, one that is not there, and one that a killed process left.
+    fs::create_dir_all(path.join("empty")).unwrap();
+    fs::create_dir_all(path.join("killed.part")).unwrap();
+    fs::write(path.join("killed.part/chain.redb"), "half").unwrap();
+    for free in ["empty", "a/b/c", "killed"] {
+        backup(&store, &path.join(free)).unwrap();
+        let copy = Store::open_existing(path.join(free), small(4, SyncPolicy::Always)).unwrap();
+        assert_eq!(copy.view().unwrap().head().number, 400);
+        assert!(!path.join(format!("{free}.part")).exists());
+    }
+}
+
+#[test]
+fn a_copy_that_is_not_wanted_any_more_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = disk_store(folder.path());
+    let dest = folder.path().join("copy");
+    let context = Context::unbounded();
+    let stopped = store.backup(&dest, &context, |_| context.cancel());
+    assert!(matches!(stopped, Err(BackupError::Interrupted(Interrupted::Cancelled))), "{stopped:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // While one is made, a second to the same place is refused, and the first is not disturbed.
+    let mut second = None;
+    store
+        .backup(&dest, &Context::unbounded(), |_| {
+            second.get_or_insert_with(|| backup(&store, &dest));
+        })
+        .unwrap();
+    assert!(matches!(second, Some(Err(BackupError::Running { .. }))), "{second:?}");
+    Store::open_existing(dest, small(4, SyncPolicy::Always)).unwrap();
+}

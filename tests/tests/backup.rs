@@ -1,0 +1,182 @@
+//! Copies of a folder that a server has open, made as a user makes them.
+
+#![allow(clippy::unwrap_used)]
+
+use node_tests::generator::{Generator, Shape};
+use node_tests::server::{Server, node_server};
+use node_tests::wallet::{hex, sign, transfer};
+use node_types::consensus::TransactionBody;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use tempfile::TempDir;
+
+fn command(words: &str, data: &Path) -> Command {
+    let mut command = node_server();
+    command.args(words.split(' ')).arg("--json").arg("--data-dir").arg(data);
+    command
+}
+
+/// Runs a command; answers its result, or why there is none.
+fn run(command: &mut Command) -> Result<Value, String> {
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap_or("null")).unwrap();
+    assert_eq!(output.status.success(), last["event"] == "result", "{last}");
+    if output.status.success() { Ok(last) } else { Err(last["message"].as_str().unwrap_or_default().to_owned()) }
+}
+
+fn backup(data: &Path, dest: &Path) -> Result<Value, String> {
+    run(command("backup", data).arg(dest))
+}
+
+fn dev(data: &Path, more: &[&str]) -> Server {
+    Server::dev(["--data-dir", data.to_str().unwrap()].iter().chain(more))
+}
+
+fn head(server: &Server) -> u64 {
+    server.get("/blockNumber/").field("BlockNumber").as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_copy_under_a_stream_of_transactions_has_all_that_was_acknowledged() {
+    let folder = TempDir::new().unwrap();
+    let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
+    let server = dev(&data, &[]);
+    let filter = server.get("/newBlockFilter/").field("FilterId").as_str().unwrap().to_owned();
+    let done = AtomicBool::new(false);
+    let sent = thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let mut hashes: Vec<String> = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                let body = TransactionBody::Legacy(transfer(hashes.len() as u64));
+                let answer =
+                    server.post("/sendRawTransaction/", json!({"Data": hex(&sign(body).encode())}).to_string());
+                assert_eq!(answer.status, 200, "{}", answer.text);
+                hashes.push(answer.field("TransactionHash").as_str().unwrap().to_owned());
+            }
+            hashes
+        });
+        while head(&server) < 30 {
+            thread::yield_now();
+        }
+        let before = head(&server);
+        let result = backup(&data, &dest).unwrap();
+        assert_eq!(result["served"], true);
+        assert!(result["head"]["number"].as_u64().unwrap() >= before, "{result} of {before}");
+        let after = head(&server);
+        while head(&server) < after + 5 {
+            thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+        (before, sender.join().unwrap())
+    });
+    let (before, hashes) = sent;
+    let verified = run(&mut command("verify", &dest)).unwrap();
+    assert!(verified["ok"] == true && verified["head"]["number"].as_u64().unwrap() >= before, "{verified}");
+    // The original goes on beside the copy, which serves what was sent before it was begun.
+    let copy = dev(&dest, &[]);
+    for hash in &hashes[..usize::try_from(before).unwrap()] {
+        assert!(copy.get(&format!("/getTransactionReceipt/{hash}/")).field("TransactionReceipt").is_object(), "{hash}");
+    }
+    assert_eq!(copy.get(&format!("/getFilterChanges/{filter}/")).status, 200);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn what_waits_in_the_pool_is_copied() {
+    let folder = TempDir::new().unwrap();
+    let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
+    let server = dev(&data, &["--no-mining"]);
+    let transaction = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
+    let sent = server.post("/sendRawTransaction/", json!({"Data": transaction}).to_string());
+    let hash = sent.field("TransactionHash").as_str().unwrap();
+    backup(&data, &dest).unwrap();
+    let copy = dev(&dest, &["--no-mining"]);
+    assert_eq!(copy.get(&format!("/getTransactionStatus/{hash}/")).field("Status"), "pending");
+}
+
+/// A folder with a chain of so many blocks on the built-in genesis.
+fn import_chain(folder: &TempDir, blocks: u64) -> PathBuf {
+    let (data, chain) = (folder.path().join("data"), folder.path().join("chain.rlp"));
+    let mut file = Vec::new();
+    Generator::new(Shape { transactions_per_block: 20, ..Shape::default() }).write(blocks, &mut file).unwrap();
+    fs::write(&chain, file).unwrap();
+    run(command("import", &data).arg(&chain)).unwrap();
+    data
+}
+
+#[test]
+fn the_way_to_another_layout_that_the_documentation_shows_leads_to_the_same_chain() {
+    let folder = TempDir::new().unwrap();
+    let data = import_chain(&folder, 40);
+    let [before, chain, new] = ["before", "moved.rlp", "new"].map(|name| folder.path().join(name));
+    let server = Server::start(["--data-dir", data.to_str().unwrap()]);
+    backup(&data, &before).unwrap();
+    run(command("export", &before).arg(&chain)).unwrap();
+    let imported = run(command("import", &new).arg(&chain)).unwrap();
+    assert_eq!(imported["head"]["hash"], run(&mut command("verify", &new)).unwrap()["head"]["hash"]);
+    let served = server.get("/getBlockByNumber/latest/");
+    assert_eq!(imported["head"]["hash"], served.field("Block")["Hash"]);
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
+    let folder = TempDir::new().unwrap();
+    let (data, dest) = (import_chain(&folder, 150), folder.path().join("copy"));
+    let part = folder.path().join("copy.part");
+    let mut in_the_middle = 0;
+    for _ in 0..20 {
+        let server = Server::start(["--data-dir", data.to_str().unwrap()]);
+        let client = command("backup", &data).arg(&dest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !part.join("chain.redb").exists() && !dest.exists() {
+            thread::yield_now();
+        }
+        server.end("KILL");
+        let output = client.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        if dest.exists() {
+            // It was too late.
+            assert!(run(&mut command("verify", &dest)).is_ok());
+            fs::remove_dir_all(&dest).unwrap();
+            continue;
+        }
+        assert!(!output.status.success() && told.contains("ended before the copy was whole"), "{told}");
+        assert!(run(&mut command("verify", &part)).is_err());
+        in_the_middle += 1;
+        if in_the_middle == 3 {
+            break;
+        }
+    }
+    assert!(in_the_middle > 0, "no kill came in time");
+    // What they left is in nobody's way, and the folder itself is as it was.
+    let result = backup(&data, &dest).unwrap();
+    assert_eq!((&result["served"], &result["head"]["number"]), (&json!(false), &json!(150)));
+    assert!(!part.exists());
+    for whole in [&dest, &data] {
+        assert_eq!(run(&mut command("verify", whole)).unwrap()["head"]["number"], 150);
+    }
+}
+
+#[test]
+fn a_server_that_is_stopped_ends_the_backup_first() {
+    let folder = TempDir::new().unwrap();
+    let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
+    let server = dev(&data, &[]);
+    assert!(data.join("control.sock").exists());
+    assert!(server.end("TERM").success());
+    assert!(!data.join("control.sock").exists());
+    let refused = backup(&data, &data.join("inside")).unwrap_err();
+    assert!(refused.contains("is inside the folder"), "{refused}");
+    fs::create_dir(&dest).unwrap();
+    fs::write(dest.join("letter"), "x").unwrap();
+    let refused = backup(&data, &dest).unwrap_err();
+    assert!(refused.contains("exists and is not an empty folder"), "{refused}");
+    let running = dev(&data, &[]);
+    let refused = backup(&data, &dest).unwrap_err();
+    assert!(refused.contains("exists and is not an empty folder"), "{refused}");
+    drop(running);
+}
