@@ -48,6 +48,19 @@ bench-import FOLDER:
 model *ARGS:
     cargo run --release -p node-tests --bin model -- {{ARGS}}
 
+# Try the server against its own description: `just fuzz-openapi --short`.
+fuzz-openapi *ARGS:
+    scripts/fuzz_openapi.py {{ARGS}}
+
+# Generate clients for TypeScript and Python, and call every operation through them: needs npm.
+clients *ARGS:
+    scripts/clients.py {{ARGS}}
+
+# Write docs/openapi.json and the examples in it anew.
+openapi:
+    UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_examples
+    UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_committed
+
 # A living chain: transactions one after the other and many at a time, reads beside calls without end.
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}

@@ -176,7 +176,9 @@ fn a_base_path_stands_in_front_of_everything() {
     let schema = format!("{}/v1/node/schemas/Output_chainId.json", server.url());
     assert_eq!(answer.field("$schema"), &json!(schema));
     assert_eq!(server.get("/v1/node/schemas/Output_chainId.json").status, 200);
-    assert_eq!(server.get("/v1/node/health").field("Status"), "ok");
+    let schema = format!("{}/v1/node/schemas/Output_health.json", server.url());
+    assert_eq!(server.get("/v1/node/health").body, json!({"$schema": schema, "Status": "ok"}));
+    assert_eq!(server.get("/v1/node/openapi.json").body["servers"][0]["url"], "/v1/node");
     assert_eq!(server.get("/chainId/").problem_faults(404), NONE);
 }
 

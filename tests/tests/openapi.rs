@@ -92,6 +92,10 @@ impl Recorder {
             if object.get("FilterId").is_some() {
                 object["FilterId"] = EXAMPLE_FILTER.into();
             }
+            // By the clock of the machine, unlike the chain.
+            if object.get("HeadAge").is_some() {
+                object["HeadAge"] = "12".into();
+            }
         }
         if parameters != json!({}) {
             example.insert("parameters".to_owned(), parameters);
@@ -245,6 +249,7 @@ fn record_all(recorder: &mut Recorder) {
     r.get("uninstallFilter", &[("FilterId", &logs)]);
 
     r.get("health", &[]);
+    r.get("ready", &[]);
     r.get("schemas", &[("Name", "Output_blockNumber")]);
     r.get("problems", &[("Slug", "block-not-found")]);
 

@@ -152,6 +152,7 @@ fn answers_about_the_development_chain() {
         "/blobBaseFee/",
         "/syncing/",
         "/clientVersion/",
+        "/health",
     ];
     for path in paths {
         checker.get(path);
@@ -249,17 +250,16 @@ fn problems() {
 #[test]
 fn every_schema_is_served_and_refers_only_to_others() {
     let server = Server::start(NONE);
-    let mut open = vec!["ErrorModel".to_owned(), "Input_getLogs".to_owned(), "Output_getBlockByNumber".to_owned()];
-    for operation in
-        ["estimateGas", "feeHistory", "call", "getProof", "getStorageAt", "sendRawTransaction", "newFilter"]
-    {
-        open.extend(["Input", "Output"].map(|kind| format!("{kind}_{operation}")));
-    }
+    let described = server.get("/openapi.json");
+    let names = described.body["components"]["schemas"].as_object().unwrap().keys();
+    let mut open: Vec<_> = names.cloned().collect();
+    assert!(open.len() > 50 && open.contains(&"ErrorModel".to_owned()), "{open:?}");
     let mut seen = Map::new();
     while let Some(name) = open.pop() {
         let path = format!("/schemas/{name}.json");
         let answer = server.get(&path);
         assert_eq!((answer.status, answer.media_type.as_str()), (200, "application/schema+json"), "{path}");
+        assert_eq!(answer.field("$id"), &json!(format!("{}{path}", server.url())));
         let references = answer.text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split(".json\"").next());
         open.extend(references.filter(|name| !seen.contains_key(*name)).map(str::to_owned));
         seen.insert(name, answer.body);
@@ -267,4 +267,39 @@ fn every_schema_is_served_and_refers_only_to_others() {
     for name in ["Response_Log", "Response_Block", "Response_Transaction", "Response_StorageEntry", "ErrorDetail"] {
         assert!(seen.contains_key(name) || server.get(&format!("/schemas/{name}.json")).status == 200, "{name}");
     }
+}
+
+#[test]
+fn a_node_that_makes_no_blocks_does_not_describe_how_to_control_them() {
+    let Some(chain) = conformance_chain() else { return };
+    let paths = |server: &Server| server.get("/openapi.json").body["paths"].as_object().cloned().unwrap();
+    let (imported, produced) = (Server::start(chain), Server::dev(NONE));
+    assert!(paths(&imported).keys().all(|path| !path.starts_with("/dev/")));
+    assert!(paths(&produced).contains_key("/dev/mine/"));
+    assert_eq!(imported.get("/schemas/Output_mine.json").status, 200, "documents are the same for all");
+}
+
+#[test]
+fn pages_of_problems() {
+    let server = Server::start(NONE);
+    let page = |accept| server.send("GET", "/problems/state-pruned", &[("Accept", accept)], "");
+    let html = page("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+    assert_eq!((html.status, html.media_type.as_str()), (200, "text/html"));
+    let text = page("*/*");
+    assert_eq!((text.status, text.media_type.as_str()), (200, "text/plain"));
+    for answer in [html, text] {
+        assert_eq!(answer.header("vary"), Some("accept"));
+        for part in ["state-pruned", "Cause", "Cure", "Example", "\"status\": 404"] {
+            assert!(answer.text.contains(part), "{part} in {}", answer.text);
+        }
+    }
+    assert_eq!(server.get("/problems/none").problem_faults(404), NONE);
+}
+
+#[test]
+fn the_description_is_served_as_yaml() {
+    let server = Server::dev(NONE);
+    let yaml = server.get("/openapi.yaml");
+    assert_eq!((yaml.status, yaml.media_type.as_str()), (200, "application/yaml"));
+    assert!(yaml.text.contains("\nopenapi: 3.1.0\n") && yaml.text.contains("\n  /getLogs/:\n"));
 }

@@ -24,8 +24,10 @@ answered in lower case. In requests `null` and `\"\"` are as good as omission, a
 **Answers** name their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
 every fault of the request with its place.
 
-**Limits** are options of the server. Those of every request: a body of at most 5 MiB (`max-body`), read within 10 s \
-(`body-timeout`); headers within 10 s (`header-timeout`); work of at most 5 s (`call-timeout`). Operations tell their own. A refusal \
+**Limits** are options of the server. Those of every request: a body of at most 5 MiB (`max-body`), nested at \
+most 128 levels (`max-depth`), read within 10 s (`body-timeout`); path, query and headers of at most 16 KiB (`max-headers`) within 10 s \
+(`header-timeout`); work of at most 5 s (`call-timeout`). Of all clients together: 4,096 connections (`max-connections`) and 16,384 requests \
+(`max-requests`) at a time; of one client as many a second as the operator allows (`rate-limit`). Operations tell their own. A refusal \
 names the option.
 
 Paths also work without the slash at their end, and with `node_` in front of the operation's name.";
@@ -236,6 +238,10 @@ mod tests {
         let texts = document(true).to_string();
         let cases = [
             ("max-logs", limits.logs),
+            ("max-block-range", usize::try_from(limits.block_range).unwrap()),
+            ("max-connections", http.max_connections),
+            ("max-requests", http.max_requests),
+            ("max-depth", http.max_depth),
             ("max-addresses", limits.addresses),
             ("max-topics", limits.topics),
             ("max-storage-keys", limits.storage_keys),

@@ -196,13 +196,22 @@ impl Operation {
             };
             if possible {
                 let response = match status {
-                    404 | 422 => problems::response(status, self.problems, self.open),
+                    404 | 422 => problems::response(status, &self.pages(), self.open),
                     _ => reference("responses", name),
                 };
                 responses.insert(status.to_string(), response);
             }
         }
         responses.into()
+    }
+
+    /// Problems with a page that it may answer; that a body is nested too deep is one of any body.
+    fn pages(&self) -> Vec<ProblemPage> {
+        let mut pages = self.problems.to_vec();
+        if self.body.is_some() && !pages.contains(&ProblemPage::LimitExceeded) {
+            pages.push(ProblemPage::LimitExceeded);
+        }
+        pages
     }
 
     /// Whether what is asked for may be missing.

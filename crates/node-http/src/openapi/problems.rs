@@ -2,10 +2,10 @@
 
 use super::{headers, reference};
 use crate::config::HttpConfig;
-use crate::problem::{self, Description, HttpError};
+use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
+use crate::rate::TooFast;
 use crate::report;
-use actix_web::http::StatusCode;
 use node_core::context::Interrupted;
 use node_core::filters::FilterLimits;
 use node_core::node::{Limits, NodeError};
@@ -14,6 +14,7 @@ use node_types::H256;
 use node_types::wire::{BlockArgument, BodyError, ErrorDetail};
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Every status of a problem, and the name of the response that has it.
@@ -54,43 +55,15 @@ const INVALID: &str = "invalid";
 
 /// The examples, every kind of problem once.
 fn examples() -> Vec<Example> {
-    let example = |(name, summary, described): (&'static str, &'static str, Description)| {
+    let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
+        let described = problem::describe(&error);
         let (status, page) = (described.status.as_u16(), described.page);
         let problem = report::problem(described, INSTANCE, BASE_URL);
         let mut problem = serde_json::to_value(problem).unwrap_or_default();
         problem["$schema"] = report::schema_url(BASE_URL).into();
         Example { name, summary, status, page, problem }
     };
-    let errors = errors().into_iter().map(|(name, summary, error)| (name, summary, problem::describe(&error)));
-    errors.chain(refusals()).map(example).collect()
-}
-
-/// What is refused before an operation is asked.
-fn refusals() -> Vec<(&'static str, &'static str, Description)> {
-    let refusal =
-        |status, detail: &str| Description { status, page: None, detail: detail.to_owned(), errors: Vec::new() };
-    vec![
-        (
-            "no-token",
-            "A token is demanded",
-            refusal(StatusCode::UNAUTHORIZED, "this server demands a token (`tokens-file`)"),
-        ),
-        (
-            "foreign-host",
-            "The request is for another host",
-            refusal(StatusCode::FORBIDDEN, "the host is none that this server answers for (`allowed-hosts`)"),
-        ),
-        (
-            "too-many-requests",
-            "The client asks too often",
-            refusal(StatusCode::TOO_MANY_REQUESTS, "the client sends more requests than it may (`rate-limit`)"),
-        ),
-        (
-            "headers-too-large",
-            "The headers are too long",
-            refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are longer than allowed (`max-headers`)"),
-        ),
-    ]
+    errors().into_iter().map(example).collect()
 }
 
 fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
@@ -109,6 +82,18 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("body-empty", "A body is needed and there is none", HttpError::Body(BodyError::Empty)),
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
         ("body-broken", "The body ended early", HttpError::BodyBroken),
+        ("no-token", "A token is demanded", HttpError::Unauthorized),
+        (
+            "foreign-host",
+            "The request is for another host",
+            HttpError::HostRefused { host: "elsewhere.example".to_owned() },
+        ),
+        ("headers-too-long", "The headers are too long", HttpError::HeadersTooLong { limit: http.max_headers }),
+        (
+            "too-fast",
+            "The client asks too often",
+            HttpError::TooFast(TooFast { limit: 1_000, wait: Duration::from_millis(700) }),
+        ),
         ("path-undecodable", "The path has a broken escape", HttpError::Path),
         ("foreign-origin", "A page of another origin wants to control the chain", HttpError::ForeignOrigin),
         (
@@ -149,12 +134,35 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("limit-exceeded", "The answer would be too large", too_many.into()),
         ("out-of-time", "The answer would take too long", NodeError::Interrupted(Interrupted::DeadlineExceeded).into()),
         (
+            "too-many-blocks",
+            "The query spans too many blocks",
+            NodeError::TooManyBlocks {
+                blocks: limits.block_range + 7,
+                limit: limits.block_range,
+                to_block: limits.block_range - 1,
+                location: "body.ToBlock",
+            }
+            .into(),
+        ),
+        ("body-too-deep", "The body is nested too deep", HttpError::BodyTooDeep { limit: http.max_depth }),
+        (
             "too-many-filters",
             "There are as many filters as may be",
             NodeError::TooManyFilters { limit: FilterLimits::default().count }.into(),
         ),
         ("failed", "The server failed", HttpError::Panicked),
         ("overloaded", "All threads are busy", HttpError::Overloaded),
+        (
+            "too-many-connections",
+            "There are as many connections as may be",
+            HttpError::TooManyConnections { limit: http.max_connections },
+        ),
+        (
+            "too-many-requests",
+            "There are as many requests as may be",
+            HttpError::TooManyRequests { limit: http.max_requests },
+        ),
+        ("not-ready", "The server is not ready", HttpError::NotReady("the server is about to end".to_owned())),
         (
             "too-many-streams",
             "As many clients as may be are told of events",
@@ -213,19 +221,23 @@ pub(super) fn response_components() -> Value {
 
 /// The response with this status of an operation that answers these problems, or of a document.
 pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Value {
-    let mut names: Vec<_> = pages.iter().filter(|page| status_of(**page) == status).map(|page| page.slug()).collect();
-    match status {
-        404 if document => names.push(UNKNOWN_ROUTE),
-        422 => names.insert(0, INVALID),
-        _ => {}
-    }
-    describe(status, names.into_iter())
+    let examples = examples();
+    let of_pages = examples
+        .iter()
+        .filter(|example| example.status == status && example.page.is_some_and(|page| pages.contains(&page)))
+        .map(|example| example.name);
+    let blank = match status {
+        404 if document => Some(UNKNOWN_ROUTE),
+        422 => Some(INVALID),
+        _ => None,
+    };
+    describe(status, blank.into_iter().chain(of_pages))
 }
 
 fn describe(status: u16, examples: impl Iterator<Item = &'static str>) -> Value {
     let description = match status {
         400 => "The request cannot be read.",
-        401 => "The server demands a token (`tokens-file`), and the request has none that it knows.",
+        401 => "The server demands a token (`token-file`), and the request has none that it knows.",
         403 => "The request is not for this server, or not for this client.",
         404 => "What is asked for is not there.",
         405 => "The path answers to other methods.",

@@ -27,7 +27,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Choose the next block's base fee",
             "The next block has this base fee, from which those of later blocks follow.",
         ),
-        Operation::post("snapshot", "/dev/snapshot/", "Take a snapshot", "Remembers chain, pool, edits and time, for revert.")
+        Operation::post("snapshot", "/dev/snapshot/", "Take a snapshot", "Remembers head, edits, time and which transactions are in the pool, for revert.")
             .optional_body()
             .limits("1,024 snapshots.")
             .links(&[("revert", "SnapshotId", "SnapshotId")]),
@@ -35,13 +35,15 @@ pub(super) fn all() -> Vec<Operation> {
             "revert",
             "/dev/revert/",
             "Go back to a snapshot",
-            "The chain is again as it was when the snapshot was taken. This snapshot and later ones are used up.",
+            "The chain is again as it was when the snapshot was taken; this snapshot and later ones are used up. False where there is no \
+             such snapshot.",
         ),
         Operation::post(
             "reorganize",
             "/dev/reorganize/",
             "Replace the newest blocks",
-            "The newest blocks leave the chain, and others of the same number take their place, with the same transactions.",
+            "The newest blocks leave the chain, and empty ones take their place. Their transactions wait in the pool again; where mining \
+             is instant, they are in the next block.",
         )
         .limits("128 blocks."),
         Operation::post("impersonate", "/dev/impersonate/", "Act for an account", "From now on, sendTransaction takes this account as `From`, without a key."),

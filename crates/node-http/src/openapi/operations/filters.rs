@@ -33,7 +33,7 @@ pub(super) fn all() -> Vec<Operation> {
              header `Link` with `rel=\"next\"` says where to post the same body for the next one.",
         )
         .limits(
-            "20,000 logs an answer (`max-logs`), 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each \
+            "20,000 logs an answer (`max-logs`), 10,000,000 blocks (`max-block-range`), 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each \
              (`max-topics`).",
         )
         .with("query", "cursor", json!({ "type": "string" }), "Where the page begins, from the header `Link` of the page before.")

@@ -10,7 +10,18 @@ pub(super) fn all() -> Vec<Operation> {
     let names: Vec<_> = wire::schema::schemas().into_keys().collect();
     let slugs = ProblemPage::ALL.map(ProblemPage::slug);
     vec![
-        Operation::get("health", "/health", "Ask whether the server lives", "200 as long as the server answers at all.").open(),
+        Operation::get("health", "/health", "Ask whether the server lives", "200 as long as the server answers at all.")
+            .not_stored()
+            .open(),
+        Operation::get(
+            "ready",
+            "/ready",
+            "Ask whether the server can do what it is for",
+            "200 when the database can be read and the head is young enough; 503 when not, and when the server is about to end.",
+        )
+        .limits("any age of the head is good unless the operator says otherwise (`max-head-age`).")
+        .not_stored()
+        .open(),
         Operation::get(
             "schemas",
             "/schemas/{Name}.json",

@@ -203,6 +203,11 @@ impl Documents {
     }
 }
 
+/// The empty string. Generated clients have no name for a constant among other strings.
+fn empty() -> Value {
+    json!({ "type": "string", "maxLength": 0 })
+}
+
 fn to_value(schema: &RefOr<Schema>) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
@@ -270,14 +275,14 @@ impl Resolver {
                     let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
                     if !is_required {
                         let schema = property.take();
-                        *property = json!({ "anyOf": [{ "type": "null" }, { "const": "" }, schema] });
+                        *property = json!({ "anyOf": [{ "type": "null" }, empty(), schema] });
                     } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
                         // A property that must be present and may mean any: the empty string, not null.
                         alternatives.retain(|alternative| alternative["type"] != "null");
-                        alternatives.push(json!({ "const": "" }));
+                        alternatives.push(empty());
                     } else if property.get("type").is_some_and(|kind| kind == "array") {
                         let schema = property.take();
-                        *property = json!({ "anyOf": [{ "const": "" }, schema] });
+                        *property = json!({ "anyOf": [empty(), schema] });
                     }
                 }
                 properties.insert(SCHEMA.to_owned(), json!({ "description": "Ignored." }));

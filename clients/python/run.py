@@ -1,0 +1,217 @@
+"""Calls every operation of a development chain through the generated client, and looks at the answers.
+
+NODE_URL says where the server is, NODE_OPENAPI which description the client was generated from.
+"""
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+from pathlib import Path
+
+from node_client import Client, api, models
+
+URL = os.environ.get("NODE_URL", "http://127.0.0.1:8545")
+DOCUMENT = json.loads(Path(os.environ.get("NODE_OPENAPI", "../../docs/openapi.json")).read_text())
+
+ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+BOB = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+STRANGER = "0x00000000000000000000000000000000000000aa"
+TOPIC = f"0x{1:064x}"
+# Keeps the word it is called with, logs it with topic 1, and answers it.
+KEEPER = (
+    "0x6027600c60003960276000f3"
+    "3615601b57600035806000556000526001602060"
+    "00a160206000f35b60005460005260206000f3"
+)
+
+client = Client(base_url=URL)
+called = set()
+
+
+def operations():
+    """The modules of all operations, by name."""
+    found = {}
+    for group in pkgutil.iter_modules(api.__path__):
+        folder = importlib.import_module(f"{api.__name__}.{group.name}")
+        for module in pkgutil.iter_modules(folder.__path__):
+            found[module.name] = importlib.import_module(f"{folder.__name__}.{module.name}")
+    return found
+
+
+OPERATIONS = operations()
+
+
+def ask(operation, **arguments):
+    """What the generated client makes of an answer."""
+    called.add(operation)
+    return OPERATIONS[operation].sync_detailed(client=client, **arguments)
+
+
+def ok(operation, **arguments):
+    """The answer of an operation, which has to be a 200."""
+    answer = ask(operation, **arguments)
+    assert answer.status_code == 200, f"{operation}: {answer.status_code} {answer.content!r}"
+    assert answer.parsed is not None, operation
+    return answer.parsed
+
+
+def post(operation, **properties):
+    """As `ok`, with a body of these properties."""
+    camel = "".join(part.capitalize() for part in operation.split("_"))
+    return ok(operation, body=getattr(models, f"Input{camel}").from_dict(properties))
+
+
+def word(number):
+    return f"0x{number:064x}"
+
+
+def development():
+    snapshot = post("snapshot")
+    assert post("revert", SnapshotId=snapshot.snapshot_id).result is True
+    assert post("set_balance", Address=STRANGER, Balance="5").result is True
+    assert post("set_nonce", Address=STRANGER, Nonce=3).result is True
+    assert post("set_code", Address=STRANGER, Code="0x00").result is True
+    assert post("set_storage", Address=STRANGER, Position="0x1", Value="9").result is True
+    assert post("increase_time", Seconds=5).result is True
+    head = ok("get_latest_block").block
+    assert post("set_next_block_timestamp", Timestamp=str(int(head.timestamp) + 60)).result is True
+    assert post("set_next_block_base_fee", BaseFee="1000000000").result is True
+    mined = post("mine", Blocks=2)
+    assert post("reorganize", Blocks="1").removed == [mined.block_hash]
+    assert post("impersonate", Address=BOB).result is True
+    created = post("send_transaction", Transaction={"From": BOB, "Data": KEEPER})
+    keeper = ok("get_transaction_receipt", hash_=created.transaction_hash).transaction_receipt.contract_address
+    sent = post("send_transaction", Transaction={"From": BOB, "To": keeper, "Data": word(42)})
+    assert post("stop_impersonating", Address=BOB).result is True
+    return keeper, sent.transaction_hash, ok("get_latest_block").block.hash_
+
+
+def pool():
+    example = DOCUMENT["paths"]["/sendRawTransaction/"]["post"]
+    sent = post("send_raw_transaction", **example["requestBody"]["content"]["application/json"]["example"])
+    expected = example["responses"]["200"]["content"]["application/json"]["example"]
+    assert sent.transaction_hash == expected["TransactionHash"]
+    assert [transaction.hash_ for transaction in ok("pool_content").queued] == [sent.transaction_hash]
+    assert post("drop_transaction", TransactionHash=sent.transaction_hash).result is True
+
+
+def state(keeper):
+    assert post("get_storage_at", Address=keeper, Position=0).value == word(42)
+    proof = post("get_proof", Address=keeper, StorageKeys=["0x0"])
+    assert proof.storage_proof[0].value == word(42)
+    account = ok("get_account", address=keeper, block_number="latest")
+    assert account.storage_root == proof.storage_hash
+    assert ok("get_account_at_latest", address=keeper) == account
+    assert ok("get_balance", address=STRANGER, block_number="latest").balance == "5"
+    assert ok("get_code", address=STRANGER).bytecode == "0x00"
+    assert ok("get_transaction_count", address=STRANGER, block_number="pending").transaction_count == "3"
+    assert ok("get_transaction_count_at_latest", address=STRANGER).transaction_count == "3"
+
+
+def calls(keeper):
+    call = {"From": ALICE, "To": keeper, "Data": word(7)}
+    assert post("call", Transaction=call, BlockNumber="latest").data == word(7)
+    balance = {ALICE: {"Balance": "1000000000000000000"}}
+    assert int(post("estimate_gas", Transaction=call, Object=balance).estimated_gas) > 21_000
+    broken = ask("call", body=models.InputCall.from_dict({"Transaction": {"Data": "0x5f5ffd"}}))
+    assert broken.status_code == 422
+    assert isinstance(broken.parsed, models.ErrorModel)
+    assert broken.parsed.type_.endswith("/problems/execution-reverted")
+
+
+def blocks(block):
+    flag = models.GetBlockByNumberTransactionDetailFlag.TRUE
+    whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag=flag).block
+    assert whole.hash_ == block and len(whole.transactions) == 1
+    short = ok("get_block_by_number_with_hashes", block_number="latest").block
+    assert short.hash_ == block
+    flag = models.GetBlockByHashTransactionDetailFlag.TRUE
+    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag=flag).block == whole
+    assert ok("get_block_by_hash_with_hashes", hash_=block).block == short
+    assert len(ok("get_block_receipts", block_number="latest").transaction_receipts[0].logs) == 1
+    assert ok("get_block_transaction_count_by_hash", hash_=block).transaction_count == "1"
+    assert ok("get_block_transaction_count_by_number", block_number="latest").transaction_count == "1"
+    assert ok("get_uncle_count_by_block_hash", hash_=block).uncle_count == "0"
+    assert ok("get_uncle_count_by_block_number", block_number="latest").uncle_count == "0"
+
+
+def transactions(sent, block):
+    found = ok("get_transaction_by_hash", hash_=sent).transaction
+    assert found.block_hash == block
+    assert ok("get_transaction_by_block_hash_and_index", hash_=block, index="0").transaction == found
+    assert ok("get_transaction_by_block_number_and_index", block_number="latest", index="0").transaction == found
+    assert ok("get_raw_transaction", hash_=sent).data.startswith("0x02")
+    assert ok("get_transaction_status", hash_=sent).status.value == "mined"
+
+
+def logs(keeper):
+    wanted = {"Address": keeper, "FromBlock": "0", "ToBlock": "latest", "Topics": [TOPIC]}
+    found = ok("get_logs", body=models.InputGetLogs.from_dict(wanted), prefer="page").logs
+    assert [log.data for log in found] == [word(42)]
+    log_filter = post("new_filter", FilterObject=wanted).filter_id
+    made = [
+        log_filter,
+        post("new_block_filter").filter_id,
+        ok("new_block_filter_by_get").filter_id,
+        ok("new_pending_transaction_filter").filter_id,
+        ok("new_pending_transaction_filter_by_get").filter_id,
+    ]
+    for name in made:
+        assert ok("get_filter_changes", filter_id=name).result == []
+    assert ok("get_filter_logs", filter_id=log_filter).logs == found
+    assert ok("uninstall_filter", filter_id=log_filter).result is True
+
+
+def events():
+    """The stream of events does not end: one event is enough. The client's own call would wait for the end."""
+    called.add("events")
+    request = OPERATIONS["events"]._get_kwargs(stream=models.EventsStream.BLOCKS, from_block="1")
+    with client.get_httpx_client().stream(**request) as answer:
+        assert answer.status_code == 200, answer.status_code
+        lines = (line for line in answer.iter_lines() if line.startswith("data:"))
+        assert re.fullmatch(r'data: ?"0x[0-9a-f]{64}"', next(lines))
+
+
+def chain():
+    assert int(ok("block_number").block_number) >= 4
+    assert ok("chain_id").chain_id == "31337"
+    assert int(ok("gas_price").gas_price) > 0
+    assert int(ok("max_priority_fee_per_gas").max_priority_fee_per_gas) >= 0
+    assert int(ok("blob_base_fee").base_fee) >= 1
+    assert ok("syncing").sync_status is None
+    assert ok("client_version").client_version.startswith("node-server/")
+    assert len(post("fee_history", BlockCount=2, RewardPercentiles=[50]).base_fee_per_gas) == 3
+
+
+def server():
+    assert ok("health").status.value == "ok"
+    assert ok("ready").status.value == "ok"
+    schema = ok("schemas", name=models.SchemasName.OUTPUT_CALL)
+    assert schema.additional_properties["title"] == "Output_call"
+    assert "Cure" in ok("problems", slug=models.ProblemsSlug.BLOCK_NOT_FOUND)
+    assert set(ok("openapi").additional_properties["paths"]) == set(DOCUMENT["paths"])
+    assert "\nopenapi: " in ok("openapi_yaml")
+
+
+def main():
+    keeper, sent, block = development()
+    pool()
+    state(keeper)
+    calls(keeper)
+    blocks(block)
+    transactions(sent, block)
+    logs(keeper)
+    events()
+    chain()
+    server()
+    described = sum(len(item) for item in DOCUMENT["paths"].values())
+    assert len(OPERATIONS) == described, f"{len(OPERATIONS)} operations were generated, {described} are described"
+    missing = sorted(OPERATIONS.keys() - called)
+    assert not missing, f"operations that were not called: {missing}"
+    print(f"python: {described} operations were called")
+
+
+if __name__ == "__main__":
+    main()

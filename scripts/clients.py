@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Generates clients from docs/openapi.json, compiles them, and calls every operation of a development chain through each.
+
+    scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python]
+
+The clients are in `clients`; what is generated, and the tools, go to a folder that is removed at the end (or kept, --work). A client
+fails when an answer is not what it has to be, and when the description has an operation that it does not call.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from nodes import ROOT, Failure, Server, build
+
+DOCUMENT = ROOT / "docs" / "openapi.json"
+
+
+def execute(*command, folder, **more):
+    environment = {**os.environ, "NODE_OPENAPI": str(DOCUMENT), **more}
+    subprocess.run([str(part) for part in command], cwd=folder, env=environment, check=True)
+
+
+def typescript(folder):
+    """Builds the client; answers what runs it."""
+    execute("npm", "ci", "--no-audit", "--no-fund", "--silent", folder=folder)
+    execute("npx", "--no-install", "openapi-typescript", DOCUMENT, "--output", "src/schema.d.ts", folder=folder)
+    execute("npm", "run", "--silent", "check", folder=folder)
+    execute("npm", "run", "--silent", "build", folder=folder)
+    return ["npm", "run", "--silent", "start"]
+
+
+def python(folder):
+    """Builds the client; answers what runs it."""
+    programs = folder / "venv" / "bin"
+    if not (programs / "openapi-python-client").exists():
+        execute(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+        execute(programs / "pip", "install", "--quiet", "-r", "requirements.txt", folder=folder)
+    # The generator formats its code with a program that it expects to find.
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    execute(
+        programs / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", "config.yaml", "--meta", "none",
+        "--output-path", "node_client", "--overwrite", "--fail-on-warning", folder=folder, PATH=path,
+    )
+    execute(programs / "python", "-m", "compileall", "-q", "node_client", folder=folder)
+    return [programs / "python", "run.py"]
+
+
+CLIENTS = {"typescript": typescript, "python": python}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Generates clients, and calls every operation through each.")
+    parser.add_argument("--bin", type=Path, help="the server's program; it is built where none is named")
+    parser.add_argument("--work", type=Path, help="where clients are built; it is kept")
+    parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
+    options = parser.parse_args()
+    binary = (options.bin or build() / "node-server").resolve()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (options.work or Path(temporary)).resolve()
+        for name in options.clients or CLIENTS:
+            folder = work / name
+            ignored = shutil.ignore_patterns("node_modules", "dist", "node_client", "schema.d.ts")
+            shutil.copytree(ROOT / "clients" / name, folder, ignore=ignored, dirs_exist_ok=True)
+            command = CLIENTS[name](folder)
+            server = Server(binary, "dev")
+            try:
+                execute(*command, folder=folder, NODE_URL=server.url)
+                server.stop()
+            except BaseException:
+                server.kill()
+                raise
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failure, subprocess.CalledProcessError) as failure:
+        sys.exit(f"FAIL {failure}")
