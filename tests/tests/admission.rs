@@ -99,7 +99,7 @@ fn a_flood_is_refused_and_others_are_served() {
 
 #[test]
 fn connections_are_counted() {
-    let server = Server::start(["--max-connections", "3"]);
+    let server = Server::start(["--max-connections", "3", "--header-timeout", "10m"]);
     let silent: Vec<_> = (0..3).map(|_| server.connect()).collect();
     let deadline = Instant::now() + Duration::from_secs(60);
     // Connections are taken one after the other, so that the fourth is too many.

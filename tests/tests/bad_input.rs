@@ -89,7 +89,6 @@ fn long_bodies() {
 fn paths_and_methods() {
     let server = Server::start(NONE);
     let cases: [(&str, u16, &[&str]); 11] = [
-        ("/", 404, &[]),
         ("/getlogs/", 404, &[]),
         ("/getBlockByNumber/0/false/more/", 404, &[]),
         ("/getBlockByNumber/%FF/false/", 400, &[]),
