@@ -51,14 +51,14 @@ impl Server {
         Self { url, child, agent }
     }
 
-    /// `http://HOST:PORT`.
+    /// `http://HOST:PORT`, or `https://` where it speaks TLS.
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// `HOST:PORT`.
     pub fn address(&self) -> &str {
-        self.url.strip_prefix("http://").expect("the server speaks HTTP")
+        self.url.split_once("://").map(|(_, address)| address).expect("the server says where it listens")
     }
 
     /// Sends a GET request.

@@ -4,6 +4,7 @@
 
 use node_tests::server::{Answer, Server, run_to_end};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -249,6 +250,17 @@ fn metrics_count_and_measure() {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+    // docs/metrics.md names exactly what there is.
+    let told = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let told: BTreeSet<_> = told
+        .map(|line| match line.split_once(' ').unwrap() {
+            (name, "counter") => format!("{name}_total"),
+            (name, _) => name.to_owned(),
+        })
+        .collect();
+    let rows = include_str!("../../docs/metrics.md").lines();
+    let documented = rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned()));
+    assert_eq!(told, documented.collect());
     // A metrics port that is taken ends the start.
     let output = run_to_end(["--metrics-addr", &address]);
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains(&address));

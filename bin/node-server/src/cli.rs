@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Config,
     /// Ask a server whether it is ready to serve. Ends with status 0 if it is.
     Health(HealthOptions),
+    /// Print the description of the interface (OpenAPI 3.1), as /openapi.json answers it.
+    Openapi(OpenapiOptions),
     /// Print a script that completes commands and options in a shell.
     Completions {
         /// The shell
@@ -87,7 +89,12 @@ impl Command {
     /// Whether output is for machines.
     pub(crate) fn json(&self) -> bool {
         match self {
-            Self::Dev(_) | Self::Run(_) | Self::Config | Self::Health(_) | Self::Completions { .. } => false,
+            Self::Dev(_)
+            | Self::Run(_)
+            | Self::Config
+            | Self::Health(_)
+            | Self::Openapi(_)
+            | Self::Completions { .. } => false,
             Self::Import(options) => options.output.json,
             Self::Export(options) => options.output.json,
             Self::Verify(options) => options.output.json,
@@ -96,6 +103,20 @@ impl Command {
             Self::Backup(options) => options.output.json,
         }
     }
+}
+
+/// Settings of `openapi`.
+#[derive(Args, Debug)]
+pub(crate) struct OpenapiOptions {
+    /// Print YAML instead of JSON
+    #[arg(long)]
+    pub(crate) yaml: bool,
+    /// Leave out the operations that control a chain, as `run` does
+    #[arg(long)]
+    pub(crate) without_control: bool,
+    /// Path in front of every route
+    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
 }
 
 /// Where the chain is kept.

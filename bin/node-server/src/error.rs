@@ -153,6 +153,9 @@ pub(crate) enum CommandError {
     /// The server does not run.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// The interface cannot be described.
+    #[error("cannot write the description of the interface")]
+    Description(#[source] io::Error),
     /// Nobody can be told of metrics.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

@@ -84,7 +84,8 @@ fn ask(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
             Ok(mut stream) => {
                 stream.set_write_timeout(Some(left()?))?;
                 let PlainUrl { authority, path } = url;
-                write!(stream, "GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n")?;
+                let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+                stream.write_all(request.as_bytes())?;
                 let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
                 while answer.len() < MAX_ANSWER {
                     stream.set_read_timeout(Some(left()?))?;
@@ -146,10 +147,14 @@ mod tests {
         let url = format!("http://{}/ready", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
-            let mut request = [0; 1024];
-            let length = stream.read(&mut request).unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
             stream.write_all(answer.as_bytes()).unwrap();
-            String::from_utf8_lossy(&request[..length]).into_owned()
+            String::from_utf8(request).unwrap()
         });
         let result = run(&options(&["--timeout", "1m", &url]));
         let request = server.join().unwrap();

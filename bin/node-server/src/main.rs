@@ -27,7 +27,7 @@ mod verify;
 mod wiring;
 
 use clap::CommandFactory;
-use cli::{Command, CommandLine};
+use cli::{Command, CommandLine, OpenapiOptions};
 use error::{CommandError, Sources};
 use logs::{LogFormat, Logs};
 use settings::Request;
@@ -98,6 +98,16 @@ fn execute(command: &Command) -> Result<(), CommandError> {
         Command::Prune(options) => prune::run(options),
         Command::Backup(options) => backup::run(options),
         Command::Health(options) => health::run(options),
+        Command::Openapi(OpenapiOptions { yaml, without_control, base_path }) => {
+            let document = node_http::openapi(base_path, !without_control);
+            let text = if *yaml {
+                node_http::openapi_yaml(&document).map_err(CommandError::Description)?
+            } else {
+                format!("{document:#}\n")
+            };
+            print(text.as_bytes());
+            Ok(())
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);

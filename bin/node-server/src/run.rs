@@ -40,9 +40,10 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
     let development = options.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&config.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
+    let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {
         // Nobody may be there to read it.
-        let _ = writeln!(io::stdout(), "listening on http://{address}");
+        let _ = writeln!(io::stdout(), "listening on {scheme}://{address}");
         notify::ready(address);
         Ok::<_, CommandError>(())
     })?;

@@ -117,10 +117,10 @@ fn every_option_works_in_all_its_places() {
         let argument = if flag { format!("--{long}") } else { format!("--{long}={value}") };
         let expected = shown(&text(base(&[&argument]).output().expect("it runs")), long);
         assert_eq!(expected.1, "command line", "--{long}");
-        if long != "before" {
-            let default = text(base(&[]).output().expect("it runs"));
-            assert!(!default.contains(&expected.0), "{argument} is the default");
-        }
+        let mut default = program();
+        default.args(["config", command]).args(companions(command, ""));
+        let default = text(default.output().expect("it runs"));
+        assert!(!default.contains(&expected.0), "{argument} is the default");
 
         assert_eq!(row.key, *long);
         let quoted = if flag { value.clone() } else { format!("{value:?}") };

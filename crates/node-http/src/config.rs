@@ -125,7 +125,7 @@ impl Default for HttpConfig {
 
 impl HttpConfig {
     /// The scheme of the server's own addresses.
-    pub(crate) fn scheme(&self) -> &'static str {
+    pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }

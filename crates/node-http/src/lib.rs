@@ -39,7 +39,7 @@ mod url;
 pub use config::HttpConfig;
 pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
 pub use metrics::{Metrics, MetricsError, MetricsServer};
-pub use openapi::openapi;
+pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};
 pub use serve::serve;

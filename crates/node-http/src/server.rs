@@ -78,7 +78,7 @@ impl Service {
     pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
         let openapi = openapi::openapi(&config.base_path, node.producer().is_some());
-        let yaml = yaml_serde::to_string(&openapi).map_err(io::Error::other)?;
+        let yaml = openapi::openapi_yaml(&openapi)?;
         let openapi = (openapi.to_string().into(), yaml.into());
         let (head_changes, arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         node.backend().subscribe(head_changes.clone());

@@ -12,6 +12,7 @@ pub(crate) use options::DevOptions;
 use crate::CLIENT_VERSION;
 use crate::control::Control;
 use crate::error::CommandError;
+use crate::values::reachable;
 use crate::{metrics, notify, open};
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -55,9 +56,10 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         producer.continue_time()?;
     }
     let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
-    let (base_path, picks_port) = (http.base_path.clone(), http.port == 0);
+    let (scheme, base_path, picks_port) = (http.scheme(), http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
-        let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, address, base_path.as_str());
+        let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());
+        let summary = Summary::new(chain.accounts(), chain.genesis(), gas_price, folder, url);
         if let Some(path) = &options.output.config_out {
             summary.write(path)?;
         }
@@ -66,7 +68,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         // A port that the system picked can be learnt from here alone.
         if !silent || picks_port {
             // Nobody may be there to read it.
-            let _ = writeln!(io::stdout(), "{banner}listening on http://{address}");
+            let _ = writeln!(io::stdout(), "{banner}listening on {scheme}://{address}");
         }
         notify::ready(address);
         Ok::<_, CommandError>(())

@@ -1,14 +1,12 @@
 //! What there is to know about a development chain, as JSON for tools.
 
 use crate::error::CommandError;
-use crate::values::reachable;
 use node_chain::Genesis;
 use node_dev::{Accounts, Checksummed, DevAccount};
 use node_types::{H256, U256};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -34,14 +32,13 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// `gas_price` is what a transaction should offer now, in wei.
+    /// `gas_price` is what a transaction should offer now, in wei; `url` stands in front of every path.
     pub(super) fn new(
         accounts: &Accounts,
         genesis: &Genesis,
         gas_price: U256,
         folder: Option<&Path>,
-        address: SocketAddr,
-        base_path: &str,
+        url: String,
     ) -> Self {
         // A genesis file need not name the accounts of the mnemonic; keys of others are of no use.
         let funded = |account: &DevAccount| Some((account.clone(), genesis.alloc.get(&account.address())?.balance));
@@ -56,7 +53,7 @@ impl Summary {
             base_fee: genesis.header.base_fee_per_gas.unwrap_or_default(),
             gas_price,
             folder: folder.map(Path::to_owned),
-            url: format!("http://{}{base_path}", reachable(address)),
+            url,
         }
     }
 

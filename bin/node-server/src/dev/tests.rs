@@ -3,6 +3,7 @@ use super::summary::Summary;
 use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
 use crate::settings::{self, Request, UsageError};
+use crate::values::reachable;
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, DevGenesis};
@@ -111,7 +112,7 @@ fn the_banner_tells_what_one_needs_to_begin() {
     let hash = format!("{:#x}", genesis.block().header.hash);
     let summary = |folder| {
         let address = "0.0.0.0:8545".parse().unwrap();
-        Summary::new(&accounts, &genesis, U256::one(), folder, address, "/node")
+        Summary::new(&accounts, &genesis, U256::one(), folder, format!("http://{}/node", reachable(address)))
     };
     let text = Banner(&summary(None)).to_string();
     for expected in [
@@ -138,7 +139,7 @@ fn only_accounts_that_the_genesis_names_are_shown() {
     let mnemonic = format!("{}art", "abandon ".repeat(23));
     let accounts = Accounts::derive(&AccountOptions { mnemonic, ..AccountOptions::default() }).unwrap();
     let address = "[::]:1".parse().unwrap();
-    let summary = Summary::new(&accounts, &dev_genesis(), U256::one(), None, address, "");
+    let summary = Summary::new(&accounts, &dev_genesis(), U256::one(), None, format!("http://{}", reachable(address)));
     assert!(summary.accounts.is_empty());
     assert_eq!(summary.url, "http://[::1]:1");
     let text = Banner(&summary).to_string();

@@ -12,6 +12,7 @@ pub(crate) mod problems;
 use crate::url::BasePath;
 use node_types::wire;
 use serde_json::{Map, Value, json};
+use std::io;
 
 /// What the interface is, for those who read its description.
 const DESCRIPTION: &str = "\
@@ -71,6 +72,14 @@ pub fn openapi(base: &BasePath, controlled: bool) -> Value {
 }
 
 /// A reference to a component.
+/// The same document as YAML.
+///
+/// # Errors
+/// None is to be expected: every JSON value is one of YAML.
+pub fn openapi_yaml(document: &Value) -> io::Result<String> {
+    yaml_serde::to_string(document).map_err(io::Error::other)
+}
+
 fn reference(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }

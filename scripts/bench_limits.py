@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""What the limits of the server hold under load, and what all of its service costs. Needs wrk.
+
+Four parts, each of which can be asked for by its name:
+
+- slow:   1,000 connections send a byte a second; the p99 of others stays below twice what it was.
+- calls:  32 calls without end finish within their limit, while /health answers within 50 ms.
+- flood:  a client above its rate gets 429, and what is below it is served, as is another client.
+- ending: SIGTERM under load cuts no answer.
+- cost:   requests a second of getStorageAt with everything on, beside a bare route (tests/examples/bare.rs).
+
+Exit status 1 when one of them does not hold.
+"""
+
+import argparse
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import nodes
+
+ACCOUNT = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+STORAGE = f'{{"Address": "{ACCOUNT}", "Position": "0"}}'
+# JUMPDEST PUSH1 0 JUMP
+ENDLESS = '{"Transaction": {"Data": "0x5b600056", "Gas": "1000000000000"}}'
+TOKEN = "token-of-the-benchmark"
+
+
+class Verdicts:
+    """What was measured, and whether it is what it has to be."""
+
+    def __init__(self):
+        self.failed = False
+
+    def tell(self, what, holds):
+        self.failed |= not holds
+        print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
+
+
+def wrk(url, seconds, connections=16, body=None, headers=()):
+    """Requests a second, the p99 in milliseconds, and how many answers were not 2xx or 3xx."""
+    script = ""
+    if body is not None:
+        script = f"wrk.method = 'POST'\nwrk.body = [[{body}]]\nwrk.headers['Content-Type'] = 'application/json'\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", file.name]
+        for header in headers:
+            command += ["-H", header]
+        text = subprocess.run([*command, url], check=True, capture_output=True, text=True).stdout
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
+    value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    broken = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    return {
+        "rate": rate,
+        "p99": float(value) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit],
+        "refused": int(refused.group(1)) if refused else 0,
+        "broken": sum(map(int, broken.groups())) if broken else 0,
+    }
+
+
+def address(url):
+    host, port = url.split("//", 1)[1].rstrip("/").rsplit(":", 1)
+    return host, int(port)
+
+
+def slow(programs, verdicts, seconds):
+    """1,000 connections that send a byte a second, half of them of a head, half of a body."""
+    server = nodes.Server(programs / "node-server", "dev")
+    storage = server.url + "/getStorageAt/"
+    ends = threading.Event()
+    opened = [0]
+
+    def drip():
+        head = b"POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\n"
+        whole = head + b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+        streams = []
+
+        def connect(index):
+            stream = socket.create_connection(address(server.url))
+            stream.sendall(whole if index % 2 else head)
+            opened[0] += 1
+            return stream
+
+        streams = [connect(index) for index in range(1_000)]
+        while not ends.wait(1):
+            for index, stream in enumerate(streams):
+                try:
+                    stream.sendall(b"x")
+                except OSError:
+                    # The server has closed it, as it says it does: another one takes its place.
+                    stream.close()
+                    streams[index] = connect(index)
+        for stream in streams:
+            stream.close()
+
+    before = [wrk(storage, seconds, body=STORAGE)["p99"] for _ in range(3)]
+    dripping = threading.Thread(target=drip, daemon=True)
+    dripping.start()
+    while opened[0] < 1_000:
+        time.sleep(0.1)
+    beside = [wrk(storage, seconds, body=STORAGE) for _ in range(3)]
+    ends.set()
+    dripping.join()
+    server.stop()
+    without, with_them = statistics.median(before), statistics.median(one["p99"] for one in beside)
+    verdicts.tell(
+        f"slow: p99 of storage reads {with_them:.2f} ms beside 1,000 slow connections ({opened[0]} in all), "
+        f"{without:.2f} ms without: {with_them / without:.2f} times",
+        with_them < 2 * without and not any(one["refused"] or one["broken"] for one in beside),
+    )
+
+
+def calls(programs, verdicts, seconds):
+    """32 calls without end, and /health beside them."""
+    limit = 3
+    server = nodes.Server(programs / "node-server", "dev", "--gas-cap", "1000000000000", "--call-timeout", f"{limit}s")
+    took, statuses = [], []
+
+    def run():
+        connection = server.connect()
+        began = time.monotonic()
+        status, _ = connection.send(connection.post_bytes("/call/", ENDLESS))
+        took.append(time.monotonic() - began)
+        statuses.append(status)
+
+    callers = [threading.Thread(target=run) for _ in range(32)]
+    for caller in callers:
+        caller.start()
+    connection = server.connect()
+    health = []
+    while any(caller.is_alive() for caller in callers):
+        began = time.monotonic()
+        status, _ = connection.send(connection.get_bytes("/health"))
+        health.append(time.monotonic() - began)
+        if status != 200:
+            verdicts.tell(f"calls: /health answers {status}", False)
+        time.sleep(0.01)
+    server.stop()
+    # The thread that reads the clock may itself wait for a processor that the calls have.
+    verdicts.tell(
+        f"calls: 32 calls without end finished within {max(took):.2f} s (limit {limit} s), with {sorted(set(statuses))}",
+        max(took) < limit + 1 and set(statuses) <= {422, 503},
+    )
+    verdicts.tell(
+        f"calls: /health within {max(health) * 1e3:.1f} ms at most of {len(health)}, "
+        f"{statistics.median(health) * 1e3:.2f} ms usually",
+        max(health) < 0.050,
+    )
+
+
+def flood(programs, verdicts, seconds):
+    """Far more than the rate from one client, and a little from another."""
+    limit = 200
+    server = nodes.Server(programs / "node-server", "dev", "--rate-limit", limit, "--trusted-proxies", "1")
+    polite = []
+
+    def ask():
+        for _ in range(seconds * 10):
+            connection = server.connect()
+            request = connection.get_bytes("/chainId/").replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: 203.0.113.2\r\n\r\n")
+            polite.append(connection.send(request)[0])
+            time.sleep(0.1)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    flooded = wrk(server.url + "/chainId/", seconds, headers=["X-Forwarded-For: 203.0.113.1"])
+    asking.join()
+    server.stop()
+    total = flooded["rate"] * seconds
+    served = total - flooded["refused"]
+    verdicts.tell(
+        f"flood: of {total:.0f} requests in {seconds} s, {served:.0f} were served at a limit of {limit} a second",
+        limit * seconds * 0.9 <= served <= limit * (seconds + 1) * 1.1 and not flooded["broken"],
+    )
+    verdicts.tell(
+        f"flood: another client got {polite.count(200)} of {len(polite)} answers", polite.count(200) == len(polite)
+    )
+
+
+def ending(programs, verdicts, seconds):
+    """SIGTERM while 64 connections ask: each request that the server took is answered whole."""
+    cut, whole, rounds = 0, 0, 5
+    for _ in range(rounds):
+        server = nodes.Server(programs / "node-server", "dev")
+        results = []
+
+        def ask():
+            try:
+                connection = server.connect()
+            except OSError:
+                return
+            request = connection.get_bytes("/getBlockByNumber/latest/true/")
+            stream = connection.socket
+            while True:
+                try:
+                    stream.sendall(request)
+                    answer = read_answer(stream)
+                except OSError:
+                    # The connection ended between two answers, before the server took the request.
+                    return
+                results.append(answer)
+                if answer != "whole":
+                    return
+
+        askers = [threading.Thread(target=ask) for _ in range(64)]
+        for asker in askers:
+            asker.start()
+        time.sleep(1)
+        server.stop()
+        for asker in askers:
+            asker.join()
+        cut += results.count("cut")
+        whole += results.count("whole")
+    verdicts.tell(f"ending: {rounds} times SIGTERM under load, {whole} answers whole, {cut} cut", cut == 0 and whole > 0)
+
+
+def read_answer(stream):
+    """Whether an answer came whole, was cut, or never began."""
+    text = b""
+    while b"\r\n\r\n" not in text:
+        piece = stream.recv(65_536)
+        if not piece:
+            return "cut" if text else "none"
+        text += piece
+    head, body = text.split(b"\r\n\r\n", 1)
+    length = int(re.search(rb"content-length: (\d+)", head.lower()).group(1))
+    while len(body) < length:
+        piece = stream.recv(65_536)
+        if not piece:
+            return "cut"
+        body += piece
+    return "whole"
+
+
+def cost(programs, verdicts, seconds):
+    """getStorageAt with everything on, and on a bare route, one after the other, several times."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens"
+        tokens.write_text(TOKEN + "\n")
+        options = ["--token-file", tokens, "--rate-limit", "1000000", "--metrics-addr", "127.0.0.1:0"]
+        options += ["--cors-origins", "https://wallet.example", "--allowed-hosts", "node.internal"]
+        options += ["--log", "info", "--log-format", "json", "--max-head-age", "1h"]
+        server = nodes.Server(programs / "node-server", "dev", *options)
+        headers = [f"Authorization: Bearer {TOKEN}", "Accept-Encoding: gzip, br", "Accept: application/json"]
+        with tempfile.TemporaryFile() as log:
+            bare = subprocess.Popen([programs / "examples" / "bare"], stdout=subprocess.PIPE, stderr=log, text=True)
+            bare_url = bare.stdout.readline().split()[-1]
+            pairs = []
+            for _ in range(5):
+                plain = wrk(bare_url + "/getStorageAt/", seconds, body=STORAGE, headers=headers)
+                full = wrk(server.url + "/getStorageAt/", seconds, body=STORAGE, headers=headers)
+                if plain["refused"] or full["refused"]:
+                    raise nodes.Failure("requests were refused")
+                pairs.append((full["rate"], plain["rate"]))
+            bare.terminate()
+            bare.wait()
+        server.stop()
+    ratio = statistics.median(full / plain for full, plain in pairs)
+    full, plain = (statistics.median(side) for side in zip(*pairs))
+    verdicts.tell(f"cost: {full:.0f} requests/s with everything on, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
+
+
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "ending": ending, "cost": cost}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure, of {', '.join(PARTS)} [all]")
+    parser.add_argument("--bin", type=Path, help="folder of built programs; without it they are built")
+    parser.add_argument("--seconds", type=int, default=5, help="length of one measurement")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - PARTS.keys():
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    print(nodes.machine())
+    if options.bin is None:
+        options.bin = nodes.build()
+        command = ["cargo", "build", "--release", "--quiet", "-p", "node-tests", "--example", "bare"]
+        subprocess.run(command, cwd=nodes.ROOT, check=True)
+    verdicts = Verdicts()
+    for name in options.parts or PARTS:
+        PARTS[name](options.bin, verdicts, options.seconds)
+    return 1 if verdicts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
