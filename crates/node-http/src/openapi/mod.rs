@@ -235,7 +235,10 @@ mod tests {
         let filters = node_core::filters::FilterLimits::default();
         let pool = node_core::pool::PoolLimits::default();
         let http = crate::HttpConfig::default();
-        let texts = document(true).to_string();
+        let mut document = document(true);
+        // Examples of refusals write numbers as refusals do.
+        document["components"]["examples"] = json!({});
+        let texts = document.to_string();
         let cases = [
             ("max-logs", limits.logs),
             ("max-block-range", usize::try_from(limits.block_range).unwrap()),
