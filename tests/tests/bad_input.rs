@@ -88,7 +88,7 @@ fn long_bodies() {
 #[test]
 fn paths_and_methods() {
     let server = Server::start(NONE);
-    let cases: [(&str, u16, &[&str]); 11] = [
+    let cases: [(&str, u16, &[&str]); 10] = [
         ("/getlogs/", 404, &[]),
         ("/getBlockByNumber/0/false/more/", 404, &[]),
         ("/getBlockByNumber/%FF/false/", 400, &[]),
