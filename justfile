@@ -73,6 +73,10 @@ pages *ARGS:
 bench-backup *ARGS:
     scripts/bench_backup.py {{ARGS}}
 
+# What the limits hold under load, and what all of the service costs: `just bench-limits cost`. Needs wrk.
+bench-limits *ARGS:
+    scripts/bench_limits.py {{ARGS}}
+
 # Kill development chains at random moments under load: `just kill-dev --rounds 100`.
 kill-dev *ARGS:
     scripts/kill_dev.py {{ARGS}}
