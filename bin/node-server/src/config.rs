@@ -160,13 +160,13 @@ struct HttpOptions {
     #[arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", default_value_t = HttpConfig::default().max_streams)]
     max_streams: usize,
     /// Threads that serve connections [default: one a core]
-    #[arg(long, env = "NODE_WORKERS", value_name = "COUNT")]
+    #[arg(long, env = "NODE_WORKERS", value_name = "COUNT", value_parser = values::threads)]
     workers: Option<NonZero<usize>>,
     /// Threads for work that can be long: transactions, filters, proofs, whole blocks [default: four a core]
-    #[arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT")]
+    #[arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT", value_parser = values::threads)]
     pool_threads: Option<NonZero<usize>>,
     /// Threads for calls, estimates and the pending block, of low priority [default: four a core]
-    #[arg(long, env = "NODE_CALL_THREADS", value_name = "COUNT")]
+    #[arg(long, env = "NODE_CALL_THREADS", value_name = "COUNT", value_parser = values::threads)]
     call_threads: Option<NonZero<usize>>,
     /// Requests that may wait for a thread of each kind before more are refused with 503
     #[arg(long, env = "NODE_POOL_QUEUE", value_name = "COUNT", default_value_t = HttpConfig::default().pool_queue)]
@@ -213,6 +213,12 @@ struct LimitOptions {
     /// Most bytes of transactions in the pool
     #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
     pool_bytes: usize,
+    /// Most transactions in the pool that wait for an earlier nonce, or for balance
+    #[arg(long, env = "NODE_POOL_QUEUED", value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
+    pool_queued: usize,
+    /// Most transactions of one account that wait for an earlier nonce, or for balance
+    #[arg(long, env = "NODE_POOL_QUEUED_PER_ACCOUNT", value_name = "COUNT", default_value_t = PoolLimits::default().queued_per_account)]
+    pool_queued_per_account: usize,
 }
 
 impl ServerOptions {
@@ -283,21 +289,22 @@ impl ServerOptions {
     /// Bounds of the pool.
     pub(crate) fn pool_limits(&self) -> PoolLimits {
         let LimitOptions { pool_transactions: transactions, pool_bytes: bytes, .. } = self.limits;
-        PoolLimits { transactions, bytes, ..PoolLimits::default() }
+        let (queued, queued_per_account) = (self.limits.pool_queued, self.limits.pool_queued_per_account);
+        PoolLimits { transactions, bytes, queued, queued_per_account, ..PoolLimits::default() }
     }
 }
 
 impl HttpOptions {
     fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
         let Some(path) = &self.token_file else { return Ok(None) };
-        let text = open::read_text(path)?;
+        let text = open::read_small_text(path)?;
         let tokens = Tokens::parse(&text).map_err(|source| CommandError::Tokens { path: path.clone(), source })?;
         Ok(Some(tokens))
     }
 
     fn tls(&self) -> Result<Option<Tls>, CommandError> {
         let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
-        let tls = Tls::from_pem(&open::read(certificate)?, &open::read(key)?);
+        let tls = Tls::from_pem(open::read_small_text(certificate)?.as_bytes(), open::read_small_text(key)?.as_bytes());
         Ok(Some(tls.map_err(|source| CommandError::Tls {
             certificate: certificate.clone(),
             key: key.clone(),

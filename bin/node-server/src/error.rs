@@ -153,6 +153,9 @@ pub(crate) enum CommandError {
     /// The server does not run.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// What was asked for cannot be written.
+    #[error("cannot write to standard output")]
+    Output(#[source] io::Error),
     /// The interface cannot be described.
     #[error("cannot write the description of the interface")]
     Description(#[source] io::Error),

@@ -31,7 +31,7 @@ use cli::{Command, CommandLine, OpenapiOptions};
 use error::{CommandError, Sources};
 use logs::{LogFormat, Logs};
 use settings::Request;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 // Much of the work is allocation, and threads free what others made: with this allocator imports and requests took about a
@@ -48,8 +48,13 @@ fn main() -> ExitCode {
     let CommandLine { command, .. } = match settings::read(arguments) {
         Ok(Request::Execute(line)) => line,
         Ok(Request::Show(text)) => {
-            print(text.as_bytes());
-            return ExitCode::SUCCESS;
+            return match print(text.as_bytes()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("error: {}", Sources(&error));
+                    ExitCode::FAILURE
+                }
+            };
         }
         Err(error) => {
             error.print();
@@ -105,21 +110,23 @@ fn execute(command: &Command) -> Result<(), CommandError> {
             } else {
                 format!("{document:#}\n")
             };
-            print(text.as_bytes());
-            Ok(())
+            print(text.as_bytes())
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);
-            print(&script);
-            Ok(())
+            print(&script)
         }
         // Settings are shown for a command; `config` by itself has none.
         Command::Config => Ok(()),
     }
 }
 
-/// Writes to standard output. Nobody may be there to read it.
-fn print(text: &[u8]) {
-    let _ = std::io::stdout().write_all(text);
+/// Writes to standard output. Who reads it may have had enough.
+fn print(text: &[u8]) -> Result<(), CommandError> {
+    let mut output = std::io::stdout();
+    match output.write_all(text).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CommandError::Output(error)),
+        _ => Ok(()),
+    }
 }

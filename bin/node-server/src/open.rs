@@ -7,7 +7,11 @@ use node_chain::{Genesis, dev_genesis};
 use node_core::backend::StateBackend;
 use node_store::{Options, Store, StoreError, SyncPolicy};
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// Longest file of keys, certificates or tokens, in bytes.
+const SMALL: u64 = 1 << 20;
 
 /// The genesis of a file, or the built-in one.
 pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
@@ -21,9 +25,18 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
 }
 
-/// All text of a file.
-pub(crate) fn read_text(path: &Path) -> Result<String, CommandError> {
-    std::fs::read_to_string(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
+/// All text of a file that is to be small: keys, certificates, tokens.
+pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
+    let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
+    let mut text = String::new();
+    File::open(path).and_then(|file| file.take(SMALL + 1).read_to_string(&mut text)).map_err(unreadable)?;
+    if text.len() as u64 > SMALL {
+        return Err(unreadable(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is longer than {SMALL} bytes"),
+        )));
+    }
+    Ok(text)
 }
 
 /// A chain file, with its length in bytes.

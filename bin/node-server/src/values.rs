@@ -1,10 +1,13 @@
 //! Values of options as they are written.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::ParseIntError;
+use std::num::{NonZero, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
+
+/// Most threads of one kind: as many as the library for connections takes.
+const MAX_THREADS: usize = 512;
 
 /// A whole number with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit: seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -36,6 +39,12 @@ where
 {
     let number: T = text.parse().map_err(|error: ParseIntError| error.to_string())?;
     if number < T::from(true) { Err("expected 1 or more".to_owned()) } else { Ok(number) }
+}
+
+/// A number of threads that a machine may have.
+pub(crate) fn threads(text: &str) -> Result<NonZero<usize>, String> {
+    let number = text.parse::<NonZero<usize>>().ok().filter(|number| number.get() <= MAX_THREADS);
+    number.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
 /// An address to listen on.

@@ -86,7 +86,7 @@ impl Context {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     /// The request took longer than it may.
-    #[error("the time allowed for the request is over")]
+    #[error("the time allowed for the request is over (`call-timeout`)")]
     DeadlineExceeded,
     /// The caller is gone.
     #[error("the request was cancelled")]

@@ -1,31 +1,69 @@
 //! Compression of answers, as clients like it.
 
 use actix_http::encoding::Encoder;
-use actix_web::HttpRequest;
-use actix_web::body::BoxBody;
+use actix_web::body::{BoxBody, to_bytes};
 use actix_web::dev::ResponseHead;
-use actix_web::http::header::{ACCEPT_ENCODING, AcceptEncoding, ContentEncoding, Encoding, Header};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    ACCEPT_ENCODING, AcceptEncoding, ContentEncoding, Encoding, Header, Preference, Quality,
+};
 use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse};
+use quick_cache::sync::Cache;
+use twox_hash::XxHash3_128;
 
 /// Shorter bodies, in bytes, fit into a packet or two however they are written, and are sent as they are.
 const SHORT: usize = 1_024;
 
-/// What the server can write, best first for text that is written once.
-const SUPPORTED: [Encoding; 4] = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
+/// What the server can write, best first: the others take several times as long for a little less.
+const SUPPORTED: [ContentEncoding; 3] = [ContentEncoding::Zstd, ContentEncoding::Gzip, ContentEncoding::Brotli];
 
 /// Whether a body of this length is written in several ways.
 pub(crate) fn is_worth_it(length: usize) -> bool {
     length >= SHORT
 }
 
-/// The encoding that the client likes best; none to send the body as it is.
+/// The encoding that the client likes best, and of several the one that is written fastest; none to send the body as it is.
 pub(crate) fn negotiate(request: &HttpRequest) -> Option<ContentEncoding> {
     if !request.headers().contains_key(ACCEPT_ENCODING) {
         return None;
     }
-    match AcceptEncoding::parse(request).ok()?.negotiate(SUPPORTED.iter())? {
-        Encoding::Known(ContentEncoding::Identity) | Encoding::Unknown(_) => None,
-        Encoding::Known(encoding) => Some(encoding),
+    let accepted = AcceptEncoding::parse(request).ok()?;
+    let quality = |wanted: ContentEncoding| {
+        let item = accepted.iter().find(|item| item.item == Preference::Specific(Encoding::Known(wanted)));
+        item.map(|item| item.quality).filter(|quality| *quality > Quality::ZERO)
+    };
+    let liked = SUPPORTED.into_iter().rev().filter_map(|encoding| Some((quality(encoding)?, encoding)));
+    liked.max_by_key(|(quality, _)| *quality).map(|(_, encoding)| encoding)
+}
+
+/// Documents that never change, as they were compressed.
+pub(crate) struct Compressed(Cache<(u128, ContentEncoding), Bytes>);
+
+/// Documents in all encodings that are kept: more than there are.
+const DOCUMENTS: usize = 1_024;
+
+impl Compressed {
+    pub(crate) fn new() -> Self {
+        Self(Cache::new(DOCUMENTS))
+    }
+
+    /// `body` in `encoding`, compressed once.
+    pub(crate) async fn get(&self, encoding: ContentEncoding, body: &Bytes) -> Bytes {
+        let key = (XxHash3_128::oneshot(body), encoding);
+        if let Some(kept) = self.0.get(&key) {
+            return kept;
+        }
+        let mut head = HttpResponse::new(StatusCode::OK);
+        let encoder = Encoder::response(encoding, head.head_mut(), body.clone());
+        match to_bytes(encoder).await {
+            Ok(compressed) => {
+                self.0.insert(key, compressed.clone());
+                compressed
+            }
+            // Compressing what is in memory does not fail.
+            Err(_) => Bytes::new(),
+        }
     }
 }
 
@@ -45,7 +83,9 @@ mod tests {
             ("gzip", Some(ContentEncoding::Gzip)),
             ("br", Some(ContentEncoding::Brotli)),
             ("zstd", Some(ContentEncoding::Zstd)),
-            ("gzip, deflate, br, zstd", Some(ContentEncoding::Brotli)),
+            ("gzip, deflate, br, zstd", Some(ContentEncoding::Zstd)),
+            ("gzip, deflate, br", Some(ContentEncoding::Gzip)),
+            ("br, gzip;q=0.9", Some(ContentEncoding::Brotli)),
             ("br;q=0.5, gzip;q=0.8", Some(ContentEncoding::Gzip)),
             ("br;q=0, gzip;q=0", None),
             ("*", None),

@@ -15,8 +15,8 @@ use crate::report::{self, Reporter};
 use crate::server::Service;
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderName,
+    HeaderValue, LINK, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use actix_web::http::{Method, StatusCode, Version};
 use actix_web::web::Bytes;
@@ -406,15 +406,30 @@ impl Exchange {
     }
 
     /// Answers with a document that is the same for everybody until the server is another.
-    pub(crate) fn respond_document(mut self, media_type: &'static str, body: Bytes) -> HttpResponse {
+    /// It is compressed once.
+    pub(crate) async fn respond_document(mut self, media_type: &'static str, body: Bytes) -> HttpResponse {
         self.caching = Caching::Revalidate;
-        self.respond(StatusCode::OK, media_type, body)
+        let tag = caching::entity_tag(&body);
+        let encoding = self.encoding(&body).filter(|_| !caching::is_known(&self.request, &tag));
+        let Some(encoding) = encoding else { return self.respond(StatusCode::OK, media_type, body) };
+        let compressed = self.service.documents.get(encoding, &body).await;
+        self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
+        self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
+        self.headers.push((VARY, BY_ENCODING));
+        let response = self.begin(StatusCode::OK, media_type);
+        self.finish(response.set_body(BoxBody::new(compressed)))
+    }
+
+    /// In which encoding the client gets `body`; none as it is.
+    fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
+        let compressible = self.service.config.compression && compress::is_worth_it(body.len());
+        if compressible { compress::negotiate(&self.request) } else { None }
     }
 
     /// Answers with a body that is there.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
         let compressible = self.service.config.compression && compress::is_worth_it(body.len());
-        let encoding = if compressible { compress::negotiate(&self.request) } else { None };
+        let encoding = self.encoding(&body);
         if status == StatusCode::OK && self.caching.may_be_kept() {
             let tag = caching::entity_tag(&body);
             self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));

@@ -17,6 +17,7 @@ mod dispatch;
 mod encode;
 mod events;
 mod exchange;
+mod header_blocks;
 mod hosts;
 mod listen;
 mod metrics;

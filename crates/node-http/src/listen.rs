@@ -4,6 +4,7 @@
 //! may be, how long a client may be silent, TLS, and which version of HTTP a client speaks.
 
 use crate::config::HttpConfig;
+use crate::header_blocks::HeaderBlocks;
 use crate::problem::HttpError;
 use crate::server::Service;
 use actix_http::Protocol;
@@ -34,6 +35,8 @@ pub(crate) const FAREWELLS: usize = 64;
 /// A connection, plain or encrypted, that counts as one as long as it lives.
 pub(crate) struct Connection {
     stream: Stream,
+    /// Follows what comes, where it is HTTP/2.
+    blocks: Option<HeaderBlocks>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -80,7 +83,8 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
         _ = closing.wait_for(|closing| *closing) => Err(io::ErrorKind::ConnectionAborted.into()),
     };
     let (stream, protocol) = begun.inspect_err(|error| tracing::debug!(%error, ?peer, "a connection did not begin"))?;
-    Ok((Connection { stream, _permit: permit }, protocol, peer))
+    let blocks = matches!(protocol, Protocol::Http2).then(|| HeaderBlocks::new(config.max_headers));
+    Ok((Connection { stream, blocks, _permit: permit }, protocol, peer))
 }
 
 /// Answers before a request was read, and closes.
@@ -125,10 +129,18 @@ fn close_when_stuck(_socket: &TcpStream, _timeout: Duration) {}
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        let Self { stream, blocks, .. } = &mut *self;
+        let before = buf.filled().len();
+        let read = match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
+        };
+        if let Some(blocks) = blocks
+            && !blocks.follow(&buf.filled()[before..])
+        {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "headers that are too long")));
         }
+        read
     }
 }
 

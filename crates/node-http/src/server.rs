@@ -2,6 +2,7 @@
 
 use crate::block_cache::BlockCache;
 use crate::body;
+use crate::compress::Compressed;
 use crate::config::HttpConfig;
 use crate::cors;
 use crate::dispatch::Pools;
@@ -59,6 +60,8 @@ pub(crate) struct Service {
     pub(crate) tls: Option<TlsAcceptor>,
     /// Blocks as they were sent.
     pub(crate) blocks: BlockCache,
+    /// Documents as they were compressed.
+    pub(crate) documents: Compressed,
     /// Heard whenever the head has changed.
     pub(crate) head_changes: Arc<Signal>,
     /// Heard whenever a transaction came into the pool.
@@ -97,6 +100,7 @@ impl Service {
             rates: Rates::new(&config),
             tls: config.tls.as_ref().map(Tls::acceptor),
             blocks: BlockCache::new(config.body_cache),
+            documents: Compressed::new(),
             head_changes,
             arrivals,
             closing: watch::Sender::new(false),
@@ -171,7 +175,8 @@ impl Server {
             .workers(settings.workers.get())
             // Those that are too many are told so, and so have to be accepted.
             .max_concurrent_connections(settings.max_connections.saturating_add(listen::FAREWELLS))
-            .shutdown_timeout(settings.shutdown_timeout.as_secs())
+            // Whole seconds are all that it knows.
+            .shutdown_timeout(u64::try_from(settings.shutdown_timeout.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX))
             .disable_signals();
         let ending = builder.graceful_shutdown_signal();
         let shared = service.clone();

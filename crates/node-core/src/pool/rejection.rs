@@ -91,7 +91,10 @@ pub enum PoolError {
         required: U256,
     },
     /// The pool is full, and what is in it pays at least as well.
-    #[error("the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
+    #[error(
+        "the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room \
+             (`pool-transactions`, `pool-bytes`)"
+    )]
     PoolFull {
         /// Transactions in the pool.
         transactions: usize,
@@ -99,7 +102,7 @@ pub enum PoolError {
         bytes: usize,
     },
     /// The part of the pool for transactions that wait for an earlier nonce is full.
-    #[error("{queued} transactions wait for earlier nonces already, at most {limit} may")]
+    #[error("{queued} transactions wait for earlier nonces already, at most {limit} may (`pool-queued`)")]
     QueueFull {
         /// Transactions that wait.
         queued: usize,
@@ -107,7 +110,10 @@ pub enum PoolError {
         limit: usize,
     },
     /// The account has too many transactions that wait for an earlier nonce.
-    #[error("{queued} transactions of the account wait for earlier nonces already, at most {limit} may")]
+    #[error(
+        "{queued} transactions of the account wait for earlier nonces already, at most {limit} may \
+             (`pool-queued-per-account`)"
+    )]
     AccountLimit {
         /// Transactions of the account that wait.
         queued: usize,

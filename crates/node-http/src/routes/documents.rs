@@ -24,7 +24,7 @@ async fn schema(exchange: Exchange) -> HttpResponse {
         None => Err(HttpError::UnknownRoute),
     });
     match schema {
-        Ok(schema) => exchange.respond_document("application/schema+json", schema.into()),
+        Ok(schema) => exchange.respond_document("application/schema+json", schema.into()).await,
         Err(error) => exchange.fail(&error),
     }
 }
@@ -35,19 +35,19 @@ async fn problem(exchange: Exchange) -> HttpResponse {
     let exchange = exchange.varying_by_accept();
     match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
         Ok(page) if exchange.accepts("text/html") => {
-            exchange.respond_document("text/html; charset=utf-8", page.html().into())
+            exchange.respond_document("text/html; charset=utf-8", page.html().into()).await
         }
-        Ok(page) => exchange.respond_document("text/plain; charset=utf-8", page.text().into()),
+        Ok(page) => exchange.respond_document("text/plain; charset=utf-8", page.text().into()).await,
         Err(error) => exchange.fail(&error),
     }
 }
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {
     let (json, _) = Service::of(exchange.request()).openapi.clone();
-    exchange.respond_document("application/json", json)
+    exchange.respond_document("application/json", json).await
 }
 
 async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
     let (_, yaml) = Service::of(exchange.request()).openapi.clone();
-    exchange.respond_document("application/yaml", yaml)
+    exchange.respond_document("application/yaml", yaml).await
 }

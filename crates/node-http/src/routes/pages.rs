@@ -79,12 +79,12 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 
 async fn home(exchange: Exchange) -> HttpResponse {
     let page = Bytes::from_static(include_bytes!("../../assets/home.html"));
-    file(exchange.with_header(CONTENT_SECURITY_POLICY, STRICT), HTML, page)
+    file(exchange.with_header(CONTENT_SECURITY_POLICY, STRICT), HTML, page).await
 }
 
 async fn docs(exchange: Exchange) -> HttpResponse {
     let page = Bytes::from_static(include_bytes!("../../assets/docs.html"));
-    file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page)
+    file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page).await
 }
 
 /// Leads to the same address with a slash at the end, wherever a proxy may have put it.
@@ -104,7 +104,7 @@ async fn asset(exchange: Exchange) -> HttpResponse {
     let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
     let named = |name: String| ASSETS.into_iter().find(|(known, ..)| *known == name);
     match name.and_then(|name| named(name).ok_or(HttpError::UnknownRoute)) {
-        Ok((_, media_type, bytes)) => file(exchange, media_type, Bytes::from_static(bytes)),
+        Ok((_, media_type, bytes)) => file(exchange, media_type, Bytes::from_static(bytes)).await,
         Err(error) => exchange.fail(&error),
     }
 }
@@ -112,7 +112,7 @@ async fn asset(exchange: Exchange) -> HttpResponse {
 async fn swagger_file(exchange: Exchange) -> HttpResponse {
     let name = exchange.parameters(|parameters| Ok(parameters.path("File").into_owned()));
     match name.and_then(|name| read_swagger_file(&name).ok_or(HttpError::UnknownRoute)) {
-        Ok((media_type, bytes)) => file(exchange, media_type, bytes),
+        Ok((media_type, bytes)) => file(exchange, media_type, bytes).await,
         Err(error) => exchange.fail(&error),
     }
 }
@@ -130,9 +130,9 @@ fn read_swagger_file(name: &str) -> Option<(&'static str, Bytes)> {
     ))
 }
 
-fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
+async fn file(exchange: Exchange, media_type: &'static str, bytes: Bytes) -> HttpResponse {
     let exchange = HEADERS.into_iter().fold(exchange, |exchange, (name, value)| exchange.with_header(name, value));
-    exchange.respond_document(media_type, bytes)
+    exchange.respond_document(media_type, bytes).await
 }
 
 #[cfg(test)]
