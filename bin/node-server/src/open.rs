@@ -25,18 +25,22 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     std::fs::read(path).map_err(|source| CommandError::Read { path: path.to_owned(), source })
 }
 
+/// All bytes of a file; none if there are more than `limit`, which are not read.
+pub(crate) fn read_at_most(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limit))
+}
+
 /// All text of a file that is to be small: keys, certificates, tokens.
 pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
     let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
-    let mut text = String::new();
-    File::open(path).and_then(|file| file.take(SMALL + 1).read_to_string(&mut text)).map_err(unreadable)?;
-    if text.len() as u64 > SMALL {
-        return Err(unreadable(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is longer than {SMALL} bytes"),
-        )));
-    }
-    Ok(text)
+    let refused = |kind, message: String| unreadable(io::Error::new(kind, message));
+    let bytes = read_at_most(path, SMALL).map_err(unreadable)?;
+    let bytes =
+        bytes.ok_or_else(|| refused(io::ErrorKind::FileTooLarge, format!("it is longer than {SMALL} bytes")))?;
+    String::from_utf8(bytes)
+        .map_err(|_| refused(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8".to_owned()))
 }
 
 /// A chain file, with its length in bytes.

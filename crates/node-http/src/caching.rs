@@ -1,8 +1,7 @@
 //! What clients and proxies may keep, and for how long (RFC 9110 and 9111).
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{EntityTag, HeaderValue, IfNoneMatch};
-use actix_web::http::header::{Header, IF_NONE_MATCH};
+use actix_web::http::header::{EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch};
 use node_core::context::ViewOf;
 use node_types::BlockNumber;
 use node_types::wire::BlockArgument;
@@ -76,9 +75,14 @@ impl Lasts {
     }
 }
 
-/// Names `body`. It is a weak tag, for a compressed answer has the same.
-pub(crate) fn entity_tag(body: &[u8]) -> EntityTag {
-    EntityTag::new_weak(const_hex::encode(XxHash3_128::oneshot(body).to_be_bytes()))
+/// Tells bodies apart.
+pub(crate) fn digest(body: &[u8]) -> u128 {
+    XxHash3_128::oneshot(body)
+}
+
+/// Names the body of `digest`. It is a weak tag, for a compressed answer has the same.
+pub(crate) fn entity_tag(digest: u128) -> EntityTag {
+    EntityTag::new_weak(const_hex::encode(digest.to_be_bytes()))
 }
 
 /// Whether the client has what `tag` names.
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn tags_are_compared_weakly() {
-        let tag = entity_tag(b"a body");
+        let tag = entity_tag(digest(b"a body"));
         let value = tag_value(&tag).unwrap();
         let value = value.to_str().unwrap();
         assert!(value.starts_with("W/\"") && value.len() == 36, "{value}");
@@ -143,6 +147,6 @@ mod tests {
             assert_eq!(is_known(&request, &tag), expected, "{header}");
         }
         assert!(!is_known(&TestRequest::default().to_http_request(), &tag));
-        assert_ne!(entity_tag(b"another"), tag);
+        assert_ne!(entity_tag(digest(b"another")), tag);
     }
 }

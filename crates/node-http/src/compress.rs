@@ -10,7 +10,6 @@ use actix_web::http::header::{
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use quick_cache::sync::Cache;
-use twox_hash::XxHash3_128;
 
 /// Shorter bodies, in bytes, fit into a packet or two however they are written, and are sent as they are.
 const SHORT: usize = 1_024;
@@ -48,9 +47,9 @@ impl Compressed {
         Self(Cache::new(DOCUMENTS))
     }
 
-    /// `body` in `encoding`, compressed once.
-    pub(crate) async fn get(&self, encoding: ContentEncoding, body: &Bytes) -> Bytes {
-        let key = (XxHash3_128::oneshot(body), encoding);
+    /// `body`, which has the digest `digest`, in `encoding`, compressed once.
+    pub(crate) async fn get(&self, encoding: ContentEncoding, digest: u128, body: &Bytes) -> Bytes {
+        let key = (digest, encoding);
         if let Some(kept) = self.0.get(&key) {
             return kept;
         }

@@ -405,55 +405,73 @@ impl Exchange {
         self.respond(status, PROBLEM_JSON, body.into())
     }
 
-    /// Answers with a document that is the same for everybody until the server is another.
-    /// It is compressed once.
+    /// Answers with a document that is the same for everybody until the server is another. It is compressed once.
     pub(crate) async fn respond_document(mut self, media_type: &'static str, body: Bytes) -> HttpResponse {
         self.caching = Caching::Revalidate;
-        let tag = caching::entity_tag(&body);
-        let encoding = self.encoding(&body).filter(|_| !caching::is_known(&self.request, &tag));
-        let Some(encoding) = encoding else { return self.respond(StatusCode::OK, media_type, body) };
-        let compressed = self.service.documents.get(encoding, &body).await;
-        self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
+        let digest = caching::digest(&body);
+        if self.is_known(digest) {
+            return self.not_modified(&body);
+        }
+        let Some(encoding) = self.encoding(&body) else { return self.send(StatusCode::OK, media_type, body) };
+        let compressed = self.service.documents.get(encoding, digest, &body).await;
         self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
         self.headers.push((VARY, BY_ENCODING));
         let response = self.begin(StatusCode::OK, media_type);
         self.finish(response.set_body(BoxBody::new(compressed)))
     }
 
-    /// In which encoding the client gets `body`; none as it is.
-    fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
-        let compressible = self.service.config.compression && compress::is_worth_it(body.len());
-        if compressible { compress::negotiate(&self.request) } else { None }
-    }
-
     /// Answers with a body that is there.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
-        let compressible = self.service.config.compression && compress::is_worth_it(body.len());
-        let encoding = self.encoding(&body);
-        if status == StatusCode::OK && self.caching.may_be_kept() {
-            let tag = caching::entity_tag(&body);
-            self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
-            if caching::is_known(&self.request, &tag) {
-                let mut response = self.begin(StatusCode::NOT_MODIFIED, media_type);
-                if compressible {
-                    response.headers_mut().append(VARY, BY_ENCODING);
-                }
-                response.head_mut().headers_mut().remove(CONTENT_TYPE);
-                return self.finish(response.set_body(BoxBody::new(())));
-            }
+        if status == StatusCode::OK && self.caching.may_be_kept() && self.is_known(caching::digest(&body)) {
+            return self.not_modified(&body);
         }
-        let mut response = self.begin(status, media_type);
-        let body = match encoding {
-            // It tells caches by itself that the answer depends on what the client accepts.
-            Some(encoding) => compress::encode(encoding, response.head_mut(), body),
-            None => {
-                if compressible {
-                    response.headers_mut().append(VARY, BY_ENCODING);
-                }
-                BoxBody::new(body)
+        match self.encoding(&body) {
+            Some(encoding) => {
+                let mut response = self.begin(status, media_type);
+                // It tells caches by itself that the answer depends on what the client accepts.
+                let body = compress::encode(encoding, response.head_mut(), body);
+                self.finish(response.set_body(body))
             }
-        };
-        self.finish(response.set_body(body))
+            None => self.send(status, media_type, body),
+        }
+    }
+
+    /// Names the body of `digest`. Answers whether the client has it.
+    fn is_known(&mut self, digest: u128) -> bool {
+        let tag = caching::entity_tag(digest);
+        self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
+        caching::is_known(&self.request, &tag)
+    }
+
+    /// Tells the client that it has `body`.
+    fn not_modified(mut self, body: &Bytes) -> HttpResponse {
+        self.vary_by_encoding(body);
+        let mut response = self.begin(StatusCode::NOT_MODIFIED, JSON);
+        response.headers_mut().remove(CONTENT_TYPE);
+        self.finish(response.set_body(BoxBody::new(())))
+    }
+
+    /// Sends `body` as it is.
+    fn send(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
+        self.vary_by_encoding(&body);
+        let response = self.begin(status, media_type);
+        self.finish(response.set_body(BoxBody::new(body)))
+    }
+
+    /// Tells caches that other clients may get `body` in an encoding, if they may.
+    fn vary_by_encoding(&mut self, body: &Bytes) {
+        if self.is_compressible(body) {
+            self.headers.push((VARY, BY_ENCODING));
+        }
+    }
+
+    /// In which encoding the client gets `body`; none as it is.
+    fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
+        if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
+    }
+
+    fn is_compressible(&self, body: &Bytes) -> bool {
+        self.service.config.compression && compress::is_worth_it(body.len())
     }
 
     /// The head of an answer.

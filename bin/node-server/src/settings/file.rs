@@ -2,11 +2,10 @@
 
 use super::error::FileError;
 use super::options;
+use crate::open;
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -49,12 +48,8 @@ impl SettingsFile {
     /// Reads the file for a program with the commands of `root`.
     pub(super) fn read(path: &Path, root: &Command) -> Result<Self, FileError> {
         let unreadable = |source| FileError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(FileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES });
-        }
+        let bytes = open::read_at_most(path, MAX_BYTES).map_err(unreadable)?;
+        let bytes = bytes.ok_or_else(|| FileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES })?;
         let text = str::from_utf8(&bytes).map_err(|error| FileError::Syntax {
             path: path.to_owned(),
             line: line_of(&bytes, error.valid_up_to()),

@@ -61,7 +61,6 @@ async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
 
 async fn get_block_receipts(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
     exchange.answer_lasting(input, |_| Place::Pool, Node::get_block_receipts, lasts).await
 }
 
@@ -74,7 +73,6 @@ async fn get_block_transaction_count_by_hash(exchange: Exchange) -> HttpResponse
 
 async fn get_block_transaction_count_by_number(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
     exchange.answer_lasting(input, Place::reading, Node::get_block_transaction_count_by_number, lasts).await
 }
 
@@ -86,10 +84,14 @@ async fn get_uncle_count_by_block_hash(exchange: Exchange) -> HttpResponse {
 
 async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(number);
-    let lasts = |block: &BlockArgument, _: &_| Lasts::with_named(block);
     exchange.answer_lasting(input, Place::reading, Node::get_uncle_count_by_block_number, lasts).await
 }
 
 fn number(parameters: &mut Parameters<'_>) -> Result<BlockArgument, Vec<ErrorDetail>> {
     BlockNumberInput::from_path(Some(&parameters.path("BlockNumber"))).map(|input| input.block_number)
+}
+
+/// What a block holds is what it is as long as the block is.
+fn lasts<O>(block: &BlockArgument, _: &O) -> Lasts {
+    Lasts::with_named(block)
 }
