@@ -5,6 +5,7 @@
 
 mod assemble;
 mod block;
+mod build;
 mod call;
 mod chain;
 mod control;
@@ -20,17 +21,20 @@ mod proof;
 mod receipt;
 mod resolve;
 mod send;
+mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
 mod transaction;
 
+pub use build::{BlockRequest, BuiltBlock};
 pub use error::NodeError;
 pub use events::EventStream;
 pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
@@ -82,6 +86,7 @@ pub struct NodeParts {
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
+    recovery: Arc<dyn SenderRecovery>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
@@ -115,7 +120,7 @@ impl Node {
             order: production.unwrap_or_default().order,
             next_header: next_header.clone(),
             backend: backend.clone(),
-            recovery,
+            recovery: recovery.clone(),
             blobs,
             clock: clock.clone(),
         };
@@ -132,6 +137,7 @@ impl Node {
         Ok(Self {
             backend,
             executor,
+            recovery,
             next_header,
             spec,
             finality: parts.finality,

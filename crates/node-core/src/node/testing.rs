@@ -12,6 +12,7 @@ use crate::executor::{
 use crate::filters::FilterLimits;
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use crate::pool::PoolLimits;
+use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
 use node_types::consensus::{BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal};
@@ -124,6 +125,17 @@ impl Executor for FakeExecutor {
         Ok(Box::new(FakeExecution { base_fee: header.base_fee_per_gas.unwrap(), ..FakeExecution::default() }))
     }
 
+    fn begin_simulated<'a>(
+        &'a self,
+        _context: &'a Context,
+        _view: &'a dyn View,
+        _header: &'a Header,
+        _rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        *self.begun.lock() += 1;
+        Ok(Box::new(FakeSimulation::default()))
+    }
+
     fn call(
         &self,
         context: &Context,
@@ -183,6 +195,33 @@ impl BlockExecution for FakeExecution {
     ) -> Result<BlockOutcome, ExecutionError> {
         let gas_used = self.gas_used();
         Ok(BlockOutcome { receipts: self.receipts, gas_used, blob_gas_used: 0, requests: None, changes: self.changes })
+    }
+}
+
+/// Gives each transaction 21,000 gas, and returns its input.
+#[derive(Default)]
+struct FakeSimulation {
+    execution: FakeExecution,
+}
+
+impl SimulatedExecution for FakeSimulation {
+    fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError> {
+        let account = self.execution.changes.accounts.get(&sender).and_then(|change| change.account);
+        Ok(account.map_or(0, |account| account.nonce))
+    }
+
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+        let body = &transaction.transaction.body;
+        if body.gas_limit() < GAS {
+            return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
+        }
+        let logs = self.execution.transact(transaction)?.logs.clone();
+        let output = body.input().clone();
+        Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
+    }
+
+    fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Box::new(self.execution).finish(&[], withdrawals)
     }
 }
 
