@@ -33,6 +33,7 @@ mod executor;
 mod interrupt;
 mod key;
 mod kzg;
+mod log_book;
 mod machine;
 mod overrides;
 mod precompiles;
@@ -45,7 +46,6 @@ mod simulation;
 mod spec;
 mod system;
 mod transaction;
-mod transfers;
 
 pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};

@@ -285,7 +285,7 @@ fn unsigned(sender: node_types::Address, body: node_types::consensus::Transactio
 
 /// How much a call adds to the answer.
 fn size(call: &SimulatedCall) -> usize {
-    let logs: usize = call.logs.iter().map(|log| log.data.len() + 32 * log.topics.len()).sum();
+    let logs: usize = call.logs.iter().map(|(_, log)| log.data.len() + 32 * log.topics.len()).sum();
     let reverted = match &call.failure {
         Some(crate::executor::CallFailure::Reverted { output, .. }) => output.len(),
         _ => 0,
