@@ -3,6 +3,8 @@
 mod blocks;
 mod chain;
 mod debug;
+#[cfg(test)]
+mod documented;
 mod elsewhere;
 mod filters;
 mod modules;
