@@ -5,8 +5,10 @@
 
 mod assemble;
 mod block;
+mod build;
 mod call;
 mod chain;
+mod config;
 mod control;
 mod error;
 mod events;
@@ -21,11 +23,14 @@ mod proof;
 mod receipt;
 mod resolve;
 mod send;
+mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
 mod transaction;
 
+pub use build::{BlockRequest, BuiltBlock};
+pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
 pub use events::EventStream;
 pub use fee_history::FeeHistory;
@@ -34,6 +39,7 @@ pub use found::{FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock};
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
@@ -85,6 +91,7 @@ pub struct NodeParts {
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
+    recovery: Arc<dyn SenderRecovery>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
@@ -118,7 +125,7 @@ impl Node {
             order: production.unwrap_or_default().order,
             next_header: next_header.clone(),
             backend: backend.clone(),
-            recovery,
+            recovery: recovery.clone(),
             blobs,
             clock: clock.clone(),
         };
@@ -135,6 +142,7 @@ impl Node {
         Ok(Self {
             backend,
             executor,
+            recovery,
             next_header,
             spec,
             finality: parts.finality,

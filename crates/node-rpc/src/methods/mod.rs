@@ -1,7 +1,9 @@
 //! The table of methods, a file a family.
 
 mod blocks;
+mod calls;
 mod chain;
+mod config;
 mod debug;
 #[cfg(test)]
 mod documented;
@@ -11,6 +13,7 @@ mod modules;
 mod pool;
 mod state;
 mod subscriptions;
+mod testing;
 mod transactions;
 
 use crate::method::Method;
@@ -24,10 +27,13 @@ pub fn table() -> Vec<Method> {
         blocks::methods(),
         transactions::methods(),
         state::methods(),
+        calls::methods(),
+        config::methods(),
         filters::methods(),
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
+        testing::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);
