@@ -5,6 +5,8 @@ mod calls;
 mod chain;
 mod config;
 mod debug;
+#[cfg(test)]
+mod documented;
 mod elsewhere;
 mod filters;
 mod modules;
