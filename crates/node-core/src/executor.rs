@@ -5,6 +5,7 @@ use crate::block::RecoveredTransaction;
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
 use crate::state::StateChanges;
+use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
@@ -42,6 +43,25 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
+    /// Runs a call as [`call`](Self::call) does, and answers what `tracing` asks for. A call that fails has a trace too.
+    fn trace_call(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+        tracing: &Tracing,
+    ) -> Result<Trace, TraceError>;
+
+    /// The access list that a call needs, found by running it again with what it touched until it touches nothing else.
+    fn access_list(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<AccessListOutcome, ExecutionError>;
+
     /// The caches it has. Must not wait for work that is going on.
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
@@ -52,6 +72,12 @@ pub trait Executor: Send + Sync {
 pub trait BlockExecution {
     /// Executes the next transaction. One that is refused leaves no trace, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
+
+    /// Executes the next transaction as [`transact`](Self::transact) does, and answers what `tracing` asks for.
+    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError>;
+
+    /// Ends the block where it is: runs a call on what it has come to, and answers what `tracing` asks for.
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError>;
 
     /// Gas used so far.
     fn gas_used(&self) -> u64;

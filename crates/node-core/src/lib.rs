@@ -27,6 +27,7 @@ pub mod producer;
 pub mod state;
 #[cfg(test)]
 mod test_world;
+pub mod trace;
 pub mod trie;
 
 #[cfg(test)]

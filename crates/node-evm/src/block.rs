@@ -1,23 +1,27 @@
 //! Whole blocks.
 
-use crate::convert::{ToNode, saturating_price};
+use crate::call::CallRun;
+use crate::convert::{ToEvm, ToNode, saturating_price};
 use crate::database::StateDb;
 use crate::executor::EvmExecutor;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::trace::{self, TracedRun};
 use crate::{dao, requests, rewards, spec, system, transaction};
 use node_core::backend::{BackendError, View};
 use node_core::blobs;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
 use node_core::crypto::SignatureError;
-use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
+use node_core::executor::{BlockExecution, BlockOutcome, Call, ExecutionError, TransactionError};
 use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::forks::{ChainSpec, Fork};
+use node_core::trace::{Trace, TraceError, Tracing};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
+use revm_inspectors::tracing::TransactionContext;
 
 /// A block while it is executed on revm.
 pub(crate) struct EvmBlock<'a> {
@@ -110,6 +114,16 @@ impl<'a> EvmBlock<'a> {
     }
 
     fn run(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
+        let offer = self.prepare(transaction)?;
+        self.machine
+            .transact(transaction::to_evm(transaction))
+            .map_err(|fault| refusal(&mut self.machine, &offer, fault))
+    }
+
+    /// Checks what the machine leaves to the block, and makes the machine ready for the transaction.
+    fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<Offer, ExecutionError> {
+        self.context.check()?;
+        self.check(transaction)?;
         let offer = offer(transaction);
         let body = &transaction.transaction.body;
         let prices = [body.max_fee_per_gas(), max_fee_per_blob_gas(body)];
@@ -118,9 +132,27 @@ impl<'a> EvmBlock<'a> {
             return Err(beyond_128_bits(balance, offer.required).into());
         }
         self.machine.let_contracts_send(transaction.is_impersonating());
-        self.machine
-            .transact(transaction::to_evm(transaction))
-            .map_err(|fault| refusal(&mut self.machine, &offer, fault))
+        Ok(offer)
+    }
+
+    /// Takes note of what a transaction did.
+    fn record(&mut self, transaction: &RecoveredTransaction, result: ExecutionResult) -> Result<(), ExecutionError> {
+        let outcome = self.outcome(result.is_success())?;
+        let body = &transaction.transaction.body;
+        self.gas_used += result.tx_gas_used();
+        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
+        let logs: Vec<Log> = match &result {
+            ExecutionResult::Success { logs, .. } => logs.iter().map(ToNode::to_node).collect(),
+            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
+        };
+        self.receipts.push(Receipt {
+            transaction_type: body.transaction_type(),
+            outcome,
+            cumulative_gas_used: self.gas_used,
+            logs_bloom: logs.iter().collect::<Bloom>(),
+            logs,
+        });
+        Ok(())
     }
 
     fn outcome(&mut self, succeeded: bool) -> Result<ReceiptOutcome, ExecutionError> {
@@ -134,27 +166,27 @@ impl<'a> EvmBlock<'a> {
 
 impl BlockExecution for EvmBlock<'_> {
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
-        self.context.check()?;
-        self.check(transaction)?;
-        let result = self.run(transaction)?;
-        let outcome = self.outcome(result.is_success())?;
-        let body = &transaction.transaction.body;
-        self.gas_used += result.tx_gas_used();
-        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
-        let logs: Vec<Log> = match &result {
-            ExecutionResult::Success { logs, .. } => logs.iter().map(ToNode::to_node).collect(),
-            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
-        };
-        let receipt = Receipt {
-            transaction_type: body.transaction_type(),
-            outcome,
-            cumulative_gas_used: self.gas_used,
-            logs_bloom: logs.iter().collect::<Bloom>(),
-            logs,
-        };
         let index = self.receipts.len();
-        self.receipts.push(receipt);
+        let result = self.run(transaction)?;
+        self.record(transaction, result)?;
         Ok(&self.receipts[index])
+    }
+
+    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
+        let offer = self.prepare(transaction)?;
+        let place = TransactionContext::default()
+            .with_block_hash(self.header.hash().to_evm())
+            .with_tx_index(self.receipts.len())
+            .with_tx_hash(transaction.hash.to_evm());
+        let TracedRun { trace, result, state } =
+            trace::run(&mut self.machine, transaction::to_evm(transaction), &offer, place, tracing)?;
+        self.machine.db().commit(state).map_err(ExecutionError::from)?;
+        self.record(transaction, result)?;
+        Ok(trace)
+    }
+
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
+        CallRun::over(self.spec, self.context, self.machine.into_db(), self.header, call)?.trace(tracing)
     }
 
     fn gas_used(&self) -> u64 {

@@ -23,6 +23,7 @@ mod send;
 mod state;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod transaction;
 
 pub use error::NodeError;
@@ -31,6 +32,7 @@ pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use trace::{TraceOptions, TransactionTrace};
 
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
