@@ -73,7 +73,8 @@ pub trait BlockExecution {
     /// Executes the next transaction. One that is refused leaves no trace, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
 
-    /// Executes the next transaction as [`transact`](Self::transact) does, and answers what `tracing` asks for.
+    /// Executes the next transaction as [`transact`](Self::transact) does, and answers what `tracing` asks for. A trace that
+    /// names the block has the hash of the canonical one.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError>;
 
     /// Ends the block where it is: runs a call on what it has come to, and answers what `tracing` asks for.

@@ -174,10 +174,12 @@ impl BlockExecution for EvmBlock<'_> {
 
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         let offer = self.prepare(transaction)?;
-        let place = TransactionContext::default()
-            .with_block_hash(self.header.hash().to_evm())
-            .with_tx_index(self.receipts.len())
-            .with_tx_hash(transaction.hash.to_evm());
+        let block = self.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
+        let place = TransactionContext {
+            block_hash: block.map(|hash| hash.to_evm()),
+            tx_index: Some(self.receipts.len()),
+            tx_hash: Some(transaction.hash.to_evm()),
+        };
         let TracedRun { trace, result, state } =
             trace::run(&mut self.machine, transaction::to_evm(transaction), &offer, place, tracing)?;
         self.machine.db().commit(state).map_err(ExecutionError::from)?;

@@ -90,7 +90,7 @@ impl<'a> CallRun<'a> {
             gas_price: saturating_price(call.gas_price),
             value: call.value.to_evm(),
             data: call.input.to_evm(),
-            chain_id: None,
+            chain_id: Some(spec.chain_id),
             ..TxEnv::default()
         };
         let offer = Offer {

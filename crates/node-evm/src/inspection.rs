@@ -47,7 +47,12 @@ impl Inspection {
             }),
             _ => None,
         };
-        let budget = Budget { left: tracing.max_bytes, exceeded: false, steps };
+        let calls = match tracing.tracer {
+            Tracer::Calls { .. } | Tracer::FlatCalls { .. } => Some(CallCosts { inputs: true }),
+            Tracer::StructLogs(_) | Tracer::Prestate { .. } => Some(CallCosts { inputs: false }),
+            Tracer::FourByte | Tracer::Noop => None,
+        };
+        let budget = Budget { left: tracing.max_bytes, exceeded: false, steps, calls };
         Self { watcher: Watcher::Tracer(Box::new(inspector)), budget }
     }
 
@@ -92,6 +97,14 @@ struct Budget {
     exceeded: bool,
     /// What each instruction costs; none where instructions are not recorded.
     steps: Option<StepCosts>,
+    /// What each call costs; none where calls are not recorded.
+    calls: Option<CallCosts>,
+}
+
+/// What is recorded of each call, beside what it returns.
+#[derive(Clone, Copy, Debug)]
+struct CallCosts {
+    inputs: bool,
 }
 
 /// What is recorded of each instruction.
@@ -146,8 +159,16 @@ impl Budget {
         }
     }
 
-    fn call(&mut self, data: usize) {
-        self.spend((size_of::<CallTraceNode>() + data) as u64);
+    fn call(&mut self, input: usize) {
+        if let Some(CallCosts { inputs }) = self.calls {
+            self.spend((size_of::<CallTraceNode>() + if inputs { input } else { 0 }) as u64);
+        }
+    }
+
+    fn call_end(&mut self, output: usize) {
+        if self.calls.is_some() {
+            self.spend(output as u64);
+        }
     }
 
     /// Ends the run where nothing more may be recorded.
@@ -200,7 +221,7 @@ impl<'a> Inspector<EvmContext<'a>> for Inspection {
     }
 
     fn call_end(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
-        self.budget.spend(outcome.result.output.len() as u64);
+        self.budget.call_end(outcome.result.output.len());
         watch!(self, inspector => inspector.call_end(context, inputs, outcome));
     }
 
@@ -211,7 +232,7 @@ impl<'a> Inspector<EvmContext<'a>> for Inspection {
     }
 
     fn create_end(&mut self, context: &mut EvmContext<'a>, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
-        self.budget.spend(outcome.result.output.len() as u64);
+        self.budget.call_end(outcome.result.output.len());
         watch!(self, inspector => inspector.create_end(context, inputs, outcome));
     }
 

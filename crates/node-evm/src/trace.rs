@@ -4,7 +4,9 @@ use crate::database::{DatabaseError, StateDb};
 use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{Offer, refusal};
-use alloy_rpc_types_trace::geth::{CallConfig, FlatCallConfig, GethDefaultTracingOptions, PreStateConfig};
+use alloy_rpc_types_trace::geth::{
+    CallConfig, FlatCallConfig, GethDefaultTracingOptions, GethTrace, PreStateConfig, StructLog,
+};
 use node_core::backend::BackendError;
 use node_core::executor::ExecutionError;
 use node_core::trace::{StructLogs, Trace, TraceError, Tracer, Tracing};
@@ -113,11 +115,22 @@ fn write(
     let block = machine.block().clone();
     let mut state = SharedState(RefCell::new(machine.db()));
     let trace = tracer.get_result(Some(place), transaction, &block, outcome, &mut state);
-    let trace = trace.map_err(|error| match error {
+    let mut trace = trace.map_err(|error| match error {
         DebugInspectorError::Database(error) => ExecutionError::from(error),
         other => defect(other),
     })?;
+    if let GethTrace::Default(frame) = &mut trace {
+        frame.struct_logs.iter_mut().for_each(leave_out_what_is_empty);
+    }
     serde_json::value::to_raw_value(&trace).map_err(defect)
+}
+
+/// geth has no properties for what is empty or zero, but for the stack.
+fn leave_out_what_is_empty(log: &mut StructLog) {
+    log.refund_counter = log.refund_counter.filter(|refund| *refund != 0);
+    log.return_data = log.return_data.take().filter(|data| !data.is_empty());
+    log.memory = log.memory.take().filter(|memory| !memory.is_empty());
+    log.storage = log.storage.take().filter(|slots| !slots.is_empty());
 }
 
 /// About how many bytes the accounts that a run touched take.

@@ -212,7 +212,8 @@ impl BlockExecution for FakeExecution<'_> {
     /// What it can see of the state before the block is the sender's balance.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         self.transact(transaction)?;
-        let balance = self.view.account(transaction.sender, self.parent)?.unwrap_or_default().balance;
+        let account = self.view.account(transaction.sender, self.parent).map_err(ExecutionError::from)?;
+        let balance = account.unwrap_or_default().balance;
         trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing)
     }
 

@@ -168,3 +168,120 @@ impl Replay {
         run().map_err(|error| node.not_traced(error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+    use crate::node::testing::World;
+    use crate::node::{Finality, Limits};
+    use crate::state::StateChanges;
+    use crate::test_chain::{account, address, child, log, transaction};
+    use node_types::wire::BlockArgument::{Earliest, Latest, Number, Pending};
+
+    const OPTIONS: TraceOptions = TraceOptions { tracer: Tracer::Noop, timeout: None };
+
+    /// Three blocks: a sender's balance, two transactions of the sender, nothing.
+    fn world() -> (World, [RecoveredTransaction; 2]) {
+        world_with(Limits::default())
+    }
+
+    fn world_with(limits: Limits) -> (World, [RecoveredTransaction; 2]) {
+        let world = World::with(Finality::Head, limits);
+        world.change(account(1, 0, 100, &[]));
+        let transactions = [transaction(1, 0, 5), transaction(1, 1, 5)];
+        world.push(transactions.iter().map(|sent| (sent.clone(), vec![log(1, &[])])).collect());
+        world.grow(1);
+        (world, transactions)
+    }
+
+    fn of_block(world: &World, block: BlockArgument) -> Result<Vec<String>, NodeError> {
+        let traces = world.node.trace_block(&Context::unbounded(), block, &OPTIONS)?;
+        Ok(traces.iter().map(|trace| trace.trace.get().to_owned()).collect())
+    }
+
+    #[test]
+    fn transactions_are_run_again_on_their_parents_state() {
+        let (world, transactions) = world();
+        let expected = [0, 1].map(|index| format!("\"transaction {index} of a sender with 100\""));
+        for (transaction, expected) in transactions.iter().zip(&expected) {
+            let trace = world.node.trace_transaction(&Context::unbounded(), transaction.hash, &OPTIONS).unwrap();
+            assert_eq!(trace.get(), expected);
+        }
+        assert_eq!(of_block(&world, Number(2)).unwrap(), expected);
+        assert_eq!(of_block(&world, Latest).unwrap(), [""; 0]);
+        let traces = world.node.trace_block(&Context::unbounded(), Number(2), &OPTIONS).unwrap();
+        assert_eq!(traces.iter().map(|trace| trace.hash).collect::<Vec<_>>(), transactions.map(|sent| sent.hash));
+    }
+
+    #[test]
+    fn the_pending_block_is_run_as_any() {
+        let world = World::new();
+        world.change(account(1, 0, u64::MAX, &[]));
+        world.send(&transaction(1, 0, 5));
+        let expected = format!("\"transaction 0 of a sender with {}\"", u64::MAX);
+        assert_eq!(of_block(&world, Pending).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn what_was_edited_before_a_block_is_there_when_it_runs_again() {
+        let world = World::new();
+        world.change(account(1, 0, 100, &[]));
+        let editable = EditableBackend::open(world.backend.clone()).unwrap();
+        editable.edit::<BackendError>(|_| Ok(account(1, 0, 777, &[]))).unwrap();
+        let sent = vec![(transaction(1, 0, 5), Vec::new())];
+        let block = child(&*editable.view().unwrap(), 1, 0, sent, StateChanges::default());
+        editable.append_edited(block, Edits::default()).unwrap();
+        assert_eq!(of_block(&world, Number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+        // Others see their parent's state as it was.
+        world.push(vec![(transaction(1, 1, 5), Vec::new())]);
+        editable.edit::<BackendError>(|_| Ok(account(1, 0, 888, &[]))).unwrap();
+        assert_eq!(of_block(&world, Number(3)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+    }
+
+    #[test]
+    fn calls() {
+        let (world, _) = world();
+        let call = Call { from: address(9), ..Call::default() };
+        let trace = |block, index| {
+            let trace = world.node.trace_call(&Context::unbounded(), block, index, &call, &OPTIONS)?;
+            Ok::<_, NodeError>(trace.get().to_owned())
+        };
+        let nine = format!("{:#x}", address(9));
+        assert_eq!(trace(Latest, None).unwrap(), format!("\"a call of {nine} on block 3\""));
+        assert_eq!(trace(Earliest, None).unwrap(), format!("\"a call of {nine} on block 0\""));
+        assert_eq!(trace(Number(2), Some(1)).unwrap(), format!("\"a call of {nine} after 1 transactions\""));
+        assert_eq!(trace(Number(3), Some(0)).unwrap(), format!("\"a call of {nine} after 0 transactions\""));
+        for (block, index) in [(2, 2), (2, u64::MAX), (3, 1)] {
+            assert!(matches!(trace(Number(block), Some(index)), Err(NodeError::Invalid(_))), "{index} of {block}");
+        }
+        assert!(matches!(trace(Earliest, Some(0)), Err(NodeError::GenesisNotTraceable)));
+        let list = world.node.create_access_list(&Context::unbounded(), Number(2), &call).unwrap();
+        assert_eq!(list.access_list[0].storage_keys, [H256::from_low_u64_be(2)]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_traced() {
+        let (world, _) = world();
+        let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS).unwrap_err();
+        assert_eq!(unknown.to_string(), "transaction not found");
+        let genesis = of_block(&world, Earliest).unwrap_err();
+        assert_eq!(genesis.to_string(), "genesis is not traceable");
+        let beyond = of_block(&world, Number(4)).unwrap_err();
+        assert!(matches!(beyond, NodeError::BlockNotFound { block: Number(4), .. }), "{beyond}");
+    }
+
+    #[test]
+    fn traces_of_a_block_share_the_limit() {
+        let fits = "\"transaction 0 of a sender with 100\"".len() as u64 - 2;
+        for (limit, expected) in [(0, false), (fits, false), (2 * fits + 1, false), (2 * fits + 2, true)] {
+            let (world, transactions) = world_with(Limits { trace_bytes: limit, ..Limits::default() });
+            let got = of_block(&world, Number(2));
+            match (got, expected) {
+                (Ok(traces), true) => assert_eq!(traces.len(), transactions.len()),
+                (Err(NodeError::TraceTooLarge { limit: told }), false) => assert_eq!(told, limit),
+                (other, _) => panic!("{limit}: {other:?}"),
+            }
+        }
+    }
+}
