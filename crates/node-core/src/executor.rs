@@ -4,11 +4,15 @@ use crate::backend::{BackendError, View};
 use crate::block::RecoveredTransaction;
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
+use crate::overrides::OverrideError;
+use crate::simulation::{SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
-use std::collections::BTreeMap;
+
+pub use crate::call::Call;
+pub use crate::overrides::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
 
 /// Runs code over a view of the chain.
 pub trait Executor: Send + Sync {
@@ -23,7 +27,18 @@ pub trait Executor: Send + Sync {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError>;
 
-    /// Runs a call in the environment of `header`, over the state as of that block.
+    /// Starts a block that is only imagined: as [`begin_block`](Self::begin_block), by what `rules` change,
+    /// and over the parent's state with its overrides.
+    fn begin_simulated<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError>;
+
+    /// Runs a call in the environment of `header`, over the state as of that block. The overrides of the call count in
+    /// both.
     fn call(
         &self,
         context: &Context,
@@ -109,53 +124,6 @@ pub struct BlockOutcome {
     pub changes: StateChanges,
 }
 
-/// A message call that is not a transaction.
-#[derive(Clone, Debug, Default)]
-pub struct Call {
-    /// Sender; needs no signature.
-    pub from: Address,
-    /// Receiver; none runs `input` as creation code.
-    pub to: Option<Address>,
-    /// Upper bound of the gas used; none for as much as may be.
-    pub gas: Option<u64>,
-    /// Price in wei per gas; zero turns all checks of fees off.
-    pub gas_price: U256,
-    /// Wei to transfer.
-    pub value: U256,
-    /// Call data, or creation code.
-    pub input: Bytes,
-    /// Accounts to change before the call.
-    pub overrides: StateOverrides,
-}
-
-/// Changes to the state that only one call sees.
-pub type StateOverrides = BTreeMap<Address, AccountOverride>;
-
-/// What one call sees different in one account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccountOverride {
-    /// Balance in wei.
-    pub balance: Option<U256>,
-    /// Code.
-    pub code: Option<Bytes>,
-    /// Nonce.
-    pub nonce: Option<u64>,
-    /// Storage.
-    pub storage: StorageOverride,
-}
-
-/// What one call sees different in the storage of one account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum StorageOverride {
-    /// Nothing.
-    #[default]
-    Keep,
-    /// These slots; all others as they are.
-    Patch(BTreeMap<H256, U256>),
-    /// These slots; all others are zero.
-    Replace(BTreeMap<H256, U256>),
-}
-
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
@@ -215,6 +183,9 @@ pub enum ExecutionError {
         /// What happened.
         reason: String,
     },
+    /// An override asks for what cannot be.
+    #[error(transparent)]
+    Override(#[from] OverrideError),
     /// The backend did not answer.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -360,6 +331,9 @@ pub enum TransactionError {
     /// A set-code transaction without authorizations (EIP-7702).
     #[error("a set-code transaction needs at least one authorization")]
     NoAuthorizations,
+    /// A transaction of this type with no receiver.
+    #[error("transactions with blobs or authorizations create no contracts")]
+    CannotCreate,
     /// Another rule.
     #[error("{0}")]
     Other(String),

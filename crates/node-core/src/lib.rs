@@ -11,6 +11,7 @@ pub mod backend;
 pub mod blobs;
 pub mod block;
 pub mod caches;
+pub mod call;
 pub mod clock;
 pub mod context;
 pub mod crypto;
@@ -22,8 +23,10 @@ pub mod forks;
 pub mod gas;
 pub mod logs;
 pub mod node;
+pub mod overrides;
 pub mod pool;
 pub mod producer;
+pub mod simulation;
 pub mod state;
 #[cfg(test)]
 mod test_world;

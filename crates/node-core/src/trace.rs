@@ -29,6 +29,8 @@ pub enum Tracer {
     FlatCalls {
         /// Calls of precompiled contracts as well.
         include_precompiles: bool,
+        /// Errors in the words of OpenEthereum.
+        parity_errors: bool,
     },
     /// The accounts that were touched, as they were before: prestateTracer.
     Prestate {

@@ -5,11 +5,13 @@ use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
 use crate::estimate;
+use crate::simulation::EvmSimulation;
 use node_core::backend::View;
 use node_core::caches::CacheUse;
 use node_core::context::Context;
 use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor};
 use node_core::forks::ChainSpec;
+use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::Header;
 use std::sync::Arc;
@@ -54,6 +56,16 @@ impl Executor for EvmExecutor {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
         Ok(Box::new(EvmBlock::begin(self, context, view, header)?))
+    }
+
+    fn begin_simulated<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        Ok(Box::new(EvmSimulation::begin(self, context, view, header, rules)?))
     }
 
     fn call(

@@ -43,10 +43,12 @@ mod refusal;
 mod requests;
 mod revert;
 mod rewards;
+mod simulation;
 mod spec;
 mod system;
 mod trace;
 mod transaction;
+mod transfers;
 
 pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};

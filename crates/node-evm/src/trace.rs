@@ -56,7 +56,7 @@ pub(crate) fn run(
         return Err(TraceError::TooLarge);
     }
     let outcome = ResultAndState { result, state };
-    let trace = write(machine, inspection, &transaction, place, &outcome)?;
+    let trace = write(machine, inspection, &transaction, place, &outcome, tracing.tracer)?;
     Ok(TracedRun { trace, result: outcome.result, state: outcome.state })
 }
 
@@ -78,7 +78,7 @@ fn inspector(tracer: &Tracer) -> DebugInspector {
             let options = CallConfig { only_top_call: Some(only_top_call), with_log: Some(with_log) };
             DebugInspector::CallTracer(recorder(TracingInspectorConfig::from_geth_call_config(&options)), options)
         }
-        Tracer::FlatCalls { include_precompiles } => {
+        Tracer::FlatCalls { include_precompiles, .. } => {
             let options =
                 FlatCallConfig { include_precompiles: Some(include_precompiles), ..FlatCallConfig::default() };
             DebugInspector::FlatCallTracer(recorder(TracingInspectorConfig::from_flat_call_config(&options)))
@@ -110,6 +110,7 @@ fn write(
     transaction: &TxEnv,
     place: TransactionContext,
     outcome: &ResultAndState,
+    asked: Tracer,
 ) -> Result<Trace, ExecutionError> {
     let Some(mut tracer) = inspection.into_tracer() else { return Err(defect("nothing was recorded")) };
     let block = machine.block().clone();
@@ -119,8 +120,13 @@ fn write(
         DebugInspectorError::Database(error) => ExecutionError::from(error),
         other => defect(other),
     })?;
-    if let GethTrace::Default(frame) = &mut trace {
-        frame.struct_logs.iter_mut().for_each(leave_out_what_is_empty);
+    match (&mut trace, asked) {
+        (GethTrace::Default(frame), _) => frame.struct_logs.iter_mut().for_each(leave_out_what_is_empty),
+        (GethTrace::FlatCallTracer(calls), Tracer::FlatCalls { parity_errors: false, .. }) => {
+            let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
+            errors.for_each(|error| *error = in_words_of_geth(error).to_owned());
+        }
+        _ => {}
     }
     serde_json::value::to_raw_value(&trace).map_err(defect)
 }
@@ -131,6 +137,25 @@ fn leave_out_what_is_empty(log: &mut StructLog) {
     log.return_data = log.return_data.take().filter(|data| !data.is_empty());
     log.memory = log.memory.take().filter(|memory| !memory.is_empty());
     log.storage = log.storage.take().filter(|slots| !slots.is_empty());
+}
+
+/// The error that OpenEthereum, and the flat tracer of revm-inspectors with it, has other words for.
+fn in_words_of_geth(error: &str) -> &str {
+    match error {
+        "Reverted" => "execution reverted",
+        "Out of gas" => "out of gas",
+        "Bad instruction" => "invalid opcode",
+        "Bad jump destination" => "invalid jump destination",
+        "Stack underflow" => "stack underflow",
+        "Out of stack" => "stack limit reached 1024 (1023)",
+        "Out of bounds" => "return data out of bounds",
+        "Built-in failed" => "precompiled failed",
+        "Mutable Call In Static Context" => "write protection",
+        "Insufficient balance for transfer" => "insufficient balance for transfer",
+        "Contract address collision" => "contract address collision",
+        "Max call depth exceeded" => "max call depth exceeded",
+        other => other,
+    }
 }
 
 /// About how many bytes the accounts that a run touched take.

@@ -134,10 +134,15 @@ fn calls_are_a_tree() {
 
 #[test]
 fn calls_are_a_list_of_their_own_places() {
-    let got = trace(&calling(), &call(), Tracer::FlatCalls { include_precompiles: false });
+    let got = trace(&calling(), &call(), Tracer::FlatCalls { include_precompiles: false, parity_errors: false });
     let places: Vec<_> = got.as_array().unwrap().iter().map(|call| &call["traceAddress"]).collect();
     assert_eq!(places, [&json!([]), &json!([0])]);
     assert_eq!(got[1]["action"]["value"], "0x5");
+    for (parity_errors, expected) in [(false, "execution reverted"), (true, "Reverted")] {
+        let tracer = Tracer::FlatCalls { include_precompiles: false, parity_errors };
+        let got = trace(&calling(), &Call { input: hex("01"), ..call() }, tracer);
+        assert_eq!((&got[0]["error"], &got[1]["error"]), (&Value::Null, &json!(expected)));
+    }
 }
 
 #[test]
@@ -201,7 +206,12 @@ fn what_is_recorded_is_bounded() {
         ("slots", "5f 5b 8054 50 600101 600156", Tracer::StructLogs(storage), false),
         // Calls itself with 64 KiB of data each time.
         ("call data", "5f5f 62010000 5f5f30 5a f1", CALLS, false),
-        ("call data, flat", "5f5f 62010000 5f5f30 5a f1", Tracer::FlatCalls { include_precompiles: true }, false),
+        (
+            "call data, flat",
+            "5f5f 62010000 5f5f30 5a f1",
+            Tracer::FlatCalls { include_precompiles: true, parity_errors: false },
+            false,
+        ),
         ("selectors only", "5f5f 62010000 5f5f30 5a f1", Tracer::FourByte, true),
     ];
     for (name, code, tracer, fits) in cases {
@@ -280,7 +290,7 @@ fn transactions_are_traced_where_they_are_and_change_the_same() {
 
     // Where it stands is told.
     world.extend(&transactions);
-    let flat = Tracing { tracer: Tracer::FlatCalls { include_precompiles: false }, ..tracing };
+    let flat = Tracing { tracer: Tracer::FlatCalls { include_precompiles: false, parity_errors: false }, ..tracing };
     let mut block = world.executor.begin_block(&context, &*world.view, &header).unwrap();
     block.transact(&transactions[0]).unwrap();
     let trace: Value = serde_json::from_str(block.trace(&transactions[1], &flat).unwrap().get()).unwrap();

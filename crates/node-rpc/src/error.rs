@@ -80,11 +80,15 @@ impl From<NodeError> for RpcError {
             NodeError::TooManyFilters { .. }
             | NodeError::TooManyBlocks { .. }
             | NodeError::TooManyLogs { .. }
-            | NodeError::TooManyFilterLogs { .. } => Self::LIMIT,
+            | NodeError::TooManyFilterLogs { .. }
+            | NodeError::TraceTooLarge { .. } => Self::LIMIT,
             NodeError::NotProducing => Self::METHOD_NOT_FOUND,
             NodeError::StatePruned { .. }
+            | NodeError::TransactionNotFound { .. }
+            | NodeError::GenesisNotTraceable
             | NodeError::Edited(_)
             | NodeError::Control { .. }
+            | NodeError::NotBuilt(_)
             | NodeError::NoPendingBlock { .. } => Self::SERVER,
             NodeError::Interrupted(_) => Self::TIMEOUT,
             NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {
@@ -170,6 +174,7 @@ fn of_transaction(error: &TransactionError) -> String {
         | TransactionError::TooManyBlobs { .. }
         | TransactionError::BlobVersion(_)
         | TransactionError::NoAuthorizations
+        | TransactionError::CannotCreate
         | TransactionError::Other(_) => error.to_string(),
     }
 }

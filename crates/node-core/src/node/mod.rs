@@ -5,6 +5,7 @@
 
 mod assemble;
 mod block;
+mod build;
 mod call;
 mod chain;
 mod control;
@@ -21,12 +22,14 @@ mod proof;
 mod receipt;
 mod resolve;
 mod send;
+mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
 mod trace;
 mod transaction;
 
+pub use build::{BlockRequest, BuiltBlock};
 pub use error::NodeError;
 pub use events::EventStream;
 pub use fee_history::FeeHistory;
@@ -35,6 +38,7 @@ pub use found::{FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock};
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 pub use trace::{TraceOptions, TransactionTrace};
 
 use crate::assembly::{ByRules, NextHeader};
@@ -87,6 +91,7 @@ pub struct NodeParts {
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
+    recovery: Arc<dyn SenderRecovery>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
@@ -120,7 +125,7 @@ impl Node {
             order: production.unwrap_or_default().order,
             next_header: next_header.clone(),
             backend: backend.clone(),
-            recovery,
+            recovery: recovery.clone(),
             blobs,
             clock: clock.clone(),
         };
@@ -137,6 +142,7 @@ impl Node {
         Ok(Self {
             backend,
             executor,
+            recovery,
             next_header,
             spec,
             finality: parts.finality,

@@ -12,6 +12,7 @@ use crate::executor::{
 use crate::filters::FilterLimits;
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use crate::pool::PoolLimits;
+use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
@@ -125,12 +126,21 @@ impl Executor for FakeExecutor {
             return Err(ExecutionError::SystemContract { address, reason: "there is no code".into() });
         }
         Ok(Box::new(FakeExecution {
-            view,
-            parent: header.number - 1,
+            before: Some((view, header.number - 1)),
             base_fee: header.base_fee_per_gas.unwrap(),
-            receipts: Vec::new(),
-            changes: StateChanges::default(),
+            ..FakeExecution::default()
         }))
+    }
+
+    fn begin_simulated<'a>(
+        &'a self,
+        _context: &'a Context,
+        _view: &'a dyn View,
+        _header: &'a Header,
+        _rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        *self.begun.lock() += 1;
+        Ok(Box::new(FakeSimulation::default()))
     }
 
     fn call(
@@ -189,9 +199,10 @@ fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
     Ok(serde_json::value::to_raw_value(what).unwrap())
 }
 
+#[derive(Default)]
 struct FakeExecution<'a> {
-    view: &'a dyn View,
-    parent: BlockNumber,
+    /// Where the state before the block is.
+    before: Option<(&'a dyn View, BlockNumber)>,
     base_fee: u64,
     receipts: Vec<Receipt>,
     changes: StateChanges,
@@ -212,7 +223,8 @@ impl BlockExecution for FakeExecution<'_> {
     /// What it can see of the state before the block is the sender's balance.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         self.transact(transaction)?;
-        let account = self.view.account(transaction.sender, self.parent).map_err(ExecutionError::from)?;
+        let (view, parent) = self.before.unwrap();
+        let account = view.account(transaction.sender, parent).map_err(ExecutionError::from)?;
         let balance = account.unwrap_or_default().balance;
         trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing)
     }
@@ -236,6 +248,33 @@ impl BlockExecution for FakeExecution<'_> {
     ) -> Result<BlockOutcome, ExecutionError> {
         let gas_used = self.gas_used();
         Ok(BlockOutcome { receipts: self.receipts, gas_used, blob_gas_used: 0, requests: None, changes: self.changes })
+    }
+}
+
+/// Gives each transaction 21,000 gas, and returns its input.
+#[derive(Default)]
+struct FakeSimulation<'a> {
+    execution: FakeExecution<'a>,
+}
+
+impl SimulatedExecution for FakeSimulation<'_> {
+    fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError> {
+        let account = self.execution.changes.accounts.get(&sender).and_then(|change| change.account);
+        Ok(account.map_or(0, |account| account.nonce))
+    }
+
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+        let body = &transaction.transaction.body;
+        if body.gas_limit() < GAS {
+            return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
+        }
+        let logs = self.execution.transact(transaction)?.logs.clone();
+        let output = body.input().clone();
+        Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
+    }
+
+    fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Box::new(self.execution).finish(&[], withdrawals)
     }
 }
 

@@ -14,8 +14,8 @@ pub use error::ProducerError;
 pub use mining::Mining;
 
 use crate::assembly::{NextHeader, assemble};
-use crate::backend::{BackendError, EditableBackend, Edits, LayeredView, StateBackend};
-use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
+use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+use crate::block::{BlockRef, SealedHeader};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::executor::{BlockExecution, Executor};
@@ -181,7 +181,7 @@ impl Producer {
         let chosen = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let (view, gas_limit) = (backend.view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?;
+        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
         // Views hold what lies below them; the backend works faster when it is the only one to.
         drop(view);
         if block.body.transactions.is_empty() && !even_empty {

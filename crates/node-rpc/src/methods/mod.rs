@@ -9,6 +9,7 @@ mod modules;
 mod pool;
 mod state;
 mod subscriptions;
+mod traces;
 mod transactions;
 
 use crate::method::Method;
@@ -26,6 +27,7 @@ pub fn table() -> Vec<Method> {
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
+        traces::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);

@@ -9,6 +9,7 @@ mod hex;
 mod log;
 mod proof;
 mod receipt;
+mod tracer;
 mod transaction;
 
 pub(crate) use address::checksummed;
@@ -20,4 +21,5 @@ pub(crate) use hex::Hex;
 pub(crate) use log::{Log, Timestamps, logs};
 pub(crate) use proof::{Proof, Slot};
 pub(crate) use receipt::Receipt;
+pub(crate) use tracer::TraceConfig;
 pub(crate) use transaction::Transaction;
