@@ -4,6 +4,7 @@
 
 pub mod blocktest;
 pub mod events;
+pub mod exchanges;
 pub mod generator;
 pub mod model;
 pub mod oracle;
