@@ -200,6 +200,7 @@ mod tests {
             terminal_total_difficulty: terminal.map(U256::from),
             time_forks: vec![(Fork::Shanghai, 10), (Fork::Cancun, 2_000)],
             blob_schedule: vec![(BlobParams::CANCUN, 2_000)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         let (old, new) = (parent(7, None), parent(7, Some(1_000)));

@@ -4,6 +4,7 @@ use crate::backend::{BackendError, View};
 use crate::block::RecoveredTransaction;
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
+use crate::forks::Fork;
 use crate::overrides::OverrideError;
 use crate::simulation::{SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
@@ -77,10 +78,31 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<AccessListOutcome, ExecutionError>;
 
+    /// The contracts that the rules of `fork` bring with them.
+    fn contracts(&self, fork: Fork) -> Contracts;
+
     /// The caches it has. Must not wait for work that is going on.
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
     }
+}
+
+/// The contracts that rules bring with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contracts {
+    /// Those that are no code, by their addresses.
+    pub precompiles: Vec<NamedContract>,
+    /// Those that blocks call, by their names.
+    pub system: Vec<NamedContract>,
+}
+
+/// A contract with the name that EIP-7910 gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedContract {
+    /// Name.
+    pub name: &'static str,
+    /// Address.
+    pub address: Address,
 }
 
 /// A block while it is executed.

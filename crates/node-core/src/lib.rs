@@ -19,6 +19,7 @@ pub mod difficulty;
 pub mod executor;
 pub mod fees;
 pub mod filters;
+pub mod fork_id;
 pub mod forks;
 pub mod gas;
 pub mod logs;

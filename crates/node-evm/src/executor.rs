@@ -4,13 +4,13 @@ use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
-use crate::estimate;
 use crate::simulation::EvmSimulation;
+use crate::{estimate, precompiles, spec, system};
 use node_core::backend::View;
 use node_core::caches::CacheUse;
 use node_core::context::Context;
-use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor};
-use node_core::forks::ChainSpec;
+use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
+use node_core::forks::{ChainSpec, Fork};
 use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::Header;
@@ -107,6 +107,10 @@ impl Executor for EvmExecutor {
         call: &Call,
     ) -> Result<AccessListOutcome, ExecutionError> {
         access_list::find(CallRun::new(self, context, view, header, call)?)
+    }
+
+    fn contracts(&self, fork: Fork) -> Contracts {
+        Contracts { precompiles: precompiles::named(spec::spec_id(fork)), system: system::contracts(&self.spec, fork) }
     }
 
     fn caches(&self) -> Vec<CacheUse> {

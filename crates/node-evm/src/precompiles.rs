@@ -1,9 +1,12 @@
 //! Precompiled contracts, some of which a call may have replaced or moved.
 
+use crate::convert::ToNode;
 use crate::machine::EvmContext;
+use node_core::executor::NamedContract;
 use revm::context::CfgEnv;
 use revm::handler::{EthPrecompiles, PrecompileProvider};
 use revm::interpreter::{CallInputs, InterpreterResult};
+use revm::precompile::Precompile;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
@@ -46,6 +49,17 @@ impl Precompiles {
         let here = || (self.ethereum.contains(address) && !self.replaced.contains(address)).then_some(*address);
         moved.or_else(here)
     }
+}
+
+/// The precompiled contracts of a fork with their names, by their addresses.
+pub(crate) fn named(spec: SpecId) -> Vec<NamedContract> {
+    let mut contracts: Vec<_> = EthPrecompiles::new(spec).precompiles.inner().values().collect();
+    contracts.sort_unstable_by_key(|contract| *contract.address());
+    let named = |contract: &&'static Precompile| NamedContract {
+        name: contract.id().name(),
+        address: contract.address().to_node(),
+    };
+    contracts.iter().map(named).collect()
 }
 
 impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {

@@ -4,7 +4,8 @@ use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
 use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
-use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome};
+use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
+use node_core::forks::Fork;
 use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::BlockNumber;
@@ -240,6 +241,10 @@ impl Executor for Refusing {
         _: &SimulationRules<'_>,
     ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
         Err(REFUSAL.into())
+    }
+
+    fn contracts(&self, _: Fork) -> Contracts {
+        Contracts::default()
     }
 
     fn call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<CallOutcome, ExecutionError> {

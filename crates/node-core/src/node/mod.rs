@@ -8,6 +8,7 @@ mod block;
 mod build;
 mod call;
 mod chain;
+mod config;
 mod control;
 mod error;
 mod events;
@@ -30,6 +31,7 @@ mod trace;
 mod transaction;
 
 pub use build::{BlockRequest, BuiltBlock};
+pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
 pub use events::EventStream;
 pub use fee_history::FeeHistory;

@@ -7,7 +7,8 @@ use crate::clock::ManualClock;
 use crate::context::Context;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::executor::{
-    BlockExecution, BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
+    BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
+    NamedContract, TransactionError,
 };
 use crate::filters::FilterLimits;
 use crate::forks::{BlobParams, ChainSpec, Fork};
@@ -48,6 +49,7 @@ impl World {
             terminal_total_difficulty: Some(U256::zero()),
             time_forks: vec![(Fork::Shanghai, 0), (Fork::Cancun, 0)],
             blob_schedule: vec![(BlobParams::CANCUN, 0)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         let node = Node::open(NodeParts {
@@ -112,6 +114,11 @@ pub(super) struct FakeExecutor {
 impl FakeExecutor {
     /// Transactions with this tip are refused in blocks.
     pub(super) const REFUSED_TIP: u64 = 666;
+
+    /// The only contract that comes with its rules.
+    pub(super) fn precompile() -> NamedContract {
+        NamedContract { name: "NOTHING", address: address(1) }
+    }
 }
 
 impl Executor for FakeExecutor {
@@ -153,6 +160,10 @@ impl Executor for FakeExecutor {
         let seen = SeenCall { block: header.number, gas_budget: context.gas_budget(), call: call.clone() };
         *self.seen.lock() = Some(seen);
         self.call.lock().take().unwrap()
+    }
+
+    fn contracts(&self, _fork: Fork) -> Contracts {
+        Contracts { precompiles: vec![Self::precompile()], system: Vec::new() }
     }
 
     fn estimate(
