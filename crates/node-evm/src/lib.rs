@@ -20,6 +20,7 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access_list;
 mod block;
 mod call;
 mod code_cache;
@@ -30,6 +31,7 @@ mod database;
 mod eip1283;
 mod estimate;
 mod executor;
+mod inspection;
 mod interrupt;
 mod key;
 mod kzg;
@@ -45,6 +47,7 @@ mod rewards;
 mod simulation;
 mod spec;
 mod system;
+mod trace;
 mod transaction;
 
 pub use executor::EvmExecutor;

@@ -3,6 +3,7 @@
 use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
+use crate::inspection::Inspection;
 use crate::interrupt::{self, Watch};
 use crate::log_book::{self, LogBook, LogEntry};
 use crate::precompiles::Precompiles;
@@ -16,6 +17,7 @@ use revm::context::result::{EVMError, ExecutionResult};
 use revm::context::{BlockEnv, CfgEnv, Evm, FrameStack, Journal, JournalTr, LocalContext, TxEnv};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EvmTr, Handler, MainnetHandler};
+use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
 
@@ -63,7 +65,13 @@ impl<'a> Machine<'a> {
         };
         // Frames are made when they are entered: most runs need one or two of the stacks, 32 KiB each.
         let frame_stack = FrameStack::new();
-        let evm = Evm { ctx, inspector: (), instruction, precompiles: Precompiles::new(spec), frame_stack };
+        let evm = Evm {
+            ctx,
+            inspector: Inspection::default(),
+            instruction,
+            precompiles: Precompiles::new(spec),
+            frame_stack,
+        };
         Self { evm: GuardedEvm(evm) }
     }
 
@@ -129,6 +137,24 @@ impl<'a> Machine<'a> {
     /// Runs a transaction and forgets what it did.
     pub(crate) fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
         self.run(transaction).0
+    }
+
+    /// Runs a transaction that `inspection` watches, and answers what it did to the state, which is not kept.
+    pub(crate) fn inspect(
+        &mut self,
+        transaction: TxEnv,
+        inspection: &mut Inspection,
+    ) -> (Result<ExecutionResult, Fault>, EvmState) {
+        std::mem::swap(&mut self.evm.0.inspector, inspection);
+        self.evm.ctx().tx = transaction;
+        let result = MainnetHandler::default().inspect_run(&mut self.evm);
+        std::mem::swap(&mut self.evm.0.inspector, inspection);
+        (result, self.evm.ctx().journaled_state.finalize())
+    }
+
+    /// The state, when nothing is to be run any more.
+    pub(crate) fn into_db(self) -> StateDb<'a> {
+        self.evm.0.ctx.journaled_state.database
     }
 
     fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, Fault>, EvmState) {

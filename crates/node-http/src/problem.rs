@@ -131,6 +131,7 @@ impl HttpError {
             Self::Node(NodeError::TooManyFilters { .. }) => "max-filters",
             Self::Node(NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. }) => "max-logs",
             Self::Node(NodeError::TooManyBlocks { .. }) => "max-block-range",
+            Self::Node(NodeError::TraceTooLarge { .. }) => "max-trace-bytes",
             Self::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => "call-timeout",
             _ => return None,
         })
@@ -232,6 +233,9 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control { .. } | NodeError::NotProducing => {
             (refused, None)
         }
+        NodeError::TransactionNotFound { .. } => (StatusCode::NOT_FOUND, None),
+        NodeError::GenesisNotTraceable => (refused, None),
+        NodeError::TraceTooLarge { .. } => (refused, Some(LimitExceeded)),
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),

@@ -27,6 +27,7 @@ mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod transaction;
 
 pub use build::{BlockRequest, BuiltBlock};
@@ -40,6 +41,7 @@ pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
+pub use trace::{TraceOptions, TransactionTrace};
 
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};

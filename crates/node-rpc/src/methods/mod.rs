@@ -14,6 +14,7 @@ mod pool;
 mod state;
 mod subscriptions;
 mod testing;
+mod traces;
 mod transactions;
 
 use crate::method::Method;
@@ -34,6 +35,7 @@ pub fn table() -> Vec<Method> {
         pool::methods(),
         debug::methods(),
         testing::methods(),
+        traces::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);

@@ -13,6 +13,7 @@ mod payload;
 mod proof;
 mod receipt;
 mod simulation;
+mod tracer;
 mod transaction;
 
 pub(crate) use address::checksummed;
@@ -28,4 +29,5 @@ pub(crate) use payload::{BuiltPayload, PayloadAttributes};
 pub(crate) use proof::{Proof, Slot};
 pub(crate) use receipt::Receipt;
 pub(crate) use simulation::{SimulatedBlock, Simulation};
+pub(crate) use tracer::TraceConfig;
 pub(crate) use transaction::Transaction;
