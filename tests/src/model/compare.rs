@@ -58,6 +58,13 @@ impl Run {
         let expected = self.model.status(sent);
         let node = self.world.node();
         let actual = node.get_transaction_status(&Context::unbounded(), sent.hash).expect("a status");
+        let dropped_before = self.model.pool.dropped_before.get(&sent.hash);
+        let expected = match (expected, dropped_before) {
+            (Status::Unknown, Some(reason)) if actual.status == TransactionStatus::Dropped => {
+                Status::Dropped(reason.clone())
+            }
+            (expected, _) => expected,
+        };
         let status = match &expected {
             Status::Mined => TransactionStatus::Mined,
             Status::Pending => TransactionStatus::Pending,

@@ -33,6 +33,9 @@ pub(super) struct Pool {
     next_arrival: u64,
     /// Why those that left it without having been mined did so.
     pub(super) dropped: HashMap<H256, DropReason>,
+    /// The same of before the node was opened last. A crash can leave a record of what was dropped just before: the node
+    /// drops it again then, for the same reason.
+    pub(super) dropped_before: HashMap<H256, DropReason>,
 }
 
 /// Where a transaction is.
@@ -191,7 +194,7 @@ impl Pool {
 
     /// Forgets what does not outlive the process.
     pub(super) fn restart(&mut self) {
-        self.dropped.clear();
+        self.dropped_before = std::mem::take(&mut self.dropped);
         let waiting: BTreeSet<_> = self.all().map(|waiting| waiting.arrival).collect();
         self.arrivals.retain(|(arrival, _)| waiting.contains(arrival));
     }

@@ -59,7 +59,10 @@ impl Pool {
             }
             contents.head = H256::zero();
         }
-        self.settle(view, &mut mined_blobs, Vec::new()).map(drop)
+        self.settle(view, &mut mined_blobs, Vec::new())?;
+        // A crash can leave records of what was mined or dropped before it.
+        self.contents.write().forget_absent_arrivals();
+        Ok(())
     }
 
     /// The transactions of removed blocks that are not on the new branch, oldest first.

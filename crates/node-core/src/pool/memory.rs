@@ -65,6 +65,11 @@ impl ArrivalLog {
         }
     }
 
+    /// Forgets all but the transactions that answer true. Numbers go on as they would have.
+    pub(super) fn retain(&mut self, kept: impl Fn(H256) -> bool) {
+        self.arrivals.retain(|arrival| kept(arrival.hash));
+    }
+
     /// The first `limit` at or after number `since`.
     pub(super) fn since(&self, since: u64, limit: usize) -> Arrivals {
         let start = self.arrivals.partition_point(|arrival| arrival.number < since);

@@ -168,6 +168,11 @@ impl Contents {
         Some(transaction)
     }
 
+    /// Forgets the arrivals of transactions that are not there.
+    pub(super) fn forget_absent_arrivals(&mut self) {
+        self.arrivals.retain(|hash| self.by_hash.contains_key(&hash));
+    }
+
     /// Takes over what the next block demands.
     pub(super) fn set_next(&mut self, head: H256, next: NextBlock) {
         let refresh = next.base_fee != self.next.base_fee;

@@ -88,6 +88,28 @@ fn a_restart_changes_nothing() {
     restored.contents.read().assert_consistent(&restored.limits);
 }
 
+/// The record of a mined transaction is deleted after its block is there, and a crash may come in between.
+#[test]
+fn what_is_mined_or_dropped_does_not_arrive_with_a_restart() {
+    let world = World::new(Fork::Osaka);
+    let pool = world.pool(PoolLimits::default());
+    let since = pool.arrivals(u64::MAX, 0).next;
+    let hashes = [add(&pool, priced(1, 0, 100)), add(&pool, priced(2, 0, 100)), add(&pool, priced(3, 0, 100))];
+    let records = world.backend.records(RecordKind::PoolTransaction).unwrap();
+    let plan =
+        Plan { transactions: vec![mined(&pool, hashes[0])], balances: vec![(account(2), 0)], ..Default::default() };
+    world.mine(plan);
+    let writes: Vec<_> =
+        records.into_iter().map(|record| RecordWrite::Put(RecordKind::PoolTransaction, record)).collect();
+    world.backend.write_records(&writes).unwrap();
+
+    let next = pool.arrivals(u64::MAX, 0).next;
+    let restored = world.pool(PoolLimits::default());
+    let arrivals = restored.arrivals(since, usize::MAX);
+    assert_eq!(arrivals.transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>(), hashes[2..]);
+    assert!(arrivals.next >= next, "numbers do not go back");
+}
+
 #[test]
 fn queued_transactions_expire_unless_the_account_moves() {
     let world = World::new(Fork::Osaka);
