@@ -220,9 +220,11 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
     use ProblemPage::*;
     let refused = StatusCode::UNPROCESSABLE_ENTITY;
     match error {
-        NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control { .. } | NodeError::NotProducing => {
-            (refused, None)
-        }
+        NodeError::Invalid(_)
+        | NodeError::Edited(_)
+        | NodeError::Control { .. }
+        | NodeError::NotProducing
+        | NodeError::UnknownAccount(_) => (refused, None),
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),

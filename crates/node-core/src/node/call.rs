@@ -41,7 +41,7 @@ impl Node {
         }
     }
 
-    fn call_context(&self, context: &Context) -> Context {
+    pub(super) fn call_context(&self, context: &Context) -> Context {
         let gas_budget = context.gas_budget().min(self.limits.gas_cap);
         context.clone().with_gas_budget(gas_budget).with_timeout(self.limits.call_timeout)
     }

@@ -18,6 +18,7 @@ mod logs;
 mod pending;
 mod proof;
 mod receipt;
+mod request;
 mod resolve;
 mod send;
 mod state;
@@ -31,7 +32,9 @@ pub use finality::Finality;
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use request::{NewTransaction, TransactionRequest};
 
+use crate::accounts::Accounts;
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
 use crate::caches::CacheUse;
@@ -60,6 +63,8 @@ pub struct NodeParts {
     pub recovery: Arc<dyn SenderRecovery>,
     /// Checks blobs.
     pub blobs: Arc<dyn BlobVerifier>,
+    /// Signs for accounts that requests name; none where nobody does.
+    pub accounts: Option<Arc<dyn Accounts>>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Rules of the chain.
@@ -82,6 +87,8 @@ pub struct NodeParts {
 pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
+    recovery: Arc<dyn SenderRecovery>,
+    accounts: Option<Arc<dyn Accounts>>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
@@ -115,7 +122,7 @@ impl Node {
             order: production.unwrap_or_default().order,
             next_header: next_header.clone(),
             backend: backend.clone(),
-            recovery,
+            recovery: recovery.clone(),
             blobs,
             clock: clock.clone(),
         };
@@ -132,6 +139,8 @@ impl Node {
         Ok(Self {
             backend,
             executor,
+            recovery,
+            accounts: parts.accounts,
             next_header,
             spec,
             finality: parts.finality,
