@@ -13,11 +13,12 @@ LAYERS = {
     "node-core": {"node-types"},
     "node-evm": {"node-types", "node-core"},
     "node-chain": {"node-types", "node-core"},
-    "node-http": {"node-types", "node-core"},
+    "node-rpc": {"node-types", "node-core"},
+    "node-http": {"node-types", "node-core", "node-rpc"},
     "node-store": {"node-types", "node-core"},
-    "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store"},
-    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store", "node-dev"},
-    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-http", "node-store", "node-dev"},
+    "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store"},
+    "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
+    "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
 }
 
 # Dependencies from outside with the only crates that may use them.

@@ -9,7 +9,10 @@ use clap::Args;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
-use node_http::{AllowedHost, AllowedHosts, BasePath, HttpConfig, Origin, PublicUrl, RateLimit, Tls, Tokens};
+use node_http::{
+    AllowedHost, AllowedHosts, BasePath, HttpConfig, Origin, PublicUrl, RateLimit, RpcLimits, SessionLimits, Tls,
+    Tokens,
+};
 use node_types::H256;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
@@ -126,6 +129,15 @@ struct HttpOptions {
     /// Longest request body in bytes
     #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_body)]
     max_body: usize,
+    /// Most requests in one batch of JSON-RPC
+    #[arg(long, env = "NODE_MAX_BATCH", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = RpcLimits::default().batch)]
+    max_batch: usize,
+    /// Most bytes of the answers to one batch of JSON-RPC; what is asked for behind them is refused
+    #[arg(long, env = "NODE_MAX_BATCH_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = RpcLimits::default().batch_bytes)]
+    max_batch_bytes: usize,
+    /// Most subscriptions of one WebSocket
+    #[arg(long, env = "NODE_MAX_SUBSCRIPTIONS", value_name = "COUNT", default_value_t = SessionLimits::default().subscriptions)]
+    max_subscriptions: usize,
     /// Time for the headers of a request to arrive
     #[arg(long, env = "NODE_HEADER_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::time)]
     header_timeout: Duration,
@@ -243,6 +255,8 @@ impl ServerOptions {
             max_headers: options.max_headers,
             max_body: options.max_body,
             max_depth: options.max_depth,
+            rpc: RpcLimits { batch: options.max_batch, batch_bytes: options.max_batch_bytes },
+            sessions: SessionLimits { subscriptions: options.max_subscriptions },
             header_timeout: options.header_timeout,
             body_timeout: options.body_timeout,
             call_timeout: self.limits.call_timeout,

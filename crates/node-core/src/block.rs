@@ -2,7 +2,8 @@
 
 use crate::state::StateChanges;
 use node_types::consensus::{Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
-use node_types::{Address, BlockNumber, H256, U256};
+use node_types::{Address, BlockNumber, H256, U256, keccak256};
+use rlp::RlpStream;
 use std::fmt;
 use std::sync::Arc;
 
@@ -79,6 +80,14 @@ impl RecoveredTransaction {
     pub fn impersonating(sender: Address, body: TransactionBody) -> Self {
         let transaction = Transaction { body, signature: impersonation(sender) };
         Self { hash: transaction.hash(), transaction, sender }
+    }
+
+    /// The address of the contract that it creates if it names no receiver: the last 20 bytes of the keccak of the RLP list
+    /// of the sender and the nonce (Yellow Paper, section 7).
+    pub fn created_address(&self) -> Address {
+        let mut list = RlpStream::new_list(2);
+        list.append(&self.sender).append(&self.transaction.body.nonce());
+        Address::from_slice(&keccak256(list.out())[12..])
     }
 
     /// Whether nobody signed it.
@@ -172,4 +181,26 @@ pub struct LogPosition {
     pub block: BlockNumber,
     /// Position among all logs of the block.
     pub log_index: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::consensus::LegacyTransaction;
+
+    #[test]
+    fn addresses_of_created_contracts() {
+        let sender: Address = "6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0".parse().unwrap();
+        let cases = [
+            (0, "cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d"),
+            (1, "343c43a37d37dff08ae8c4a11544c718abb4fcf8"),
+            (2, "f778b86fa74e846c4f0a1fbd1335fe81c00a0c91"),
+            (3, "fffd933a0bc612844eaf0c6fe3e5b8e9b6c1d19c"),
+        ];
+        for (nonce, expected) in cases {
+            let body = TransactionBody::Legacy(LegacyTransaction { nonce, ..LegacyTransaction::default() });
+            let transaction = RecoveredTransaction::impersonating(sender, body);
+            assert_eq!(transaction.created_address(), expected.parse().unwrap(), "nonce {nonce}");
+        }
+    }
 }

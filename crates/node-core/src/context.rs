@@ -1,8 +1,10 @@
 //! The bounds under which a request runs.
 
+use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
 use node_types::BlockNumber;
 use parking_lot::Mutex;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,10 +18,21 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     cancelled: AtomicBool,
     view: Mutex<Option<ViewOf>>,
+    /// The view that all reads share; none inside before the first, none at all where each opens its own.
+    held: Option<Mutex<Option<Arc<dyn View>>>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cancelled, view, held } = self;
+        let mut debug = f.debug_struct("Shared");
+        debug.field("cancelled", cancelled).field("view", view).field("holds_view", &held.is_some());
+        debug.finish()
+    }
 }
 
 /// What a request was answered from.
@@ -35,6 +48,13 @@ impl Context {
     /// No bounds: for work that the node itself asked for.
     pub fn unbounded() -> Self {
         Self { deadline: None, gas_budget: u64::MAX, shared: Arc::default() }
+    }
+
+    /// No bounds, and one view for all that is read under this context, until it is [released](Self::release_view): what
+    /// several operations answer fits together.
+    pub fn holding_view() -> Self {
+        let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
+        Self { shared: Arc::new(shared), ..Self::unbounded() }
     }
 
     /// Ends work `timeout` from now, unless it has to end earlier already.
@@ -63,6 +83,26 @@ impl Context {
     /// What the request was answered from; none if it read nothing of the chain, or nothing yet.
     pub fn view(&self) -> Option<ViewOf> {
         *self.shared.view.lock()
+    }
+
+    /// Lets what is read from now on see what has changed.
+    pub fn release_view(&self) {
+        if let Some(held) = &self.shared.held {
+            *held.lock() = None;
+        }
+    }
+
+    /// The view that is held, or the one that `open` opens.
+    pub(crate) fn view_or(
+        &self,
+        open: impl FnOnce() -> Result<Arc<dyn View>, BackendError>,
+    ) -> Result<Arc<dyn View>, BackendError> {
+        let Some(held) = &self.shared.held else { return open() };
+        let mut held = held.lock();
+        match &*held {
+            Some(view) => Ok(view.clone()),
+            None => Ok(held.insert(open()?).clone()),
+        }
     }
 
     /// Notes what the request is answered from. Work that begins again notes it again.
@@ -96,6 +136,9 @@ pub enum Interrupted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::StateBackend;
+    use crate::state::StateChanges;
+    use crate::test_chain;
 
     #[test]
     fn clones_share_the_cancellation() {
@@ -104,6 +147,20 @@ mod tests {
         assert_eq!(worker.check(), Ok(()));
         context.cancel();
         assert_eq!(worker.check(), Err(Interrupted::Cancelled));
+    }
+
+    #[test]
+    fn a_view_is_held_until_it_is_released() {
+        let backend = test_chain::backend();
+        let open = || backend.view();
+        let head = |context: &Context| context.view_or(open).unwrap().head().number;
+        let (holding, opening) = (Context::holding_view(), Context::unbounded());
+        assert_eq!((head(&holding), head(&opening)), (0, 0));
+        test_chain::push(&*backend, Vec::new(), StateChanges::default());
+        let clone = holding.clone().with_timeout(Duration::from_secs(60));
+        assert_eq!((head(&clone), head(&opening)), (0, 1));
+        clone.release_view();
+        assert_eq!(head(&holding), 1);
     }
 
     #[test]

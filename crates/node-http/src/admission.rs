@@ -6,6 +6,7 @@ use crate::hosts;
 use crate::problem::HttpError;
 use crate::rate;
 use crate::server::Service;
+use crate::url::Origin;
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 use std::sync::Arc;
@@ -47,6 +48,41 @@ pub(crate) fn admit(
     }
     let slot = Arc::clone(&service.requests).try_acquire_owned();
     slot.map_err(|_| HttpError::TooManyRequests { limit: config.max_requests })
+}
+
+/// Refuses control where others than those on this machine could have it: by the network, or through a page of theirs that a
+/// browser on this machine shows.
+pub(crate) fn may_control(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
+    if !is_of_origin(request, config, |_| false) {
+        return Err(HttpError::ForeignOrigin);
+    }
+    if config.host.is_loopback() || config.remote_control {
+        Ok(())
+    } else {
+        Err(HttpError::ControlRefused(config.host))
+    }
+}
+
+/// Refuses pages of other origins that may not read answers. Browsers keep answers from them, but not what comes over a
+/// WebSocket.
+pub(crate) fn may_read(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
+    if is_of_origin(request, config, Origin::is_any) { Ok(()) } else { Err(HttpError::ForeignOrigin) }
+}
+
+/// Whether no page asks, or one of this server, of an origin that is listed, or of one that `further` is for.
+fn is_of_origin(request: &HttpRequest, config: &HttpConfig, further: impl Fn(&Origin) -> bool) -> bool {
+    let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
+    let Some(origin) = header("origin") else { return true };
+    config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin || further(allowed))
+        || origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) == header("host")
+}
+
+/// Counts what a message asks for beyond the one request that was counted when it came.
+pub(crate) fn count_requests(request: &HttpRequest, service: &Service, further: usize) -> Result<(), HttpError> {
+    match (&service.rates, rate::client(request, service.config.trusted_proxies)) {
+        (Some(rates), Some(client)) => rates.check_many(client, further).map_err(HttpError::TooFast),
+        _ => Ok(()),
+    }
 }
 
 /// A request that names no host, or nothing as its host, is none of a browser.

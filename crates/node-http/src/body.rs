@@ -42,11 +42,16 @@ pub(crate) async fn read_json(
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
     }
     let body = within(config, collect(payload, config.max_body, memory)).await?;
-    // What is no JSON has another fault, which is told where it is decoded.
-    if is_deeper(&body, config.max_depth) && serde_json::from_slice::<IgnoredAny>(&body).is_ok() {
+    if is_too_deep(&body, config.max_depth) {
         return Err(HttpError::BodyTooDeep { limit: config.max_depth });
     }
     Ok(body)
+}
+
+/// Whether `body` is JSON that is nested deeper than `limit`. What is no JSON has another fault, which is told where it is
+/// decoded.
+pub(crate) fn is_too_deep(body: &[u8], limit: usize) -> bool {
+    is_deeper(body, limit) && serde_json::from_slice::<IgnoredAny>(body).is_ok()
 }
 
 /// Gives the client as long as it has for a body.

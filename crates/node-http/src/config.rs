@@ -6,6 +6,7 @@ use crate::rate::RateLimit;
 use crate::tls::Tls;
 use crate::tokens::Tokens;
 use crate::url::{BasePath, Origin, PublicUrl};
+use node_rpc::{RpcLimits, SessionLimits};
 use std::net::IpAddr;
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -49,6 +50,10 @@ pub struct HttpConfig {
     pub max_body: usize,
     /// How deep arrays and objects of a body may stand in each other.
     pub max_depth: usize,
+    /// What one message of JSON-RPC may ask for.
+    pub rpc: RpcLimits,
+    /// What one WebSocket may be told.
+    pub sessions: SessionLimits,
     /// Time for the headers of a request to arrive.
     pub header_timeout: Duration,
     /// Time for the body of a request to arrive.
@@ -103,6 +108,8 @@ impl Default for HttpConfig {
             max_headers: 16 * 1024,
             max_body: 5 * 1024 * 1024,
             max_depth: 128,
+            rpc: RpcLimits::default(),
+            sessions: SessionLimits::default(),
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(5),

@@ -13,10 +13,11 @@ use crate::parameters::{Parameters, is_decodable};
 use crate::problem::HttpError;
 use crate::report::{self, Reporter};
 use crate::server::Service;
+use actix_http::ConnectionType;
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderName,
-    HeaderValue, LINK, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    HeaderValue, LINK, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY, WWW_AUTHENTICATE,
 };
 use actix_web::http::{Method, StatusCode, Version};
 use actix_web::web::Bytes;
@@ -119,6 +120,21 @@ impl Exchange {
         self
     }
 
+    /// What else every request needs.
+    pub(crate) fn service(&self) -> &web::Data<Service> {
+        &self.service
+    }
+
+    /// What comes after the head of the request.
+    pub(crate) fn take_payload(&mut self) -> Option<web::Payload> {
+        self.payload.take()
+    }
+
+    /// Says what the request turned out to ask for.
+    pub(crate) fn is_for(&mut self, operation: &'static str) {
+        self.operation = operation;
+    }
+
     /// The node that answers.
     pub(crate) fn node(&self) -> &Node {
         &self.service.node
@@ -150,10 +166,15 @@ impl Exchange {
         dispatch::run(&self.service.pools, place, self.service.context(), (), work).await
     }
 
+    /// Reads the body, which has to be JSON by its media type.
+    pub(crate) async fn raw_body(&mut self) -> Result<Bytes, HttpError> {
+        let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
+        body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await
+    }
+
     /// Decodes the body.
     pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
-        let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
-        let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
+        let body = self.raw_body().await?;
         let place = Place::decoding(body.len());
         let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
         dispatch::run(&self.service.pools, place, self.service.context(), body, decode).await
@@ -385,6 +406,30 @@ impl Exchange {
         }
     }
 
+    /// Answers a message of JSON-RPC that was answered under `context`.
+    pub(crate) fn respond_rpc(mut self, context: &Context, answer: Option<Vec<u8>>) -> HttpResponse {
+        self.view = context.view();
+        match answer {
+            Some(answer) => self.respond(StatusCode::OK, JSON, answer.into()),
+            None => {
+                let mut response = self.begin(StatusCode::NO_CONTENT, JSON);
+                response.headers_mut().remove(CONTENT_TYPE);
+                self.finish(response)
+            }
+        }
+    }
+
+    /// Lets the connection speak WebSocket from now on (RFC 6455, section 4.2.2).
+    pub(crate) fn upgrade(mut self, accept: HeaderValue, body: BoxBody) -> HttpResponse {
+        let mut response = self.begin(StatusCode::SWITCHING_PROTOCOLS, JSON);
+        response.head_mut().set_connection_type(ConnectionType::Upgrade);
+        let headers = response.headers_mut();
+        headers.remove(CONTENT_TYPE);
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        self.finish(response.set_body(body))
+    }
+
     /// Answers with a problem.
     pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
         self.service.metrics.refused(error);
@@ -394,6 +439,7 @@ impl Exchange {
         }
         match error {
             HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
+            HttpError::NoWebSocket => self.headers.push((UPGRADE, HeaderValue::from_static("websocket"))),
             HttpError::Unauthorized => self.headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             _ => {}
         }

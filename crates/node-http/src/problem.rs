@@ -32,6 +32,9 @@ pub(crate) enum HttpError {
         /// The methods it takes.
         allow: &'static str,
     },
+    /// There is, but only for clients that go on in WebSocket.
+    #[error("this path speaks WebSocket (RFC 6455, version 13): ask for an upgrade by GET")]
+    NoWebSocket,
     /// The body's framing is broken, or it ended early.
     #[error("the body cannot be read to its end")]
     BodyBroken,
@@ -178,6 +181,11 @@ pub(crate) fn describe(error: &HttpError) -> Description {
     Description { status, page, detail, errors }
 }
 
+/// The status of an answer that tells of `error`.
+pub(crate) fn status(error: &HttpError) -> StatusCode {
+    classify(error).0
+}
+
 /// One sentence for a list of faults.
 fn summary(faults: &[ErrorDetail]) -> String {
     match faults {
@@ -198,6 +206,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
+        HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),
         HttpError::ControlRefused(_) | HttpError::ForeignOrigin | HttpError::HostRefused { .. } => {
             blank(StatusCode::FORBIDDEN)
         }

@@ -103,6 +103,20 @@ impl Rates {
         let wait = |refused: governor::NotUntil<_>| refused.wait_time_from(self.clock.now());
         self.limiter.check_key(&client).map_err(|refused| TooFast { limit: self.limit.get(), wait: wait(refused) })
     }
+
+    /// Counts so many requests of `client` at once. More than may come in a second never may.
+    pub(crate) fn check_many(&self, client: IpAddr, requests: usize) -> Result<(), TooFast> {
+        let Some(requests) = u32::try_from(requests).ok().map(NonZero::new) else {
+            return Err(TooFast { limit: self.limit.get(), wait: Duration::from_secs(1) });
+        };
+        let Some(requests) = requests else { return Ok(()) };
+        let wait = match self.limiter.check_key_n(&client, requests) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(refused)) => refused.wait_time_from(self.clock.now()),
+            Err(_) => Duration::from_secs(1),
+        };
+        Err(TooFast { limit: self.limit.get(), wait })
+    }
 }
 
 /// Who sent `request`, behind so many proxies that each add to `X-Forwarded-For`.

@@ -26,6 +26,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, Error, HttpRequest};
 use node_core::context::Context;
 use node_core::node::Node;
+use node_rpc::Rpc;
 use node_types::wire;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What every request needs.
 pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
+    pub(crate) rpc: Rpc,
     pub(crate) pools: Pools,
     pub(crate) metrics: Metrics,
     /// Connections that there may still be.
@@ -89,6 +91,7 @@ impl Service {
         node.pool().subscribe(arrivals.clone());
         let permits = |limit: usize| Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
         Ok(Self {
+            rpc: Rpc::new(node.clone(), config.rpc),
             node,
             pools,
             metrics: config.metrics.clone(),
@@ -119,6 +122,11 @@ impl Service {
     /// Bounds for a request that begins now.
     pub(crate) fn context(&self) -> Context {
         Context::unbounded().with_timeout(self.config.call_timeout)
+    }
+
+    /// The same for a message of JSON-RPC, all of which reads one view.
+    pub(crate) fn message_context(&self) -> Context {
+        Context::holding_view().with_timeout(self.config.call_timeout)
     }
 
     /// A whole answer of HTTP/1.1 to a client whose request is not read.

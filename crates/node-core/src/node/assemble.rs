@@ -1,11 +1,11 @@
 //! From what the chain holds to what is answered. Pure functions.
 
+use super::found::ReceiptInBlock;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::logs::FoundLog;
-use node_types::consensus::{Log, Receipt, ReceiptOutcome, Transaction, TransactionBody};
+use node_types::consensus::{Log, ReceiptOutcome, Transaction, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
-use node_types::{Address, H256, U256, keccak256};
-use rlp::RlpStream;
+use node_types::{H256, U256};
 
 /// Where a block stands, as far as the answer tells.
 #[derive(Clone, Copy, Debug)]
@@ -129,20 +129,8 @@ pub(super) fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Tran
         to: body.to().map(Data),
         transaction_index: None,
         transaction_type: Quantity(body.transaction_type() as u64),
-        v: Quantity(v(&recovered.transaction)),
+        v: Quantity(recovered.transaction.v()),
         value: Quantity(body.value()),
-    }
-}
-
-/// The v of a legacy signature (EIP-155: 35 or 36 and twice the chain id; 27 or 28 before), else the parity.
-fn v(transaction: &Transaction) -> U256 {
-    let parity = U256::from(u8::from(transaction.signature.y_parity));
-    match &transaction.body {
-        TransactionBody::Legacy(legacy) => match legacy.chain_id {
-            Some(chain_id) => U256::from(chain_id) * 2 + 35 + parity,
-            None => parity + 27,
-        },
-        _ => parity,
     }
 }
 
@@ -151,35 +139,9 @@ fn effective_gas_price(transaction: &Transaction, base_fee: u64) -> U256 {
     transaction.body.effective_gas_price(base_fee).unwrap_or_else(|| transaction.body.max_fee_per_gas())
 }
 
-/// The receipts of the transactions of a block at the positions that `wanted` accepts.
-pub(super) fn receipts(
-    place: &Place,
-    body: &Body,
-    receipts: &[Receipt],
-    wanted: impl Fn(usize) -> bool,
-) -> Vec<wire::TransactionReceipt> {
-    let mut answer = Vec::new();
-    let mut gas_before = 0;
-    let mut first_log = 0;
-    for (index, (transaction, receipt)) in body.transactions.iter().zip(receipts).enumerate() {
-        if wanted(index) {
-            let gas_used = receipt.cumulative_gas_used.saturating_sub(gas_before);
-            answer.push(transaction_receipt(place, index, transaction, receipt, gas_used, first_log));
-        }
-        gas_before = receipt.cumulative_gas_used;
-        first_log += receipt.logs.len() as u64;
-    }
-    answer
-}
-
-fn transaction_receipt(
-    place: &Place,
-    index: usize,
-    recovered: &RecoveredTransaction,
-    receipt: &Receipt,
-    gas_used: u64,
-    first_log: u64,
-) -> wire::TransactionReceipt {
+/// The receipt of a transaction.
+pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {
+    let ReceiptInBlock { index, transaction: recovered, receipt, gas_used, first_log } = found;
     let body = &recovered.transaction.body;
     let logs = receipt.logs.iter().zip(first_log..);
     wire::TransactionReceipt {
@@ -187,7 +149,7 @@ fn transaction_receipt(
         block_number: place.number(),
         contract_address: match body.to() {
             Some(_) => None,
-            None => Some(Data(created_address(recovered.sender, body.nonce()))),
+            None => Some(Data(recovered.created_address())),
         },
         cumulative_gas_used: Quantity(receipt.cumulative_gas_used),
         effective_gas_price: Quantity(effective_gas_price(&recovered.transaction, place.base_fee)),
@@ -229,21 +191,14 @@ fn placed_log(place: &Place, log: Log, log_index: u64, transaction: H256, transa
     }
 }
 
-/// The address of a contract that a transaction creates: the last 20 bytes of the keccak of the RLP list of the sender
-/// and the transaction's nonce (Yellow Paper, section 7).
-fn created_address(sender: Address, nonce: u64) -> Address {
-    let mut list = RlpStream::new_list(2);
-    list.append(&sender).append(&nonce);
-    Address::from_slice(&keccak256(list.out())[12..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::found::receipts_in_block;
     use crate::test_chain::{BASE_FEE, GAS, address, log, receipt, transaction, word};
     use node_types::consensus::{
-        AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Signature,
-        TransactionType, Withdrawal,
+        AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Receipt,
+        Signature, TransactionType, Withdrawal,
     };
 
     fn sealed(header: Header) -> SealedHeader {
@@ -369,7 +324,11 @@ mod tests {
             },
             Receipt { outcome: ReceiptOutcome::Success(false), ..receipt(vec![log(2, &[3])], 3 * GAS + 60_000) },
         ];
-        let got = receipts(&Place::of(&header, false), &body, &stored, |_| true);
+        let of_block = |pending: bool| -> Vec<_> {
+            let place = Place::of(&header, pending);
+            receipts_in_block(&body, &stored).map(|receipt| transaction_receipt(&place, receipt)).collect()
+        };
+        let got = of_block(false);
         let summary: Vec<_> = got
             .iter()
             .map(|receipt| {
@@ -383,24 +342,8 @@ mod tests {
         assert_eq!(got[2].effective_gas_price, Quantity((BASE_FEE + 3).into()));
         assert_eq!((got[0].transaction_type, got[1].transaction_type), (Quantity(2), Quantity(0)));
 
-        let last = receipts(&Place::of(&header, false), &body, &stored, |index| index == 2);
-        assert_eq!(last, got[2..]);
-        let pending = &receipts(&Place::of(&header, true), &body, &stored, |index| index == 0)[0];
+        let pending = &of_block(true)[0];
         assert_eq!((pending.block_hash, pending.block_number, pending.transaction_index), (None, None, None));
         assert_eq!((pending.logs[0].block_hash, pending.logs[0].transaction_hash), (None, None));
-    }
-
-    #[test]
-    fn addresses_of_created_contracts() {
-        let sender = "6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0".parse().unwrap();
-        let cases = [
-            (0, "cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d"),
-            (1, "343c43a37d37dff08ae8c4a11544c718abb4fcf8"),
-            (2, "f778b86fa74e846c4f0a1fbd1335fe81c00a0c91"),
-            (3, "fffd933a0bc612844eaf0c6fe3e5b8e9b6c1d19c"),
-        ];
-        for (nonce, expected) in cases {
-            assert_eq!(created_address(sender, nonce), expected.parse().unwrap(), "nonce {nonce}");
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! getBlockByNumber, getBlockByHash, and what counts a block's parts.
 
-use super::resolve::Snapshot;
+use super::found::FoundBlock;
 use super::{Node, NodeError, assemble};
-use crate::backend::BackendError;
-use crate::block::{BlockId, Body, SealedHeader};
+use crate::block::Body;
 use crate::context::Context;
 use node_types::H256;
 use node_types::wire::{
@@ -19,12 +18,8 @@ impl Node {
         context: &Context,
         input: GetBlockByNumberInput,
     ) -> Result<GetBlockByNumberOutput, NodeError> {
-        let snapshot = self.snapshot_for(context, input.block_number.into())?;
-        let block = match snapshot.known_height(input.block_number) {
-            Some(number) => read_block(&snapshot, number.into(), input.transaction_detail)?,
-            None => None,
-        };
-        Ok(GetBlockByNumberOutput { block })
+        let block = self.find_block(context, input.block_number.into())?;
+        Ok(GetBlockByNumberOutput { block: block.map(|block| wire_block(&block, input.transaction_detail)) })
     }
 
     /// The hash of the canonical block of a height; none beyond the head, and of the pending block.
@@ -48,9 +43,8 @@ impl Node {
         context: &Context,
         input: GetBlockByHashInput,
     ) -> Result<GetBlockByHashOutput, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let block = read_block(&snapshot, input.hash.0.into(), input.transaction_detail)?;
-        Ok(GetBlockByHashOutput { block })
+        let block = self.find_block(context, BlockArgument::Hash(input.hash.0))?;
+        Ok(GetBlockByHashOutput { block: block.map(|block| wire_block(&block, input.transaction_detail)) })
     }
 
     /// How many transactions the canonical block of a height holds.
@@ -104,25 +98,8 @@ fn uncle_count(body: &Body) -> UncleCountOutput {
     UncleCountOutput { uncle_count: Quantity(body.ommers.len() as u64) }
 }
 
-fn read_block(snapshot: &Snapshot, id: BlockId, full: bool) -> Result<Option<Block>, NodeError> {
-    let Some(StoredBlock { header, body }) = StoredBlock::read(snapshot, id)? else { return Ok(None) };
-    let pending = snapshot.is_pending(header.header.number);
-    Ok(Some(assemble::block(&header, &body, full, pending)))
-}
-
-/// The header and the body of a block.
-pub(super) struct StoredBlock {
-    pub(super) header: Arc<SealedHeader>,
-    pub(super) body: Arc<Body>,
-}
-
-impl StoredBlock {
-    /// Reads a block, canonical or not.
-    pub(super) fn read(snapshot: &Snapshot, id: BlockId) -> Result<Option<Self>, NodeError> {
-        let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
-        let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(header.header.number))?;
-        Ok(Some(Self { header, body }))
-    }
+fn wire_block(block: &FoundBlock, full: bool) -> Block {
+    assemble::block(&block.header, &block.body, full, block.pending)
 }
 
 #[cfg(test)]

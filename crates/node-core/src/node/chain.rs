@@ -54,6 +54,13 @@ impl Node {
         Ok(MaxPriorityFeePerGasOutput { max_priority_fee_per_gas: Quantity(tip) })
     }
 
+    /// The base fee in wei per gas of the next block; none before London.
+    pub fn next_base_fee(&self, context: &Context) -> Result<Option<u64>, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        let head = snapshot.header(snapshot.latest())?;
+        Ok(self.next_header.after(&head).base_fee_per_gas)
+    }
+
     /// The price in wei per blob gas in the next block; zero before Cancun.
     pub fn blob_base_fee(&self, context: &Context) -> Result<BlobBaseFeeOutput, NodeError> {
         let snapshot = self.snapshot(context)?;

@@ -5,16 +5,47 @@ use super::{Node, NodeError};
 use crate::backend::FeeRow;
 use crate::context::Context;
 use crate::fees;
-use node_types::U256;
+use crate::forks::ChainSpec;
+use node_types::consensus::Header;
 use node_types::wire::{ErrorDetail, FeeHistoryInput, FeeHistoryOutput, Quantity};
+use node_types::{BlockNumber, U256};
 
 /// Most blocks in one answer.
 const MAX_BLOCKS: u64 = 1_024;
 
+/// Fees of consecutive blocks, the oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeeHistory {
+    /// Height of the first block.
+    pub oldest: BlockNumber,
+    /// Base fee of each block and of the one after the last, in wei per gas; zero before London.
+    pub base_fees: Vec<U256>,
+    /// Gas used of each block as a share of its limit.
+    pub gas_used_ratios: Vec<f64>,
+    /// Blob base fee of each block and of the one after the last, in wei per blob gas; zero before Cancun.
+    pub blob_base_fees: Vec<U256>,
+    /// Blob gas used of each block as a share of the most that it may use; zero before Cancun.
+    pub blob_gas_used_ratios: Vec<f64>,
+    /// For each block the tips at the percentiles that were asked for, in wei per gas; empty where none were.
+    pub rewards: Vec<Vec<U256>>,
+}
+
 impl Node {
     /// Base fees, gas used ratios and tips of consecutive blocks; fewer than asked for where the chain begins later.
     pub fn fee_history(&self, context: &Context, input: FeeHistoryInput) -> Result<FeeHistoryOutput, NodeError> {
-        let faults = faults(&input, self.limits.percentiles);
+        let found = self.find_fee_history(context, &input)?;
+        let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect::<Vec<_>>();
+        Ok(FeeHistoryOutput {
+            base_fee_per_gas: quantities(found.base_fees),
+            gas_used_ratio: found.gas_used_ratios,
+            oldest_block: Quantity(found.oldest),
+            reward: found.rewards.into_iter().map(quantities).collect(),
+        })
+    }
+
+    /// As [`fee_history`](Self::fee_history), with the fees of blobs.
+    pub fn find_fee_history(&self, context: &Context, input: &FeeHistoryInput) -> Result<FeeHistory, NodeError> {
+        let faults = faults(input, self.limits.percentiles);
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
@@ -23,22 +54,37 @@ impl Node {
         let newest = snapshot.canonical(input.newest_block.into(), "body.NewestBlock")?;
         let oldest = newest.saturating_sub(input.block_count.0 - 1);
         let rows = snapshot.view.fee_rows(oldest..=newest)?;
-        let base_fees = rows.iter().map(|row| row.header.header.base_fee_per_gas);
-        let next_base_fee = rows.last().map(|row| fees::next_base_fee(&self.spec, &row.header.header));
-        Ok(FeeHistoryOutput {
-            base_fee_per_gas: base_fees
-                .chain(next_base_fee)
-                .map(|base_fee| Quantity(base_fee.unwrap_or(0).into()))
+        let headers = || rows.iter().map(|row| &row.header.header);
+        let next_base_fee = headers().next_back().map(|last| fees::next_base_fee(&self.spec, last));
+        let next_blob_fee = headers().next_back().map(|last| next_blob_base_fee(&self.spec, last));
+        let base_fees = headers().map(|header| header.base_fee_per_gas).chain(next_base_fee);
+        let blob_fees = headers().map(|header| fees::blob_base_fee(&self.spec, header)).chain(next_blob_fee);
+        let percentiles = &input.reward_percentiles;
+        Ok(FeeHistory {
+            oldest,
+            base_fees: base_fees.map(|base_fee| base_fee.unwrap_or(0).into()).collect(),
+            gas_used_ratios: headers().map(|header| ratio(header.gas_used, header.gas_limit)).collect(),
+            blob_base_fees: blob_fees.map(Option::unwrap_or_default).collect(),
+            blob_gas_used_ratios: headers()
+                .map(|header| {
+                    let most = fees::max_blob_gas(&self.spec, header.timestamp).unwrap_or(0);
+                    ratio(header.blob_gas_used.unwrap_or(0), most)
+                })
                 .collect(),
-            gas_used_ratio: rows.iter().map(gas_used_ratio).collect(),
-            oldest_block: Quantity(oldest),
-            reward: if input.reward_percentiles.is_empty() {
+            rewards: if percentiles.is_empty() {
                 Vec::new()
             } else {
-                rows.iter().map(|row| rewards(row, &input.reward_percentiles)).collect()
+                rows.iter().map(|row| rewards(row, percentiles)).collect()
             },
         })
     }
+}
+
+/// The blob base fee of a block after `last` under the rules of `last`.
+fn next_blob_base_fee(spec: &ChainSpec, last: &Header) -> Option<U256> {
+    let params = spec.blob_params(last.timestamp)?;
+    let excess = fees::next_excess_blob_gas(spec, last, last.timestamp)?;
+    Some(fees::blob_base_fee_at(params, excess))
 }
 
 fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
@@ -68,18 +114,18 @@ fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
     faults
 }
 
-fn gas_used_ratio(row: &FeeRow) -> f64 {
-    let header = &row.header.header;
-    if header.gas_limit == 0 { 0.0 } else { header.gas_used as f64 / header.gas_limit as f64 }
+/// A share; nothing of nothing.
+fn ratio(used: u64, limit: u64) -> f64 {
+    if limit == 0 { 0.0 } else { used as f64 / limit as f64 }
 }
 
 /// For each percentile, the tip of the transaction at which that share of the block's gas is reached, from the lowest
 /// tip on; zeroes for an empty block. The percentiles do not decrease.
-fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<Quantity<U256>> {
+fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<U256> {
     let gas_used = row.header.header.gas_used as f64;
     let mut tips = row.tips.iter();
     let Some((mut tip, mut gas_so_far)) = tips.next().copied() else {
-        return vec![Quantity(U256::zero()); percentiles.len()];
+        return vec![U256::zero(); percentiles.len()];
     };
     let reward = |percentile: &f64| {
         // Rounded down, as a conversion from a float does.
@@ -90,7 +136,7 @@ fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<Quantity<U256>> {
             tip = *next;
             gas_so_far = gas_so_far.saturating_add(*gas);
         }
-        Quantity(tip)
+        tip
     };
     percentiles.iter().map(reward).collect()
 }
@@ -125,7 +171,7 @@ mod tests {
             let header = SealedHeader { hash: Default::default(), header, total_difficulty: U256::zero(), size: 0 };
             let tips: Vec<_> = tips.iter().map(|(tip, gas)| (U256::from(*tip), *gas)).collect();
             let row = FeeRow { header: Arc::new(header), tips: Arc::new(tips) };
-            let expected: Vec<_> = expected.iter().map(|tip| Quantity(U256::from(*tip))).collect();
+            let expected: Vec<_> = expected.iter().map(|tip| U256::from(*tip)).collect();
             assert_eq!(rewards(&row, percentiles), expected, "{:?} at {percentiles:?}", row.tips);
         }
     }

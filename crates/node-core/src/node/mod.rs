@@ -13,6 +13,7 @@ mod events;
 mod fee_history;
 mod filters;
 mod finality;
+mod found;
 mod limits;
 mod logs;
 mod pending;
@@ -28,7 +29,9 @@ mod transaction;
 
 pub use error::NodeError;
 pub use events::EventStream;
+pub use fee_history::FeeHistory;
 pub use finality::Finality;
+pub use found::{FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock};
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
@@ -198,7 +201,7 @@ impl Node {
 
     /// A snapshot of the mined chain, which the request of `context` is answered from.
     fn snapshot(&self, context: &Context) -> Result<Snapshot, NodeError> {
-        self.snapshot_of(context, self.backend.view()?)
+        self.snapshot_of(context, context.view_or(|| self.backend.view())?)
     }
 
     fn snapshot_of(&self, context: &Context, view: Arc<dyn View>) -> Result<Snapshot, NodeError> {

@@ -1,12 +1,10 @@
 //! getTransactionReceipt and getBlockReceipts.
 
-use super::block::StoredBlock;
-use super::resolve::Snapshot;
+use super::found::FoundReceipts;
 use super::{Node, NodeError, assemble};
-use crate::backend::BackendError;
 use crate::context::Context;
+use node_types::H256;
 use node_types::wire::{BlockArgument, GetBlockReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
-use node_types::{BlockNumber, H256};
 
 impl Node {
     /// The receipt of a mined transaction; none where no such transaction was mined.
@@ -15,11 +13,8 @@ impl Node {
         context: &Context,
         hash: H256,
     ) -> Result<GetTransactionReceiptOutput, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let receipt = match snapshot.view.transaction_position(hash)? {
-            Some(position) => receipts(&snapshot, position.block, |index| index == position.index)?.pop(),
-            None => None,
-        };
+        let found = self.find_receipt(context, hash)?;
+        let receipt = found.and_then(|(receipts, index)| wire_receipts(&receipts, |other| other == index).pop());
         Ok(GetTransactionReceiptOutput { transaction_receipt: receipt })
     }
 
@@ -31,19 +26,14 @@ impl Node {
     ) -> Result<GetBlockReceiptsOutput, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let number = snapshot.canonical(block, "path.BlockNumber")?;
-        Ok(GetBlockReceiptsOutput { transaction_receipts: receipts(&snapshot, number, |_| true)? })
+        let receipts = FoundReceipts::read(&snapshot, number)?;
+        Ok(GetBlockReceiptsOutput { transaction_receipts: wire_receipts(&receipts, |_| true) })
     }
 }
 
 /// The receipts at the positions that `wanted` accepts.
-fn receipts(
-    snapshot: &Snapshot,
-    number: BlockNumber,
-    wanted: impl Fn(usize) -> bool,
-) -> Result<Vec<TransactionReceipt>, NodeError> {
-    let unknown = || BackendError::UnknownBlock(number);
-    let StoredBlock { header, body } = StoredBlock::read(snapshot, number.into())?.ok_or_else(unknown)?;
-    let receipts = snapshot.view.receipts(number.into())?.ok_or_else(unknown)?;
-    let place = assemble::Place::of(&header, snapshot.is_pending(number));
-    Ok(assemble::receipts(&place, &body, &receipts, wanted))
+fn wire_receipts(found: &FoundReceipts, wanted: impl Fn(usize) -> bool) -> Vec<TransactionReceipt> {
+    let place = assemble::Place::of(&found.block.header, found.block.pending);
+    let wanted = found.iter().filter(|receipt| wanted(receipt.index));
+    wanted.map(|receipt| assemble::transaction_receipt(&place, receipt)).collect()
 }

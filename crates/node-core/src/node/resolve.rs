@@ -53,6 +53,15 @@ impl Snapshot {
         (height <= self.latest() || tag == BlockTag::Pending).then_some(height)
     }
 
+    /// The block that `argument` names, if it is not a height beyond the head. Whether there is a block with a hash is not
+    /// looked up.
+    pub(super) fn known(&self, argument: BlockArgument) -> Option<BlockId> {
+        match tag_or_hash(argument) {
+            Ok(tag) => self.known_height(tag).map(BlockId::Number),
+            Err(hash) => Some(BlockId::Hash(hash)),
+        }
+    }
+
     /// The height of the canonical block that `argument` names; `location` says where the request names it.
     pub(super) fn canonical(&self, argument: BlockArgument, location: &'static str) -> Result<BlockNumber, NodeError> {
         let height = match tag_or_hash(argument) {

@@ -1,30 +1,20 @@
 //! Transactions of the chain and of the pool.
 
-use super::block::StoredBlock;
-use super::resolve::Snapshot;
+use super::found::FoundTransaction;
 use super::{Node, NodeError, assemble};
-use crate::block::{BlockId, RecoveredTransaction};
 use crate::context::Context;
 use crate::pool::PoolStatus;
 use node_types::H256;
 use node_types::wire::{
-    BlockTag, Data, GetRawTransactionOutput, GetTransactionStatusOutput, Transaction, TransactionOutput,
+    BlockArgument, BlockTag, Data, GetRawTransactionOutput, GetTransactionStatusOutput, Transaction, TransactionOutput,
     TransactionStatus,
 };
 
 impl Node {
     /// A transaction by its hash, mined or in the pool; none where it is not known.
     pub fn get_transaction_by_hash(&self, context: &Context, hash: H256) -> Result<TransactionOutput, NodeError> {
-        // The pool is asked before the view is opened: what leaves it in between is in the view.
-        let pooled = self.pool.get(hash);
-        let transaction = match self.mined(context, hash)? {
-            Some(mined) => mined.transaction().map(|transaction| {
-                let place = assemble::Place::of(&mined.block.header, false);
-                assemble::mined_transaction(&place, mined.index, transaction)
-            }),
-            None => pooled.map(|pooled| assemble::pooled_transaction(&pooled.recovered)),
-        };
-        Ok(TransactionOutput { transaction })
+        let found = self.find_transaction(context, hash)?;
+        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
     }
 
     /// The transaction at a position of the block with a hash; none where there is none.
@@ -35,8 +25,8 @@ impl Node {
         index: u64,
     ) -> Result<TransactionOutput, NodeError> {
         context.check()?;
-        let transaction = self.transaction_at(&self.snapshot(context)?, hash.into(), index)?;
-        Ok(TransactionOutput { transaction })
+        let found = self.find_transaction_at(context, BlockArgument::Hash(hash), index)?;
+        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
     }
 
     /// The transaction at a position of the canonical block of a height; none where there is none.
@@ -46,22 +36,15 @@ impl Node {
         block: BlockTag,
         index: u64,
     ) -> Result<TransactionOutput, NodeError> {
-        let snapshot = self.snapshot_for(context, block.into())?;
-        let transaction = match snapshot.known_height(block) {
-            Some(number) => self.transaction_at(&snapshot, number.into(), index)?,
-            None => None,
-        };
-        Ok(TransactionOutput { transaction })
+        let found = self.find_transaction_at(context, block.into(), index)?;
+        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
     }
 
     /// The encoded, signed transaction, mined or in the pool; none where it is not known.
     pub fn get_raw_transaction(&self, context: &Context, hash: H256) -> Result<GetRawTransactionOutput, NodeError> {
-        let pooled = self.pool.get(hash);
-        let encoded = match self.mined(context, hash)? {
-            Some(mined) => mined.transaction().map(|transaction| transaction.transaction.encode()),
-            None => pooled.map(|pooled| pooled.recovered.transaction.encode()),
-        };
-        Ok(GetRawTransactionOutput { data: encoded.map(|encoded| Data(encoded.into())) })
+        let found = self.find_transaction(context, hash)?;
+        let data = found.map(|found| Data(found.recovered().transaction.encode().into()));
+        Ok(GetRawTransactionOutput { data })
     }
 
     /// Where a transaction is, and why it is nowhere any more.
@@ -81,31 +64,15 @@ impl Node {
         };
         Ok(GetTransactionStatusOutput { status, reason })
     }
-
-    fn mined(&self, context: &Context, hash: H256) -> Result<Option<Mined>, NodeError> {
-        let snapshot = self.snapshot(context)?;
-        let Some(position) = snapshot.view.transaction_position(hash)? else { return Ok(None) };
-        let block = StoredBlock::read(&snapshot, position.block.into())?;
-        Ok(block.map(|block| Mined { block, index: position.index }))
-    }
-
-    fn transaction_at(&self, snapshot: &Snapshot, id: BlockId, index: u64) -> Result<Option<Transaction>, NodeError> {
-        let Some(StoredBlock { header, body }) = StoredBlock::read(snapshot, id)? else { return Ok(None) };
-        let Ok(index) = usize::try_from(index) else { return Ok(None) };
-        let place = assemble::Place::of(&header, snapshot.is_pending(header.header.number));
-        Ok(body.transactions.get(index).map(|transaction| assemble::mined_transaction(&place, index, transaction)))
-    }
 }
 
-/// A transaction within its block.
-struct Mined {
-    block: StoredBlock,
-    index: usize,
-}
-
-impl Mined {
-    fn transaction(&self) -> Option<&RecoveredTransaction> {
-        self.block.body.transactions.get(self.index)
+fn wire_transaction(found: &FoundTransaction) -> Transaction {
+    match found {
+        FoundTransaction::Mined { block, index } => {
+            let place = assemble::Place::of(&block.header, block.pending);
+            assemble::mined_transaction(&place, *index, found.recovered())
+        }
+        FoundTransaction::Pooled(pooled) => assemble::pooled_transaction(&pooled.recovered),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Control of a chain that the node produces itself. Only there, and only for those on the same machine.
 
 use super::{Methods, Routes};
+use crate::admission;
 use crate::dispatch::Place;
 use crate::exchange::Exchange;
-use crate::problem::HttpError;
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use node_types::wire::Decode;
@@ -27,7 +27,7 @@ pub(super) fn all(routes: &mut Routes<'_>) {
     required(routes, "dropTransaction", Node::drop_transaction);
     routes.add_under("dev", Methods::GetOnly, "poolContent", async |exchange: Exchange| {
         let input = exchange.parameters(|_| Ok(()));
-        let input = allowed(&exchange).and(input);
+        let input = admission::may_control(exchange.request(), exchange.config()).and(input);
         exchange.no_store().answer(input, |()| Place::Pool, |node, context, ()| node.pool_content(context)).await
     });
 }
@@ -52,7 +52,7 @@ where
 {
     routes.add_under("dev", Methods::Post, name, move |exchange: Exchange| async move {
         let mut exchange = exchange.no_store();
-        let input = match allowed(&exchange) {
+        let input = match admission::may_control(exchange.request(), exchange.config()) {
             Ok(()) => exchange.body().await,
             Err(error) => Err(error),
         };
@@ -68,28 +68,10 @@ where
 {
     routes.add_under("dev", Methods::Post, name, move |exchange: Exchange| async move {
         let mut exchange = exchange.no_store();
-        let input = match allowed(&exchange) {
+        let input = match admission::may_control(exchange.request(), exchange.config()) {
             Ok(()) => exchange.optional_body().await,
             Err(error) => Err(error),
         };
         exchange.answer(input, |_| Place::Pool, operation).await
     });
-}
-
-/// Refuses control where others than those on this machine could have it: by the network, or through a page of theirs that a
-/// browser on this machine shows.
-fn allowed(exchange: &Exchange) -> Result<(), HttpError> {
-    let config = exchange.config();
-    let header = |name: &str| exchange.request().headers().get(name).map(|value| value.as_bytes());
-    if let Some(origin) = header("origin")
-        && !config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin)
-        && origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) != header("host")
-    {
-        return Err(HttpError::ForeignOrigin);
-    }
-    if config.host.is_loopback() || config.remote_control {
-        Ok(())
-    } else {
-        Err(HttpError::ControlRefused(config.host))
-    }
 }

@@ -10,6 +10,7 @@ mod fees;
 mod filters;
 mod health;
 mod logs;
+mod messages;
 mod pages;
 mod state;
 mod transactions;
@@ -17,18 +18,18 @@ mod transactions;
 use crate::admission::Access;
 use crate::exchange::{self, Exchange};
 use actix_web::http::Method;
-use actix_web::{HttpRequest, HttpResponse, guard, web};
+use actix_web::{HttpRequest, HttpResponse, Route, guard, web};
 
 /// A path that is served, and by which methods.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(test), expect(dead_code, reason = "tests compare the routes with the description of the interface"))]
-pub(crate) struct Route {
+pub(crate) struct Described {
     pub(crate) path: String,
     pub(crate) methods: Methods,
 }
 
 /// Adds every route, each behind `base`; those that control the chain if it is `controlled`. Answers what was added.
-pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) -> Vec<Route> {
+pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bool) -> Vec<Described> {
     let mut routes = Routes { app, base, added: Vec::new() };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
@@ -48,6 +49,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     state::gets(&mut routes);
     documents::gets(&mut routes);
     pages::gets(&mut routes);
+    messages::all(&mut routes);
     if controlled {
         control::all(&mut routes);
     }
@@ -91,7 +93,7 @@ impl Methods {
 struct Routes<'a> {
     app: &'a mut web::ServiceConfig,
     base: &'a str,
-    added: Vec<Route>,
+    added: Vec<Described>,
 }
 
 impl Routes<'_> {
@@ -122,18 +124,31 @@ impl Routes<'_> {
     /// Exactly `path`, which includes the base, for clients with a token.
     fn document<F: AsyncOperation>(&mut self, methods: Methods, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Guarded, methods, operation, path, handler);
-        self.added.push(Route { path: path.to_owned(), methods });
+        self.added.push(Described { path: path.to_owned(), methods });
     }
 
     /// Exactly `path`, which includes the base, for everybody: it tells nothing of the chain.
     fn open<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Open, Methods::Get, operation, path, handler);
-        self.added.push(Route { path: path.to_owned(), methods: Methods::Get });
+        self.added.push(Described { path: path.to_owned(), methods: Methods::Get });
     }
 
     /// A page for people or a file of one, which is for everybody, and no part of the interface that is described.
     fn page<F: AsyncOperation>(&mut self, operation: &'static str, path: &str, handler: F) {
         self.serve(Access::Open, Methods::Get, operation, path, handler);
+    }
+
+    /// A page for everybody, and beside it what clients with a token may post to the same path.
+    fn page_and_post<P: AsyncOperation, F: AsyncOperation>(
+        &mut self,
+        path: &str,
+        (page, show): (&'static str, P),
+        (operation, handler): (&'static str, F),
+    ) {
+        let page = route(Access::Open, Methods::Get, page, show);
+        let post = route(Access::Guarded, Methods::Post, operation, handler);
+        let refuse = |request: HttpRequest| exchange::refuse(request, Some("GET, HEAD, POST, OPTIONS"));
+        self.app.service(web::resource(path).route(page).route(post).default_service(web::to(refuse)));
     }
 
     fn serve<F: AsyncOperation>(
@@ -144,22 +159,26 @@ impl Routes<'_> {
         path: &str,
         handler: F,
     ) {
-        let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
-        let answer = move |request: HttpRequest, payload: web::Payload| {
-            let handler = handler.clone();
-            async move {
-                let mut exchange = Exchange::new(operation, request, Some(payload));
-                match exchange.admit(access) {
-                    Ok(()) => handler(exchange).await,
-                    Err(error) => exchange.fail(&error),
-                }
-            }
-        };
+        let answer = route(access, methods, operation, handler);
         let refuse = move |request: HttpRequest| exchange::refuse(request, Some(methods.allow()));
-        let resource =
-            web::resource(path).route(web::route().guard(accepted).to(answer)).default_service(web::to(refuse));
-        self.app.service(resource);
+        self.app.service(web::resource(path).route(answer).default_service(web::to(refuse)));
     }
+}
+
+/// Lets requests by some methods in, and leads them to a handler.
+fn route<F: AsyncOperation>(access: Access, methods: Methods, operation: &'static str, handler: F) -> Route {
+    let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
+    let answer = move |request: HttpRequest, payload: web::Payload| {
+        let handler = handler.clone();
+        async move {
+            let mut exchange = Exchange::new(operation, request, Some(payload));
+            match exchange.admit(access) {
+                Ok(()) => handler(exchange).await,
+                Err(error) => exchange.fail(&error),
+            }
+        }
+    };
+    web::route().guard(accepted).to(answer)
 }
 
 /// An asynchronous function from an exchange to its answer.

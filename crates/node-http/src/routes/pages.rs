@@ -66,7 +66,6 @@ const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
     let base = routes.base;
-    routes.page("home", &format!("{base}/"), home);
     routes.page("docs", &format!("{base}/docs/"), docs);
     // The addresses in the pages are relative to a folder.
     routes.page("docs", &format!("{base}/docs"), add_slash);
@@ -77,7 +76,7 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
     routes.page("docs", &format!("{base}/docs/{{File}}"), swagger_file);
 }
 
-async fn home(exchange: Exchange) -> HttpResponse {
+pub(super) async fn home(exchange: Exchange) -> HttpResponse {
     let page = Bytes::from_static(include_bytes!("../../assets/home.html"));
     file(exchange.with_header(CONTENT_SECURITY_POLICY, STRICT), HTML, page).await
 }

@@ -1,0 +1,58 @@
+//! Answers as they are written.
+
+use crate::error::RpcError;
+use crate::message::Id;
+use serde::Serialize;
+
+/// What every answer begins with.
+const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+/// Writes `value`, which has no way to fail but a defect.
+fn write(out: &mut Vec<u8>, value: &impl Serialize) {
+    let length = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(length);
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// Writes the answer to the request `id`: what `result` writes, or its error.
+pub(crate) fn answer(out: &mut Vec<u8>, id: &Id, result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>) {
+    out.extend_from_slice(HEAD);
+    write(out, id);
+    let end_of_id = out.len();
+    out.extend_from_slice(br#","result":"#);
+    if let Err(error) = result(out) {
+        // What was written before it failed is no part of the answer.
+        out.truncate(end_of_id);
+        out.extend_from_slice(br#","error":"#);
+        write(out, &error);
+    }
+    out.push(b'}');
+}
+
+/// The answer to a message that is none.
+pub(crate) fn refusal(error: RpcError) -> Vec<u8> {
+    let mut out = Vec::new();
+    answer(&mut out, &Id::null(), |_| Err(error));
+    out
+}
+
+/// A notification of the subscription `id`.
+pub(crate) fn notification(id: &str, result: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Notification<'a, R> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: Parameters<'a, R>,
+    }
+    #[derive(Serialize)]
+    struct Parameters<'a, R> {
+        subscription: &'a str,
+        result: &'a R,
+    }
+    let params = Parameters { subscription: id, result };
+    let mut out = Vec::new();
+    write(&mut out, &Notification { jsonrpc: "2.0", method: "eth_subscription", params });
+    out
+}

@@ -1,0 +1,226 @@
+//! Messages of clients (JSON-RPC 2.0).
+
+use crate::error::RpcError;
+use crate::method::{Cost, Method};
+use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest part of a name that is not known which is repeated, in bytes.
+const REPEATED: usize = 64;
+
+/// More cheap requests than these in a batch are not cheap any more.
+const SHORT_BATCH: usize = 8;
+
+/// The table of methods by name.
+pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
+
+/// What a client sent.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// One request.
+    Single(Request),
+    /// Several requests, answered together.
+    Batch(Vec<Request>),
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What the answer is named by; none for a notification, which is not answered.
+    pub(crate) id: Option<Id>,
+    /// What to do, or why it cannot be done.
+    pub(crate) call: Result<Call, RpcError>,
+}
+
+/// A method with its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Arc<Method>,
+    pub(crate) parameters: Option<Arc<RawValue>>,
+}
+
+/// What a client names its request by: a string, a number, or null.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Id(Arc<RawValue>);
+
+impl Id {
+    /// In answers to what names none.
+    pub(crate) fn null() -> Self {
+        Self(RawValue::NULL.to_owned().into())
+    }
+}
+
+/// A request as it is written.
+#[derive(Deserialize)]
+struct RawRequest<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Tells null from nothing.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    /// Reads a message, whose batch may hold at most `limit` requests.
+    ///
+    /// # Errors
+    /// What is no JSON, an empty batch, and one that is too long; the error is to be answered under the id null.
+    pub(crate) fn read(table: &Table, body: &[u8], limit: usize) -> Result<Self, RpcError> {
+        let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first != Some(&b'[') {
+            let raw: &RawValue = serde_json::from_slice(body).map_err(|error| parse_error(&error))?;
+            return Ok(Self::Single(Request::read(table, raw)));
+        }
+        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        let raw = Bounded { limit }.deserialize(&mut deserializer);
+        let raw = raw.and_then(|raw| deserializer.end().map(|()| raw)).map_err(|error| parse_error(&error))?;
+        match raw {
+            Some(raw) if raw.is_empty() => Err(RpcError::new(RpcError::INVALID_REQUEST, "empty batch")),
+            Some(raw) => Ok(Self::Batch(raw.into_iter().map(|raw| Request::read(table, raw)).collect())),
+            None => {
+                let message = format!("batch too large: at most {limit} requests (`max-batch`)");
+                Err(RpcError::new(RpcError::INVALID_REQUEST, message))
+            }
+        }
+    }
+
+    /// What the message costs as a whole.
+    pub fn cost(&self) -> Cost {
+        match self {
+            Self::Single(request) => request.cost(),
+            Self::Batch(requests) => {
+                let cost = requests.iter().map(Request::cost).max().unwrap_or(Cost::Instant);
+                match cost {
+                    Cost::Instant if requests.len() <= SHORT_BATCH => Cost::Instant,
+                    // Methods that change something must not begin again, and together nothing is brief.
+                    Cost::Instant | Cost::Brief => Cost::Long,
+                    cost => cost,
+                }
+            }
+        }
+    }
+
+    /// What it is called in logs and metrics, of which there are not many.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Single(Request { call: Ok(call), .. }) => call.method.name(),
+            Self::Single(Request { call: Err(_), .. }) => "rpc",
+            Self::Batch(_) => "batch",
+        }
+    }
+
+    /// How many requests it holds.
+    pub fn requests(&self) -> usize {
+        match self {
+            Self::Single(_) => 1,
+            Self::Batch(requests) => requests.len(),
+        }
+    }
+}
+
+impl Request {
+    fn read(table: &Table, raw: &RawValue) -> Self {
+        let invalid = |message: &str| RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
+        let refused =
+            |id: Option<Id>, error: RpcError| Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) };
+        if !raw.get().starts_with('{') {
+            return refused(None, invalid("expected an object"));
+        }
+        let request: RawRequest<'_> = match serde_json::from_str(raw.get()) {
+            Ok(request) => request,
+            Err(error) => return refused(None, invalid(&plain(&error))),
+        };
+        let id = request.id.map(|id| Id(id.to_owned().into()));
+        if request.id.is_some_and(|id| id.get().starts_with(['{', '[', 't', 'f'])) {
+            return refused(None, invalid("the id must be a string, a number or null"));
+        }
+        if request.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+            return refused(id, invalid("jsonrpc must be \"2.0\""));
+        }
+        let Some(Ok(name)) = request.method.map(|method| serde_json::from_str::<String>(method.get())) else {
+            return refused(id, invalid("the method must be a string"));
+        };
+        let call = match table.get(name.as_str()) {
+            Some(method) => {
+                let parameters = request.params.map(|parameters| parameters.to_owned().into());
+                Ok(Call { method: method.clone(), parameters })
+            }
+            None => Err(unknown(&name)),
+        };
+        Self { id, call }
+    }
+
+    fn cost(&self) -> Cost {
+        match &self.call {
+            Ok(Call { method, parameters }) => method.cost(parameters.as_deref().map_or("", RawValue::get)),
+            Err(_) => Cost::Instant,
+        }
+    }
+}
+
+fn unknown(name: &str) -> RpcError {
+    let shown = &name[..name.floor_char_boundary(REPEATED)];
+    let mut message = format!("the method {shown} does not exist/is not available");
+    if let Some(why) = crate::methods::elsewhere(name) {
+        message = format!("{message}: {why}");
+    }
+    RpcError::new(RpcError::METHOD_NOT_FOUND, message)
+}
+
+fn parse_error(error: &serde_json::Error) -> RpcError {
+    RpcError::new(RpcError::PARSE, format!("parse error: {error}"))
+}
+
+/// What is wrong, without the place in a text that was cut out of another.
+pub(crate) fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+}
+
+/// Reads an array of at most so many elements; none for one that is longer.
+struct Bounded {
+    limit: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded {
+    type Value = Option<Vec<&'de RawValue>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded {
+    type Value = Option<Vec<&'de RawValue>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = array.next_element::<&RawValue>().map_err(A::Error::custom)? {
+            if elements.len() < self.limit {
+                elements.push(element);
+            } else {
+                // The rest is read, so that what is no JSON is told as that.
+                while array.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+                return Ok(None);
+            }
+        }
+        Ok(Some(elements))
+    }
+}

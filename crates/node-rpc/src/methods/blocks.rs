@@ -1,0 +1,99 @@
+//! Blocks and their parts.
+
+use crate::error::RpcError;
+use crate::method::{Cost, Method, Scope};
+use crate::wire::{Block, Block32, BlockId, BlockTagOrNumber, Hex, Ommer, Receipt};
+use node_core::node::FoundBlock;
+use node_types::wire::BlockArgument;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "eth_getBlockByNumber",
+            &["block", "hydrated?"],
+            "A block of the canonical chain, with whole transactions or with their hashes.",
+            |scope, (tag, whole): (BlockTagOrNumber, Option<bool>)| block(scope, tag.0.into(), whole),
+        )
+        .costing(by_wholeness),
+        Method::new(
+            "eth_getBlockByHash",
+            &["hash", "hydrated?"],
+            "A block of any branch, with whole transactions or with their hashes.",
+            |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockArgument::Hash(hash.0), whole),
+        )
+        .costing(by_wholeness),
+        Method::new(
+            "eth_getBlockReceipts",
+            &["block"],
+            "The receipts of all transactions of a canonical block; null where there is none.",
+            |scope, (id,): (BlockId,)| {
+                let found = scope.node.find_receipts(scope.context, id.0)?;
+                Ok(found.map(|receipts| Receipt::all(scope.node.spec(), &receipts)))
+            },
+        )
+        .long(),
+        Method::new(
+            "eth_getBlockTransactionCountByNumber",
+            &["block"],
+            "How many transactions a canonical block holds; null where there is none.",
+            |scope, (tag,): (BlockTagOrNumber,)| count(scope, tag.0.into(), |found| found.body.transactions.len()),
+        ),
+        Method::new(
+            "eth_getBlockTransactionCountByHash",
+            &["hash"],
+            "How many transactions a block holds; null where there is none.",
+            |scope, (hash,): (Block32,)| {
+                count(scope, BlockArgument::Hash(hash.0), |found| found.body.transactions.len())
+            },
+        ),
+        Method::new(
+            "eth_getUncleCountByBlockNumber",
+            &["block"],
+            "How many ommers a canonical block names; null where there is none.",
+            |scope, (tag,): (BlockTagOrNumber,)| count(scope, tag.0.into(), |found| found.body.ommers.len()),
+        ),
+        Method::new(
+            "eth_getUncleCountByBlockHash",
+            &["hash"],
+            "How many ommers a block names; null where there is none.",
+            |scope, (hash,): (Block32,)| count(scope, BlockArgument::Hash(hash.0), |found| found.body.ommers.len()),
+        ),
+        Method::new(
+            "eth_getUncleByBlockNumberAndIndex",
+            &["block", "index"],
+            "An ommer that a canonical block names; null where there is none.",
+            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| ommer(scope, tag.0.into(), index),
+        ),
+        Method::new(
+            "eth_getUncleByBlockHashAndIndex",
+            &["hash", "index"],
+            "An ommer that a block names; null where there is none.",
+            |scope, (hash, index): (Block32, Hex<u64>)| ommer(scope, BlockArgument::Hash(hash.0), index),
+        ),
+    ]
+}
+
+/// Whole transactions take long to write.
+fn by_wholeness(parameters: &str) -> Cost {
+    if parameters.contains("true") { Cost::Long } else { Cost::Instant }
+}
+
+fn block(scope: Scope<'_>, argument: BlockArgument, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
+    let found = scope.node.find_block(scope.context, argument)?;
+    Ok(found.map(|block| Block::of(&block, whole.unwrap_or(false))))
+}
+
+fn count(
+    scope: Scope<'_>,
+    argument: BlockArgument,
+    count: impl Fn(&FoundBlock) -> usize,
+) -> Result<Option<Hex<u64>>, RpcError> {
+    let found = scope.node.find_block(scope.context, argument)?;
+    Ok(found.map(|block| Hex(count(&block) as u64)))
+}
+
+fn ommer(scope: Scope<'_>, argument: BlockArgument, index: Hex<u64>) -> Result<Option<Ommer>, RpcError> {
+    let found = scope.node.find_block(scope.context, argument)?;
+    let index = usize::try_from(index.0).unwrap_or(usize::MAX);
+    Ok(found.and_then(|block| block.body.ommers.get(index).map(Ommer::of)))
+}

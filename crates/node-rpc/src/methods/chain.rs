@@ -1,0 +1,67 @@
+//! Facts about the chain and this node, and suggestions of fees.
+
+use crate::method::Method;
+use crate::wire::{BlockCount, BlockTagOrNumber, FeeHistory, Hex};
+use node_types::keccak256;
+use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
+
+/// Most blocks of one fee history; of those who ask for more the newest are told.
+const MAX_BLOCKS: u64 = 1_024;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new("web3_clientVersion", &[], "Name and version of the server.", |scope, ()| {
+            Ok(scope.node.client_version(scope.context)?.client_version)
+        }),
+        Method::new("web3_sha3", &["data"], "The Keccak-256 of bytes.", |_, (data,): (BytesData,)| {
+            Ok(Data(keccak256(&data.0)))
+        }),
+        Method::new("net_version", &[], "The chain's identifier in decimal digits.", |scope, ()| {
+            Ok(scope.node.spec().chain_id.to_string())
+        }),
+        Method::new("net_listening", &[], "True: the server listens.", |_, ()| Ok(true)),
+        Method::new("net_peerCount", &[], "Zero: the node has no peers.", |_, ()| Ok(Hex(0))),
+        Method::new("eth_chainId", &[], "The chain's identifier (EIP-155).", |scope, ()| {
+            Ok(Hex(scope.node.spec().chain_id))
+        }),
+        Method::new("eth_syncing", &[], "False: the node is in sync with what it was given.", |_, ()| Ok(false)),
+        Method::new("eth_blockNumber", &[], "The height of the head.", |scope, ()| {
+            Ok(Hex(scope.node.block_number(scope.context)?.block_number.0))
+        }),
+        Method::new(
+            "eth_gasPrice",
+            &[],
+            "A price in wei per gas that leads into one of the next blocks.",
+            |scope, ()| Ok(Hex(scope.node.gas_price(scope.context)?.gas_price.0)),
+        ),
+        Method::new(
+            "eth_maxPriorityFeePerGas",
+            &[],
+            "A tip in wei per gas that leads into one of the next blocks.",
+            |scope, ()| Ok(Hex(scope.node.max_priority_fee_per_gas(scope.context)?.max_priority_fee_per_gas.0)),
+        ),
+        Method::new(
+            "eth_baseFee",
+            &[],
+            "The base fee of the next block in wei per gas; null before London.",
+            |scope, ()| Ok(scope.node.next_base_fee(scope.context)?.map(Hex)),
+        ),
+        Method::new("eth_blobBaseFee", &[], "The price of blob gas in the next block, in wei.", |scope, ()| {
+            Ok(Hex(scope.node.blob_base_fee(scope.context)?.base_fee.0))
+        }),
+        Method::new(
+            "eth_feeHistory",
+            &["blockCount", "newestBlock", "rewardPercentiles?"],
+            "Base fees, gas used ratios and tips of consecutive blocks.",
+            |scope, (count, newest, percentiles): (BlockCount, BlockTagOrNumber, Option<Vec<f64>>)| {
+                let input = FeeHistoryInput {
+                    block_count: Quantity(count.0.min(MAX_BLOCKS)),
+                    newest_block: newest.0,
+                    reward_percentiles: percentiles.unwrap_or_default(),
+                };
+                Ok(FeeHistory::from(scope.node.find_fee_history(scope.context, &input)?))
+            },
+        )
+        .long(),
+    ]
+}

@@ -1,0 +1,61 @@
+//! Blocks, transactions and receipts as they are encoded.
+
+use super::transactions::raw_transaction;
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::BlockId;
+use node_core::node::FoundBlock;
+use node_types::consensus::{Block, Receipt};
+use node_types::wire::{BytesData, Data};
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new("debug_getRawHeader", &["block"], "A header as RLP.", |scope, (id,): (BlockId,)| {
+            encoded(found(scope, id)?.header.header.encode())
+        }),
+        Method::new("debug_getRawBlock", &["block"], "A block as RLP.", |scope, (id,): (BlockId,)| {
+            let FoundBlock { header, body, .. } = found(scope, id)?;
+            let block = Block {
+                header: header.header.clone(),
+                transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+                ommers: body.ommers.clone(),
+                withdrawals: body.withdrawals.clone(),
+            };
+            encoded(block.encode())
+        })
+        .long(),
+        Method::new(
+            "debug_getRawReceipts",
+            &["block"],
+            "The receipts of a canonical block, each as it is encoded (EIP-2718).",
+            |scope, (id,): (BlockId,)| {
+                let found = scope.node.find_receipts(scope.context, id.0)?.ok_or_else(|| unknown(id))?;
+                Ok(found
+                    .receipts
+                    .iter()
+                    .map(Receipt::encode)
+                    .map(|bytes| Data(bytes.into()))
+                    .collect::<Vec<BytesData>>())
+            },
+        )
+        .long(),
+        Method::new(
+            "debug_getRawTransaction",
+            &["hash"],
+            "The encoded transaction, mined or in the pool; empty where it is not known.",
+            raw_transaction,
+        ),
+    ]
+}
+
+fn encoded(bytes: Vec<u8>) -> Result<BytesData, RpcError> {
+    Ok(Data(bytes.into()))
+}
+
+fn found(scope: Scope<'_>, id: BlockId) -> Result<FoundBlock, RpcError> {
+    scope.node.find_block(scope.context, id.0)?.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: BlockId) -> RpcError {
+    RpcError::server(format!("block {} not found", id.0))
+}

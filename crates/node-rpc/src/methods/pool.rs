@@ -1,0 +1,84 @@
+//! What the pool holds.
+
+use crate::method::Method;
+use crate::wire::{Hex, Transaction, checksummed};
+use node_core::block::RecoveredTransaction;
+use node_core::pool::PoolTransaction;
+use node_types::Address;
+use node_types::wire::AddressData;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Something of the transactions that can be mined, and of those that wait for others.
+#[derive(Serialize)]
+struct Parts<T> {
+    pending: T,
+    queued: T,
+}
+
+/// Something of each transaction of a sender, by nonce.
+type ByNonce<T> = BTreeMap<Nonce, T>;
+
+/// A nonce in decimal digits, in the order of the numbers.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Nonce(u64);
+
+impl Serialize for Nonce {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new("txpool_status", &[], "How many transactions the pool holds.", |scope, ()| {
+            let content = scope.node.find_pooled(scope.context)?;
+            let count = |part: &Pooled| Hex(part.values().map(Vec::len).sum::<usize>() as u64);
+            Ok(Parts { pending: count(&content.pending), queued: count(&content.queued) })
+        }),
+        Method::new("txpool_content", &[], "All transactions of the pool by sender and nonce.", |scope, ()| {
+            let content = scope.node.find_pooled(scope.context)?;
+            let pending = by_sender(&content.pending, Transaction::waiting);
+            Ok(Parts { pending, queued: by_sender(&content.queued, Transaction::waiting) })
+        })
+        .long(),
+        Method::new(
+            "txpool_contentFrom",
+            &["address"],
+            "The transactions of a sender in the pool by nonce.",
+            |scope, (sender,): (AddressData,)| {
+                let content = scope.node.find_pooled(scope.context)?;
+                let of_sender = |part: &Pooled| {
+                    part.get(&sender.0).map(|all| by_nonce(all, &Transaction::waiting)).unwrap_or_default()
+                };
+                Ok(Parts { pending: of_sender(&content.pending), queued: of_sender(&content.queued) })
+            },
+        )
+        .long(),
+        Method::new("txpool_inspect", &[], "What each transaction of the pool does, in a few words.", |scope, ()| {
+            let content = scope.node.find_pooled(scope.context)?;
+            Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
+        })
+        .long(),
+    ]
+}
+
+type Pooled = BTreeMap<Address, Vec<Arc<PoolTransaction>>>;
+
+fn by_sender<T>(part: &Pooled, tell: impl Fn(&RecoveredTransaction) -> T) -> BTreeMap<String, ByNonce<T>> {
+    part.iter().map(|(sender, all)| (checksummed(*sender), by_nonce(all, &tell))).collect()
+}
+
+fn by_nonce<T>(all: &[Arc<PoolTransaction>], tell: &impl Fn(&RecoveredTransaction) -> T) -> ByNonce<T> {
+    let pair =
+        |pooled: &Arc<PoolTransaction>| (Nonce(pooled.recovered.transaction.body.nonce()), tell(&pooled.recovered));
+    all.iter().map(pair).collect()
+}
+
+fn summary(recovered: &RecoveredTransaction) -> String {
+    let body = &recovered.transaction.body;
+    let to = body.to().map_or("contract creation".to_owned(), checksummed);
+    let (value, gas, price) = (body.value(), body.gas_limit(), body.max_fee_per_gas());
+    format!("{to}: {value} wei + {gas} gas × {price} wei")
+}

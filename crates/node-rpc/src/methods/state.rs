@@ -1,0 +1,86 @@
+//! Accounts, storage and proofs.
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{BlockId, Hex, Proof, Slot};
+use node_types::H256;
+use node_types::wire::{AddressData, GetProofInput, GetStorageAtInput, StorageKey, Word};
+use std::collections::BTreeMap;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "eth_getBalance",
+            &["address", "block?"],
+            "The balance of an account in wei.",
+            |scope, (address, block): (AddressData, BlockId)| {
+                Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0))
+            },
+        ),
+        Method::new(
+            "eth_getTransactionCount",
+            &["address", "block?"],
+            "The nonce of an account; `pending` counts what waits in the pool.",
+            |scope, (address, block): (AddressData, BlockId)| {
+                Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?.transaction_count.0))
+            },
+        ),
+        Method::new(
+            "eth_getCode",
+            &["address", "block?"],
+            "The code of an account.",
+            |scope, (address, block): (AddressData, BlockId)| {
+                Ok(scope.node.get_code(scope.context, address.0, block.0)?.bytecode)
+            },
+        ),
+        Method::new(
+            "eth_getStorageAt",
+            &["address", "slot", "block?"],
+            "The value of a storage slot.",
+            |scope, (address, slot, block): (AddressData, Slot, BlockId)| storage(scope, address, slot.key, block),
+        ),
+        Method::new(
+            "eth_getStorageValues",
+            &["slots", "block?"],
+            "The values of many storage slots by account.",
+            storage_values,
+        )
+        .long(),
+        Method::new(
+            "eth_getProof",
+            &["address", "slots", "block?"],
+            "An account and storage slots with their Merkle proofs (EIP-1186).",
+            |scope, (address, slots, block): (AddressData, Vec<Slot>, BlockId)| {
+                let storage_keys = slots.iter().map(|slot| StorageKey(slot.key)).collect();
+                let input = GetProofInput { address, storage_keys, block_number: block.0 };
+                Ok(Proof::new(scope.node.get_proof(scope.context, input)?, &slots))
+            },
+        )
+        .long(),
+    ]
+}
+
+fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockId) -> Result<Word, RpcError> {
+    let input = GetStorageAtInput { address, position: StorageKey(key), block_number: block.0 };
+    Ok(scope.node.get_storage_at(scope.context, input)?.value)
+}
+
+fn storage_values(
+    scope: Scope<'_>,
+    (slots, block): (BTreeMap<AddressData, Vec<Slot>>, BlockId),
+) -> Result<BTreeMap<AddressData, Vec<Word>>, RpcError> {
+    let count: usize = slots.values().map(Vec::len).sum();
+    let limit = scope.node.limits().storage_keys;
+    if count == 0 {
+        return Err(RpcError::new(RpcError::INVALID_PARAMS, "empty request"));
+    }
+    if count > limit {
+        let message = format!("too many slots: {count}, at most {limit} are allowed (`max-storage-keys`)");
+        return Err(RpcError::new(RpcError::LIMIT, message));
+    }
+    let values = |(address, slots): (AddressData, Vec<Slot>)| {
+        let values = slots.into_iter().map(|slot| storage(scope, address, slot.key, block));
+        Ok((address, values.collect::<Result<_, _>>()?))
+    };
+    slots.into_iter().map(values).collect()
+}

@@ -1,0 +1,64 @@
+//! Subscriptions, where the transport can tell things later.
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::session::{Session, Topic};
+use crate::wire::LogFilter;
+use node_types::wire::EventsInput;
+use serde_json::value::RawValue;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "eth_subscribe",
+            &["kind", "options?"],
+            "Tells newHeads, logs (those of blocks that leave the chain as removed), newPendingTransactions, or once \
+             syncing, until the subscription is ended. Over WebSocket alone.",
+            |scope, (kind, options): (String, Option<Box<RawValue>>)| {
+                let session = session(scope)?;
+                let (topic, input) = topic(&kind, options.as_deref())?;
+                session.subscribe(scope, topic, input)
+            },
+        ),
+        Method::new(
+            "eth_unsubscribe",
+            &["subscription"],
+            "Ends a subscription; an error if there was none.",
+            |scope, (id,): (String,)| match session(scope)?.unsubscribe(&id) {
+                true => Ok(true),
+                false => Err(RpcError::server("subscription not found")),
+            },
+        ),
+    ]
+}
+
+fn session(scope: Scope<'_>) -> Result<&Session, RpcError> {
+    scope.client.session.ok_or_else(|| {
+        RpcError::new(RpcError::METHOD_NOT_FOUND, "notifications not supported: subscriptions need a WebSocket")
+    })
+}
+
+/// What is told, and the events that it is made from; none where nothing ever happens.
+fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventsInput>), RpcError> {
+    let text = options.map_or("null", RawValue::get);
+    let invalid = |error: serde_json::Error| RpcError::argument(1, crate::message::plain(&error));
+    match kind {
+        "newHeads" => Ok((Topic::Heads, Some(EventsInput::Blocks { from_block: None, after: None }))),
+        "logs" => {
+            let filter: Option<LogFilter> = serde_json::from_str(text).map_err(invalid)?;
+            let (address, topics) = filter.unwrap_or_default().criteria();
+            Ok((Topic::Logs, Some(EventsInput::Logs { address, topics, from_block: None, after: None })))
+        }
+        "newPendingTransactions" => {
+            let whole: Option<bool> = serde_json::from_str(text).map_err(invalid)?;
+            let topic = Topic::Transactions { whole: whole.unwrap_or(false) };
+            Ok((topic, Some(EventsInput::PendingTransactions { after: None })))
+        }
+        "syncing" => Ok((Topic::Syncing, None)),
+        other => {
+            let known = "newHeads, logs, newPendingTransactions and syncing";
+            let shown = &other[..other.floor_char_boundary(64)];
+            Err(RpcError::argument(0, format!("no subscription is called {shown:?}; there are {known}")))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Transactions and their receipts.
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{Block32, BlockTagOrNumber, Hex, Receipt, Transaction};
+use node_types::H256;
+use node_types::wire::{BlockArgument, BytesData, Data, SendRawTransactionInput};
+use serde_json::value::to_raw_value;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a transaction is waited for, unless the client says otherwise (EIP-7966).
+const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+
+/// How often is looked whether a transaction is mined.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The transaction is in the pool, and was not mined in time (EIP-7966).
+const NOT_MINED_YET: i64 = 4;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "eth_getTransactionByHash",
+            &["hash"],
+            "A transaction, mined or in the pool; null where it is not known.",
+            |scope, (hash,): (Block32,)| {
+                let found = scope.node.find_transaction(scope.context, hash.0)?;
+                Ok(found.as_ref().map(Transaction::of))
+            },
+        ),
+        Method::new(
+            "eth_getTransactionByBlockHashAndIndex",
+            &["hash", "index"],
+            "The transaction at a position of a block; null where there is none.",
+            |scope, (hash, index): (Block32, Hex<u64>)| at(scope, BlockArgument::Hash(hash.0), index),
+        ),
+        Method::new(
+            "eth_getTransactionByBlockNumberAndIndex",
+            &["block", "index"],
+            "The transaction at a position of a canonical block; null where there is none.",
+            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| at(scope, tag.0.into(), index),
+        ),
+        Method::new(
+            "eth_getRawTransactionByHash",
+            &["hash"],
+            "The encoded transaction, mined or in the pool; empty where it is not known.",
+            raw_transaction,
+        ),
+        Method::new(
+            "eth_getTransactionReceipt",
+            &["hash"],
+            "The receipt of a mined transaction; null where no such transaction was mined.",
+            |scope, (hash,): (Block32,)| receipt(scope, hash.0),
+        ),
+        Method::new(
+            "eth_sendRawTransaction",
+            &["transaction"],
+            "Puts a signed transaction into the pool and answers its hash.",
+            |scope, (data,): (BytesData,)| send(scope, data).map(Data),
+        )
+        .changing(),
+        Method::new(
+            "eth_sendRawTransactionSync",
+            &["transaction", "timeoutMs?"],
+            "Puts a signed transaction into the pool and answers its receipt, once it is mined (EIP-7966).",
+            send_and_wait,
+        )
+        .changing()
+        // It keeps a thread waiting, and nothing else should wait behind it.
+        .code(),
+    ]
+}
+
+/// The encoded transaction.
+pub(super) fn raw_transaction(scope: Scope<'_>, (hash,): (Block32,)) -> Result<BytesData, RpcError> {
+    let found = scope.node.find_transaction(scope.context, hash.0)?;
+    Ok(Data(found.map(|found| found.recovered().transaction.encode().into()).unwrap_or_default()))
+}
+
+fn at(scope: Scope<'_>, block: BlockArgument, index: Hex<u64>) -> Result<Option<Transaction>, RpcError> {
+    let found = scope.node.find_transaction_at(scope.context, block, index.0)?;
+    Ok(found.as_ref().map(Transaction::of))
+}
+
+fn receipt(scope: Scope<'_>, hash: H256) -> Result<Option<Receipt>, RpcError> {
+    let found = scope.node.find_receipt(scope.context, hash)?;
+    Ok(found.and_then(|(receipts, index)| Receipt::at(scope.node.spec(), &receipts, index)))
+}
+
+fn send(scope: Scope<'_>, data: BytesData) -> Result<H256, RpcError> {
+    let output = scope.node.send_raw_transaction(scope.context, SendRawTransactionInput { data })?;
+    Ok(output.transaction_hash.0)
+}
+
+fn send_and_wait(scope: Scope<'_>, (data, wait): (BytesData, Option<Hex<u64>>)) -> Result<Receipt, RpcError> {
+    let wait = wait.map_or(DEFAULT_WAIT, |millis| Duration::from_millis(millis.0));
+    let hash = send(scope, data)?;
+    let end = Instant::now().checked_add(wait);
+    loop {
+        scope.context.release_view();
+        if let Some(receipt) = receipt(scope, hash)? {
+            return Ok(receipt);
+        }
+        if scope.context.check().is_err() || end.is_some_and(|end| Instant::now() >= end) {
+            let mut error = RpcError::new(NOT_MINED_YET, "the transaction was added to the pool and not mined in time");
+            error.data = to_raw_value(&Data(hash)).ok();
+            return Err(error);
+        }
+        thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,69 @@
+//! Parameters by position.
+
+use crate::error::RpcError;
+use crate::message::plain;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// Values that the parameters of a method are read as.
+pub trait Parameters: Sized {
+    /// How many there are.
+    const COUNT: usize;
+
+    /// Reads them. `required` of them may not be left out; those that may are read as null where they are.
+    fn read(arguments: &[&RawValue], required: usize) -> Result<Self, RpcError>;
+}
+
+/// Reads the parameters of a method: an array, or nothing at all.
+pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Result<P, RpcError> {
+    let text = raw.map_or("[]", RawValue::get);
+    let text = if text == "null" { "[]" } else { text };
+    if !text.starts_with('[') {
+        return Err(RpcError::new(RpcError::INVALID_PARAMS, "non-array args"));
+    }
+    let invalid = |error| RpcError::new(RpcError::INVALID_PARAMS, plain(&error));
+    let arguments: Vec<&RawValue> = serde_json::from_str(text).map_err(invalid)?;
+    if arguments.len() > P::COUNT {
+        let message = format!("too many arguments, want at most {}", P::COUNT);
+        return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
+    }
+    P::read(&arguments, required)
+}
+
+/// Reads the parameter at `position`.
+fn argument<T: DeserializeOwned>(arguments: &[&RawValue], position: usize, required: usize) -> Result<T, RpcError> {
+    let raw = match arguments.get(position) {
+        Some(raw) => raw.get(),
+        None if position < required => {
+            let message = format!("missing value for required argument {position}");
+            return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
+        }
+        None => "null",
+    };
+    serde_json::from_str(raw).map_err(|error| RpcError::argument(position, plain(&error)))
+}
+
+impl Parameters for () {
+    const COUNT: usize = 0;
+
+    fn read(_arguments: &[&RawValue], _required: usize) -> Result<Self, RpcError> {
+        Ok(())
+    }
+}
+
+macro_rules! positions {
+    ($count:literal: $($name:ident $position:literal),+) => {
+        impl<$($name: DeserializeOwned),+> Parameters for ($($name,)+) {
+            const COUNT: usize = $count;
+
+            fn read(arguments: &[&RawValue], required: usize) -> Result<Self, RpcError> {
+                Ok(($(argument::<$name>(arguments, $position, required)?,)+))
+            }
+        }
+    };
+}
+
+positions!(1: A 0);
+positions!(2: A 0, B 1);
+positions!(3: A 0, B 1, C 2);
+positions!(4: A 0, B 1, C 2, D 3);

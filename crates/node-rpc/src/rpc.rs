@@ -1,0 +1,135 @@
+//! From the bytes of a message to the bytes of its answer.
+
+use crate::answer;
+use crate::error::RpcError;
+use crate::message::{Call, Message, Request, Table};
+use crate::method::{Client, Method, Scope};
+use crate::methods;
+use node_core::context::Context;
+use node_core::node::Node;
+use std::sync::Arc;
+
+/// What one message may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RpcLimits {
+    /// Most requests of a batch.
+    pub batch: usize,
+    /// Most bytes of the answers of a batch together: what is asked for behind them is refused.
+    pub batch_bytes: usize,
+}
+
+impl Default for RpcLimits {
+    fn default() -> Self {
+        Self { batch: 1_000, batch_bytes: 25 * 1024 * 1024 }
+    }
+}
+
+/// The interface over a node.
+pub struct Rpc {
+    node: Arc<Node>,
+    table: Table,
+    limits: RpcLimits,
+}
+
+impl Rpc {
+    /// The interface over `node` with the methods of [`table`](crate::table).
+    pub fn new(node: Arc<Node>, limits: RpcLimits) -> Self {
+        Self::with_methods(node, limits, methods::table())
+    }
+
+    /// The same with other methods; of two with the same name the later one counts.
+    pub fn with_methods(node: Arc<Node>, limits: RpcLimits, methods: Vec<Method>) -> Self {
+        let table = methods.into_iter().map(|method| (method.name(), Arc::new(method))).collect();
+        Self { node, table, limits }
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// The whole answer to bytes that are no message.
+    pub fn read(&self, body: &[u8]) -> Result<Message, Vec<u8>> {
+        Message::read(&self.table, body, self.limits.batch).map_err(answer::refusal)
+    }
+
+    /// The whole answer to a message that is not read, for a reason of the transport.
+    pub fn refuse(error: RpcError) -> Vec<u8> {
+        answer::refusal(error)
+    }
+
+    /// Answers a message; none where it holds notifications alone. The requests of a batch read one view, until one of them
+    /// changes something.
+    pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Option<Vec<u8>> {
+        let scope = Scope { node: &self.node, context, client };
+        let mut out = Vec::new();
+        match message {
+            Message::Single(request) => self.answer_request(scope, request, &mut out),
+            Message::Batch(requests) => {
+                out.push(b'[');
+                for request in requests {
+                    let length = out.len();
+                    if length > 1 {
+                        out.push(b',');
+                    }
+                    let before = out.len();
+                    if length > self.limits.batch_bytes {
+                        self.refuse_request(request, &mut out);
+                    } else {
+                        self.answer_request(scope, request, &mut out);
+                    }
+                    if out.len() == before {
+                        out.truncate(length);
+                    }
+                }
+                if out.len() == 1 {
+                    out.clear();
+                } else {
+                    out.push(b']');
+                }
+            }
+        }
+        (!out.is_empty()).then_some(out)
+    }
+
+    fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) {
+        let run = |out: &mut Vec<u8>| match &request.call {
+            Ok(call) => self.run(scope, call, out),
+            Err(error) => Err(error.clone()),
+        };
+        match &request.id {
+            Some(id) => answer::answer(out, id, run),
+            None => {
+                let length = out.len();
+                // Nobody is told how it ended.
+                let _ = run(out);
+                out.truncate(length);
+            }
+        }
+    }
+
+    fn run(&self, scope: Scope<'_>, call: &Call, out: &mut Vec<u8>) -> Result<(), RpcError> {
+        if call.method.controls() && self.node.producer().is_none() {
+            let name = call.method.name();
+            let message = format!("the method {name} is there only where the node makes its chain itself");
+            return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
+        }
+        if call.method.controls() && !scope.client.controls {
+            let reason = "the chain may be controlled from this machine alone, and not by pages of other origins";
+            return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));
+        }
+        let result = (call.method.run)(scope, call.parameters.as_deref(), out);
+        if call.method.changes {
+            scope.context.release_view();
+        }
+        result
+    }
+
+    /// Answers a request of a batch whose answers are too long already.
+    fn refuse_request(&self, request: &Request, out: &mut Vec<u8>) {
+        let Some(id) = &request.id else { return };
+        let message = format!(
+            "response too large: the answers before take more than {} bytes (`max-batch-bytes`)",
+            self.limits.batch_bytes
+        );
+        answer::answer(out, id, |_| Err(RpcError::new(RpcError::RESPONSE_TOO_LARGE, message)));
+    }
+}

@@ -1,0 +1,156 @@
+//! What a connection is told as it happens.
+
+use crate::answer;
+use crate::error::RpcError;
+use crate::method::{Client, Scope};
+use crate::wire::{Header, Timestamps, Transaction};
+use node_core::context::Context;
+use node_core::node::{EventStream, Node, NodeError};
+use node_types::wire::{BlockArgument, EventData, EventsInput};
+use parking_lot::Mutex;
+
+/// What one connection may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Most subscriptions at a time.
+    pub subscriptions: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { subscriptions: 100 }
+    }
+}
+
+/// The subscriptions of a connection.
+#[derive(Debug)]
+pub struct Session {
+    limits: SessionLimits,
+    subscriptions: Mutex<Subscriptions>,
+}
+
+#[derive(Debug, Default)]
+struct Subscriptions {
+    /// How many there ever were; names the next.
+    made: u64,
+    all: Vec<Subscription>,
+}
+
+#[derive(Clone, Debug)]
+struct Subscription {
+    id: String,
+    topic: Topic,
+    /// What it is made from, to begin again with.
+    input: EventsInput,
+    stream: EventStream,
+}
+
+/// What a subscription tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// Headers of new blocks.
+    Heads,
+    /// Logs that join or leave the chain.
+    Logs,
+    /// Transactions that come into the pool, whole or by their hashes.
+    Transactions {
+        /// Whether they are told whole.
+        whole: bool,
+    },
+    /// Changes of being in sync, of which there are none.
+    Syncing,
+}
+
+impl Session {
+    /// No subscriptions yet.
+    pub fn new(limits: SessionLimits) -> Self {
+        Self { limits, subscriptions: Mutex::default() }
+    }
+
+    /// Whether nothing is to be told.
+    pub fn is_empty(&self) -> bool {
+        self.subscriptions.lock().all.is_empty()
+    }
+
+    /// Begins to tell what happens from now on, and answers the name of the subscription.
+    pub(crate) fn subscribe(
+        &self,
+        scope: Scope<'_>,
+        topic: Topic,
+        input: Option<EventsInput>,
+    ) -> Result<String, RpcError> {
+        // What happened since the view was opened is not of now.
+        scope.context.release_view();
+        let stream = input.clone().map(|input| scope.node.events(scope.context, input)).transpose()?;
+        let mut subscriptions = self.subscriptions.lock();
+        let limit = self.limits.subscriptions;
+        if subscriptions.all.len() >= limit {
+            let message = format!("there are {limit} subscriptions already (`max-subscriptions`)");
+            return Err(RpcError::new(RpcError::LIMIT, message));
+        }
+        subscriptions.made += 1;
+        let id = format!("{:#x}", subscriptions.made);
+        if let Some((input, stream)) = input.zip(stream) {
+            subscriptions.all.push(Subscription { id: id.clone(), topic, input, stream });
+        }
+        Ok(id)
+    }
+
+    /// Ends a subscription. Answers whether there was one.
+    pub(crate) fn unsubscribe(&self, id: &str) -> bool {
+        let mut subscriptions = self.subscriptions.lock();
+        let before = subscriptions.all.len();
+        subscriptions.all.retain(|subscription| subscription.id != id);
+        subscriptions.all.len() < before
+    }
+
+    /// The next things to tell, each a whole message: at most a page of each subscription. None when nothing has happened.
+    ///
+    /// # Errors
+    /// When the chain cannot be read; the same is asked for again then.
+    pub fn notifications(&self, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
+        let all = self.subscriptions.lock().all.clone();
+        let mut messages = Vec::new();
+        for subscription in all {
+            let stream = subscription.tell(Scope { node, context, client: Client::default() }, &mut messages)?;
+            let mut subscriptions = self.subscriptions.lock();
+            if let Some(kept) = subscriptions.all.iter_mut().find(|kept| kept.id == subscription.id) {
+                kept.stream = stream;
+            }
+        }
+        Ok(messages)
+    }
+}
+
+impl Subscription {
+    /// Adds what happened to `messages`, and answers where to go on.
+    fn tell(&self, scope: Scope<'_>, messages: &mut Vec<Vec<u8>>) -> Result<EventStream, RpcError> {
+        let (node, context) = (scope.node, scope.context);
+        let (events, stream) = match node.next_events(context, self.stream.clone()) {
+            Ok(next) => next,
+            // The chain begins anew, and with it the subscription.
+            Err(NodeError::BlockNotFound { .. }) => return Ok(node.events(context, self.input.clone())?),
+            Err(error) => return Err(error.into()),
+        };
+        let mut timestamps = Timestamps::default();
+        for event in events.into_iter().filter_map(|event| event.data) {
+            match (event, self.topic) {
+                (EventData::Block(hash), _) => {
+                    if let Some(header) = node.find_header(context, BlockArgument::Hash(hash.0))? {
+                        messages.push(answer::notification(&self.id, &Header::of(&header)));
+                    }
+                }
+                (EventData::Log(log), _) => {
+                    messages.push(answer::notification(&self.id, &timestamps.log(scope, log)?));
+                }
+                (EventData::Transaction(hash), Topic::Transactions { whole: true }) => {
+                    if let Some(found) = node.find_transaction(context, hash.0)? {
+                        messages.push(answer::notification(&self.id, &Transaction::waiting(found.recovered())));
+                    }
+                }
+                (EventData::Transaction(hash), _) => messages.push(answer::notification(&self.id, &hash)),
+            }
+        }
+        Ok(stream)
+    }
+}

@@ -1,0 +1,167 @@
+//! Blocks and headers.
+
+use super::{Hex, Transaction};
+use node_core::block::SealedHeader;
+use node_core::node::FoundBlock;
+use node_types::consensus::{self, BlockNonce, Bloom};
+use node_types::wire::{AddressData, BytesData, Data, HashData};
+use node_types::{H256, U256};
+use serde::Serialize;
+
+/// A header, as it is told to those who follow the chain.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Header {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_fee_per_gas: Option<Hex<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob_gas_used: Option<Hex<u64>>,
+    difficulty: Hex<U256>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess_blob_gas: Option<Hex<u64>>,
+    extra_data: BytesData,
+    gas_limit: Hex<u64>,
+    gas_used: Hex<u64>,
+    hash: Option<HashData>,
+    logs_bloom: Data<Bloom>,
+    miner: Option<AddressData>,
+    mix_hash: HashData,
+    nonce: Option<Data<BlockNonce>>,
+    number: Hex<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_beacon_block_root: Option<HashData>,
+    parent_hash: HashData,
+    receipts_root: HashData,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests_hash: Option<HashData>,
+    sha3_uncles: HashData,
+    state_root: HashData,
+    timestamp: Hex<u64>,
+    transactions_root: HashData,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawals_root: Option<HashData>,
+}
+
+/// A block, with whole transactions or with their hashes.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Block {
+    #[serde(flatten)]
+    header: Header,
+    size: Hex<u64>,
+    transactions: Transactions,
+    uncles: Vec<HashData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// An ommer: a block of which only the header is known.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Ommer {
+    #[serde(flatten)]
+    header: Header,
+    size: Hex<u64>,
+    uncles: [HashData; 0],
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Transactions {
+    Whole(Vec<Transaction>),
+    Hashes(Vec<HashData>),
+}
+
+/// A balance increase ordered by the consensus layer (EIP-4895).
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Withdrawal {
+    index: Hex<u64>,
+    validator_index: Hex<u64>,
+    address: AddressData,
+    amount: Hex<u64>,
+}
+
+impl Header {
+    /// The header of a sealed block.
+    pub(crate) fn of(sealed: &SealedHeader) -> Self {
+        Self::new(sealed.hash, &sealed.header)
+    }
+
+    fn new(hash: H256, header: &consensus::Header) -> Self {
+        Self {
+            base_fee_per_gas: header.base_fee_per_gas.map(Hex),
+            blob_gas_used: header.blob_gas_used.map(Hex),
+            difficulty: Hex(header.difficulty),
+            excess_blob_gas: header.excess_blob_gas.map(Hex),
+            extra_data: Data(header.extra_data.clone()),
+            gas_limit: Hex(header.gas_limit),
+            gas_used: Hex(header.gas_used),
+            hash: Some(Data(hash)),
+            logs_bloom: Data(header.logs_bloom),
+            miner: Some(Data(header.beneficiary)),
+            mix_hash: Data(header.mix_hash),
+            nonce: Some(Data(header.nonce)),
+            number: Hex(header.number),
+            parent_beacon_block_root: header.parent_beacon_block_root.map(Data),
+            parent_hash: Data(header.parent_hash),
+            receipts_root: Data(header.receipts_root),
+            requests_hash: header.requests_hash.map(Data),
+            sha3_uncles: Data(header.ommers_hash),
+            state_root: Data(header.state_root),
+            timestamp: Hex(header.timestamp),
+            transactions_root: Data(header.transactions_root),
+            withdrawals_root: header.withdrawals_root.map(Data),
+        }
+    }
+}
+
+impl Block {
+    /// A block; `whole` with its transactions. The pending one has no hash, no nonce and no miner, as nobody has sealed it.
+    pub(crate) fn of(found: &FoundBlock, whole: bool) -> Self {
+        let FoundBlock { header: sealed, body, pending } = found;
+        let mut header = Header::of(sealed);
+        if *pending {
+            header.hash = None;
+            header.nonce = None;
+            header.miner = None;
+        }
+        let transactions = if whole {
+            let all = body.transactions.iter().enumerate();
+            Transactions::Whole(
+                all.map(|(index, transaction)| match pending {
+                    true => Transaction::waiting(transaction),
+                    false => Transaction::mined(sealed, index, transaction),
+                })
+                .collect(),
+            )
+        } else {
+            Transactions::Hashes(body.transactions.iter().map(|transaction| Data(transaction.hash)).collect())
+        };
+        Self {
+            header,
+            size: Hex(sealed.size),
+            transactions,
+            uncles: body.ommers.iter().map(|ommer| Data(ommer.hash())).collect(),
+            withdrawals: body.withdrawals.as_ref().map(|all| all.iter().map(Withdrawal::of).collect()),
+        }
+    }
+}
+
+impl Ommer {
+    /// An ommer.
+    pub(crate) fn of(header: &consensus::Header) -> Self {
+        let alone = consensus::Block { header: header.clone(), ..consensus::Block::default() };
+        Self { header: Header::new(header.hash(), header), size: Hex(alone.encoded_len() as u64), uncles: [] }
+    }
+}
+
+impl Withdrawal {
+    fn of(withdrawal: &consensus::Withdrawal) -> Self {
+        Self {
+            index: Hex(withdrawal.index),
+            validator_index: Hex(withdrawal.validator_index),
+            address: Data(withdrawal.address),
+            amount: Hex(withdrawal.amount),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Which block a request asks about.
+
+use super::hex;
+use node_types::wire::{BlockArgument, BlockTag, Data};
+use node_types::{BlockNumber, H256};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::borrow::Cow;
+
+/// Digits of a hash with its prefix.
+const HASH_LENGTH: usize = 66;
+
+/// A block by number or by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockTagOrNumber(pub(crate) BlockTag);
+
+/// A block by number, by name, by hash, or by an object that says which of them (EIP-1898); the head where it is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockId(pub(crate) BlockArgument);
+
+/// A hash of 32 bytes.
+pub(crate) type Block32 = Data<H256>;
+
+/// The object of EIP-1898.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Named {
+    block_number: Option<BlockTagOrNumber>,
+    block_hash: Option<Block32>,
+    /// States of blocks that left the chain are not kept, so that this makes no difference.
+    #[serde(rename = "requireCanonical")]
+    _require_canonical: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrObject<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Object(Named),
+}
+
+fn tag(text: &str) -> Result<BlockTag, String> {
+    match text {
+        "latest" => Ok(BlockTag::Latest),
+        "earliest" => Ok(BlockTag::Earliest),
+        "pending" => Ok(BlockTag::Pending),
+        "safe" => Ok(BlockTag::Safe),
+        "finalized" => Ok(BlockTag::Finalized),
+        number => hex::parse::<BlockNumber>(number).map(BlockTag::Number),
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockTagOrNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        tag(&text).map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = Option::<TextOrObject<'_>>::deserialize(deserializer);
+        match read
+            .map_err(|_| D::Error::custom("expected a block number, a hash, a tag, or an object that names one"))?
+        {
+            None => Ok(Self::default()),
+            Some(TextOrObject::Text(text)) if text.len() == HASH_LENGTH => {
+                text.parse::<Block32>().map(|hash| Self(BlockArgument::Hash(hash.0))).map_err(D::Error::custom)
+            }
+            Some(TextOrObject::Text(text)) => tag(&text).map(|tag| Self(tag.into())).map_err(D::Error::custom),
+            Some(TextOrObject::Object(named)) => match (named.block_number, named.block_hash) {
+                (Some(tag), None) => Ok(Self(tag.0.into())),
+                (None, Some(hash)) => Ok(Self(BlockArgument::Hash(hash.0))),
+                (Some(_), Some(_)) => Err(D::Error::custom("cannot specify both blockHash and blockNumber")),
+                (None, None) => Err(D::Error::custom("expected blockHash or blockNumber")),
+            },
+        }
+    }
+}

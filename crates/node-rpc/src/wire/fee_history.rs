@@ -1,0 +1,54 @@
+//! Fees of past blocks.
+
+use super::{Hex, hex};
+use node_core::node;
+use node_types::U256;
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A number of blocks, as `0x` hex or as a JSON number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockCount(pub(crate) u64);
+
+impl<'de> Deserialize<'de> for BlockCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a number of blocks")]
+        enum Written<'a> {
+            Number(u64),
+            Text(#[serde(borrow)] Cow<'a, str>),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Number(number) => Ok(Self(number)),
+            Written::Text(text) => hex::parse(&text).map(Self).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// The answer of eth_feeHistory.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FeeHistory {
+    oldest_block: Hex<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reward: Vec<Vec<Hex<U256>>>,
+    base_fee_per_gas: Vec<Hex<U256>>,
+    gas_used_ratio: Vec<f64>,
+    base_fee_per_blob_gas: Vec<Hex<U256>>,
+    blob_gas_used_ratio: Vec<f64>,
+}
+
+impl From<node::FeeHistory> for FeeHistory {
+    fn from(found: node::FeeHistory) -> Self {
+        let hex = |numbers: Vec<U256>| numbers.into_iter().map(Hex).collect::<Vec<_>>();
+        Self {
+            oldest_block: Hex(found.oldest),
+            reward: found.rewards.into_iter().map(hex).collect(),
+            base_fee_per_gas: hex(found.base_fees),
+            gas_used_ratio: found.gas_used_ratios,
+            base_fee_per_blob_gas: hex(found.blob_base_fees),
+            blob_gas_used_ratio: found.blob_gas_used_ratios,
+        }
+    }
+}

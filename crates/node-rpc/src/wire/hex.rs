@@ -1,0 +1,74 @@
+//! Numbers as `0x` and hex digits.
+
+use node_types::U256;
+use node_types::wire::{Integer, Quantity};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, Serializer, ser};
+use std::borrow::Cow;
+
+/// A number that travels as `0x` and hex digits without leading zeros. Leading zeros are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hex<T>(pub(crate) T);
+
+impl<T: Integer> Serialize for Hex<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: U256 = self.0.into();
+        if value.bits() > 64 {
+            return serializer.collect_str(&format_args!("{value:#x}"));
+        }
+        // Nearly all numbers are short, and the formatting machinery would cost more than their digits.
+        let (mut text, mut start, mut rest) = ([0; 18], 18, value.low_u64());
+        loop {
+            start -= 1;
+            text[start] = b"0123456789abcdef"[(rest & 0xf) as usize];
+            rest >>= 4;
+            if rest == 0 {
+                break;
+            }
+        }
+        text[start - 2..start].copy_from_slice(b"0x");
+        serializer.serialize_str(std::str::from_utf8(&text[start - 2..]).map_err(ser::Error::custom)?)
+    }
+}
+
+impl<'de, T: Integer> Deserialize<'de> for Hex<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        parse(&text).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Reads a number of hex digits behind `0x`.
+pub(crate) fn parse<T: Integer>(text: &str) -> Result<T, String> {
+    if !text.starts_with("0x") {
+        return Err("hex string without 0x prefix".to_owned());
+    }
+    text.parse::<Quantity<T>>().map(|number| number.0).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_without_leading_zeros() {
+        for (number, text) in [(0, "0x0"), (1, "0x1"), (0xf0, "0xf0"), (u64::MAX, "0xffffffffffffffff")] {
+            assert_eq!(serde_json::to_string(&Hex(number)).unwrap(), format!("\"{text}\""));
+            assert_eq!(serde_json::to_string(&Hex(U256::from(number))).unwrap(), format!("\"{text}\""));
+        }
+        let long = Hex(U256::from(u64::MAX) + 1);
+        assert_eq!(serde_json::to_string(&long).unwrap(), "\"0x10000000000000000\"");
+    }
+
+    #[test]
+    fn what_is_read() {
+        for (json, expected) in [(r#""0x0""#, Some(0)), (r#""0x10""#, Some(16)), (r#""0x007""#, Some(7))] {
+            assert_eq!(serde_json::from_str::<Hex<u64>>(json).ok().map(|hex| hex.0), expected, "{json}");
+        }
+        for json in
+            [r#""16""#, "16", r#""0x""#, r#""0xg""#, r#""0x10000000000000000""#, "null", "[]", "{}", "true", "1e3"]
+        {
+            assert!(serde_json::from_str::<Hex<u64>>(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What travels: parameters and results in the form that geth gives them.
+
+mod address;
+mod block;
+mod block_argument;
+mod fee_history;
+mod filter;
+mod hex;
+mod log;
+mod proof;
+mod receipt;
+mod transaction;
+
+pub(crate) use address::checksummed;
+pub(crate) use block::{Block, Header, Ommer};
+pub(crate) use block_argument::{Block32, BlockId, BlockTagOrNumber};
+pub(crate) use fee_history::{BlockCount, FeeHistory};
+pub(crate) use filter::LogFilter;
+pub(crate) use hex::Hex;
+pub(crate) use log::{Log, Timestamps, logs};
+pub(crate) use proof::{Proof, Slot};
+pub(crate) use receipt::Receipt;
+pub(crate) use transaction::Transaction;
