@@ -28,13 +28,14 @@ use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
-use node_types::{Address, H256};
+use node_types::{Address, H256, keccak256};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use settings::BlockSettings;
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use uuid::Uuid;
 
 /// Blocks that whoever sent a transaction makes after the one that holds it, as long as transactions wait.
 const MAX_FURTHER_BLOCKS: usize = 16;
@@ -71,6 +72,8 @@ pub struct Producer {
     /// Held while a transaction of an impersonated sender gets its nonce and comes to the pool.
     sending: Mutex<()>,
     miner: Miner,
+    /// Another one each time that the chain is opened or begins anew.
+    instance: Mutex<H256>,
 }
 
 /// The settings of a producer that is yet to be made: the pool needs them first.
@@ -101,6 +104,7 @@ impl Draft {
             impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
+            instance: Mutex::new(new_instance()),
         });
         producer.set_mining(self.mining);
         Ok(producer)
@@ -289,6 +293,11 @@ impl Producer {
         Ok(self.settings.after(&*self.head()?))
     }
 
+    /// A name of the chain since it was opened or began anew.
+    pub fn instance(&self) -> H256 {
+        *self.instance.lock()
+    }
+
     /// Which transactions come first.
     pub fn order(&self) -> TransactionOrder {
         self.parts.pool.order()
@@ -319,4 +328,8 @@ impl Producer {
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }
+}
+
+fn new_instance() -> H256 {
+    keccak256(Uuid::new_v4().as_bytes())
 }

@@ -1,6 +1,6 @@
 //! Taking blocks off the chain.
 
-use super::{Producer, ProducerError};
+use super::{Producer, ProducerError, new_instance};
 use crate::backend::{BackendError, HeadChange, StateBackend};
 use crate::block::BlockRef;
 use crate::pool::DropReason;
@@ -21,6 +21,7 @@ impl Producer {
         self.parts.pool.refresh()?;
         self.impersonated.write().clear();
         self.impersonate_all(false);
+        *self.instance.lock() = new_instance();
         Ok(self.parts.backend.view()?.head())
     }
 
