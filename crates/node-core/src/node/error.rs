@@ -243,7 +243,6 @@ fn control_location(error: &ProducerError) -> &'static str {
         | ProducerError::NoPrevRandao
         | ProducerError::NotIncluded { .. }
         | ProducerError::NoSuchBlock { .. }
-        | ProducerError::LoadedNonceTooLow { .. }
         | ProducerError::NotSigned => "body",
         ProducerError::TooManyBlocks { .. } | ProducerError::ReorganizationTooDeep { .. } => "body.Blocks",
         ProducerError::NoWithdrawals => "body.Withdrawals",

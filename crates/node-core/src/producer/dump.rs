@@ -2,11 +2,9 @@
 
 use super::{Producer, ProducerError};
 use crate::backend::{BackendError, StateBackend};
-use crate::block::SealedHeader;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// An account with all that it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,17 +20,16 @@ pub struct WholeAccount {
 }
 
 impl Producer {
-    /// The head, and all accounts as of it, edits included.
+    /// All accounts as of the head, edits included.
     ///
     /// It takes as long as it takes to read the changes of all blocks.
-    pub fn dump(&self) -> Result<(Arc<SealedHeader>, BTreeMap<Address, WholeAccount>), ProducerError> {
+    pub fn dump(&self) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
         let (view, edits) = {
             let _sealing = self.sealing.lock();
             (self.parts.backend.view()?, self.parts.backend.pending_edits()?)
         };
-        let head = view.head();
         let mut state = StateChanges::default();
-        for number in 0..=head.number {
+        for number in 0..=view.head().number {
             let pruned = BackendError::StatePruned { block: number, earliest: view.earliest_state() };
             state.merge(&*view.changes(number)?.ok_or(pruned)?);
         }
@@ -47,25 +44,22 @@ impl Producer {
             let storage = change.storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
             accounts.insert(address, WholeAccount { nonce, balance, code, storage });
         }
-        let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
-        Ok((header, accounts))
+        Ok(accounts)
     }
 
-    /// Lets accounts be as given, with no other storage; all others stay. Nonces can only grow.
+    /// Lets accounts be as given, with no other storage; all others stay. A nonce that is higher already stays, too, for
+    /// transactions would repeat otherwise.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
         self.edit(|view| {
             let head = view.head().number;
             let mut changes = StateChanges::default();
             for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
                 let current = view.account(address, head)?.unwrap_or_default().nonce;
-                if nonce < current {
-                    return Err(ProducerError::LoadedNonceTooLow { address, nonce, current });
-                }
                 let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
                 if !code.is_empty() {
                     changes.code.insert(code_hash, code);
                 }
-                let state = AccountState { nonce, balance, code_hash };
+                let state = AccountState { nonce: nonce.max(current), balance, code_hash };
                 let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
                 let exists = state != AccountState::default() || !storage.is_empty();
                 let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };

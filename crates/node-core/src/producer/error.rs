@@ -71,16 +71,6 @@ pub enum ProducerError {
     /// Blocks that are replaced hold only what their senders signed.
     #[error("a transaction of a replaced block must be signed")]
     NotSigned,
-    /// A changed account cannot be had in the state of a block.
-    #[error("the state that is loaded has nonce {nonce} for {address:#x}, which is below its {current}")]
-    LoadedNonceTooLow {
-        /// The account.
-        address: Address,
-        /// In what is loaded.
-        nonce: u64,
-        /// The account's.
-        current: u64,
-    },
     /// Before London a block has no base fee.
     #[error("the next block has no base fee, for London is not in force")]
     NoBaseFee,

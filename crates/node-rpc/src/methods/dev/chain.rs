@@ -129,7 +129,7 @@ pub(super) fn methods() -> Vec<Method> {
                 if options.and_then(|options| options.forking?.json_rpc_url).is_some() {
                     return Err(no_forks());
                 }
-                producer(scope)?.reset().map(|_| true).map_err(refused)
+                producer(scope)?.reset().map(drop).map_err(refused)
             },
         ),
         named(

@@ -17,11 +17,13 @@ use std::io::{Read, Write};
 /// The longest JSON that is read: what a body of the default size holds when it is compressed well.
 const MAX_DUMP: u64 = 256 << 20;
 
-/// A dump. Blocks are not part of it: headers of this chain commit to what is here, and blocks of another would not.
+/// A dump. Blocks are not part of it: who loads it goes on with a chain of its own, whose headers commit to the accounts
+/// from then on. Anvil wants to be told so.
 #[derive(Serialize)]
 struct Dump {
+    block: Option<()>,
     accounts: BTreeMap<AddressData, Account>,
-    best_block_number: Hex<u64>,
+    best_block_number: Option<()>,
     blocks: [(); 0],
     transactions: [(); 0],
 }
@@ -81,7 +83,7 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
-    let (head, accounts) = producer(scope)?.dump().map_err(refused)?;
+    let accounts = producer(scope)?.dump().map_err(refused)?;
     let accounts = accounts.into_iter().map(|(address, account)| {
         let WholeAccount { nonce, balance, code, storage } = account;
         let slot = |(slot, value): (node_types::H256, U256)| (AtSlot(U256::from_big_endian(&slot.0)), Word(value));
@@ -89,7 +91,7 @@ fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
         (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
     });
     let dump =
-        Dump { accounts: accounts.collect(), best_block_number: Hex(head.header.number), blocks: [], transactions: [] };
+        Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = serde_json::to_writer(&mut encoder, &dump).map_err(std::io::Error::from);
     let bytes = written.and_then(|()| encoder.flush()).and_then(|()| encoder.finish());
