@@ -4,8 +4,10 @@
 
 pub mod blocktest;
 pub mod events;
+pub mod exchanges;
 pub mod generator;
 pub mod model;
 pub mod oracle;
 pub mod server;
 pub mod wallet;
+pub mod websocket;

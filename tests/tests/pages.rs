@@ -59,12 +59,15 @@ fn methods_and_redirects_of_pages() {
     let plain = Server::start(NONE);
     let based = Server::start(["--base-path", "/v1"]);
     let get = Some("GET, HEAD, OPTIONS");
+    // Where JSON-RPC is posted, too.
+    let both = Some("GET, HEAD, POST, OPTIONS");
     let cases = [
         (&plain, "GET", "/", 200, None, None),
         (&plain, "GET", "/?utm=1", 200, None, None),
         (&plain, "HEAD", "/", 200, None, None),
-        (&plain, "OPTIONS", "/", 204, get, None),
-        (&plain, "POST", "/", 405, get, None),
+        (&plain, "OPTIONS", "/", 204, both, None),
+        (&plain, "PUT", "/", 405, both, None),
+        (&plain, "POST", "/", 400, None, None),
         (&plain, "HEAD", "/docs/", 200, None, None),
         (&plain, "PUT", "/docs/", 405, get, None),
         (&plain, "GET", "/docs", 308, None, Some("docs/")),
@@ -80,7 +83,8 @@ fn methods_and_redirects_of_pages() {
         (&based, "GET", "/docs/", 404, None, None),
         (&based, "GET", "/v1", 308, None, Some("v1/")),
         (&based, "GET", "/v1/", 200, None, None),
-        (&based, "POST", "/v1", 405, get, None),
+        (&based, "POST", "/v1", 400, None, None),
+        (&based, "PUT", "/v1", 405, both, None),
         (&based, "GET", "/v1/docs", 308, None, Some("docs/")),
         (&based, "GET", "/v1/docs/", 200, None, None),
     ];

@@ -52,6 +52,7 @@ pub(crate) fn work_genesis() -> Genesis {
             terminal_total_difficulty: None,
             time_forks: Vec::new(),
             blob_schedule: Vec::new(),
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         },
         header: Header {

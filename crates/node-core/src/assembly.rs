@@ -5,16 +5,19 @@ use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::difficulty::expected_difficulty;
-use crate::executor::{BlockExecution, ExecutionError, Executor};
+use crate::executor::{BlockExecution, BlockOutcome, ExecutionError, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use crate::trie::ordered_root;
-use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Withdrawal, requests_hash};
+use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Request, Withdrawal, requests_hash};
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
 
 /// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
 pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
+
+/// Longest extra data of a header in bytes (Yellow Paper, section 4.4.4).
+pub const MAX_EXTRA_DATA: usize = 32;
 
 /// Says what the next block will be, as far as it is known before anything is executed. The pool, the pending block and
 /// what is sealed go by the same answer.
@@ -46,8 +49,7 @@ impl NextHeader for ByRules {
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
     let timestamp = now.max(parent.header.timestamp.saturating_add(1));
-    let merged = parent.header.difficulty.is_zero()
-        || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
+    let merged = is_merged_after(spec, parent);
     let fork = spec.fork_at(number, timestamp, merged);
     let first_of_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
     let elasticity = if first_of_london { fees::ELASTICITY_MULTIPLIER } else { 1 };
@@ -70,6 +72,21 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
     }
 }
 
+/// Whether the block after `parent` belongs to the merged chain.
+pub fn is_merged_after(spec: &ChainSpec, parent: &SealedHeader) -> bool {
+    parent.header.difficulty.is_zero()
+        || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal)
+}
+
+/// A block that was assembled, with what no block holds.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The block.
+    pub block: ExecutedBlock,
+    /// Its execution requests, since Prague; the header holds only their hash.
+    pub requests: Option<Vec<Request>>,
+}
+
 /// Makes a block of `header` on top of the head of `view`, and fills in what its execution gives. `withdrawals` count
 /// from Shanghai on.
 ///
@@ -81,14 +98,31 @@ pub fn assemble(
     mut header: Header,
     withdrawals: Vec<Withdrawal>,
     fill: impl FnOnce(&mut dyn BlockExecution) -> Result<Vec<RecoveredTransaction>, ExecutionError>,
-) -> Result<ExecutedBlock, ExecutionError> {
-    let head = view.head().number;
-    let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-    let withdrawals = header.withdrawals_root.map(|_| withdrawals);
-    header.withdrawals_root = withdrawals.as_deref().map(|all| root(all, Withdrawal::encode));
+) -> Result<Assembled, ExecutionError> {
+    let withdrawals = commit_to(&mut header, withdrawals);
     let mut execution = executor.begin_block(context, view, &header)?;
     let transactions = fill(&mut *execution)?;
     let outcome = execution.finish(&[], withdrawals.as_deref())?;
+    complete(view, header, transactions, withdrawals, outcome)
+}
+
+/// Lets `header` commit to `withdrawals`, and answers those that the block holds: none before Shanghai.
+pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Vec<Withdrawal>> {
+    let withdrawals = header.withdrawals_root.map(|_| withdrawals);
+    header.withdrawals_root = withdrawals.as_deref().map(|all| root(all, Withdrawal::encode));
+    withdrawals
+}
+
+/// Fills into `header` what `outcome` gives, and makes a block of it on top of the head of `view`.
+pub fn complete(
+    view: &dyn View,
+    mut header: Header,
+    transactions: Vec<RecoveredTransaction>,
+    withdrawals: Option<Vec<Withdrawal>>,
+    outcome: BlockOutcome,
+) -> Result<Assembled, ExecutionError> {
+    let head = view.head().number;
+    let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
     header.state_root = view.state_root(head, &outcome.changes)?;
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());
     header.receipts_root = root(&outcome.receipts, |receipt| receipt.encode());
@@ -97,12 +131,13 @@ pub fn assemble(
     header.blob_gas_used = header.excess_blob_gas.map(|_| outcome.blob_gas_used);
     header.requests_hash = outcome.requests.as_deref().map(requests_hash);
     let body = Body { transactions, ommers: Vec::new(), withdrawals };
-    Ok(ExecutedBlock {
+    let block = ExecutedBlock {
         header: Arc::new(seal(header, &body, &parent)),
         body: Arc::new(body),
         receipts: Arc::new(outcome.receipts),
         changes: Arc::new(outcome.changes),
-    })
+    };
+    Ok(Assembled { block, requests: outcome.requests })
 }
 
 /// The root of the trie of `items` in their encodings.
@@ -156,6 +191,7 @@ mod tests {
             terminal_total_difficulty: terminal.map(U256::from),
             time_forks: vec![(Fork::Shanghai, 10), (Fork::Cancun, 2_000)],
             blob_schedule: vec![(BlobParams::CANCUN, 2_000)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         let (old, new) = (parent(7, None), parent(7, Some(1_000)));

@@ -4,10 +4,15 @@ use crate::backend::{BackendError, View};
 use crate::block::RecoveredTransaction;
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
+use crate::forks::Fork;
+use crate::overrides::OverrideError;
+use crate::simulation::{SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
-use std::collections::BTreeMap;
+
+pub use crate::call::Call;
+pub use crate::overrides::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
 
 /// Runs code over a view of the chain.
 pub trait Executor: Send + Sync {
@@ -22,7 +27,18 @@ pub trait Executor: Send + Sync {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError>;
 
-    /// Runs a call in the environment of `header`, over the state as of that block.
+    /// Starts a block that is only imagined: as [`begin_block`](Self::begin_block), by what `rules` change,
+    /// and over the parent's state with its overrides.
+    fn begin_simulated<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError>;
+
+    /// Runs a call in the environment of `header`, over the state as of that block. The overrides of the call count in
+    /// both.
     fn call(
         &self,
         context: &Context,
@@ -42,10 +58,31 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
+    /// The contracts that the rules of `fork` bring with them.
+    fn contracts(&self, fork: Fork) -> Contracts;
+
     /// The caches it has. Must not wait for work that is going on.
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
     }
+}
+
+/// The contracts that rules bring with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contracts {
+    /// Those that are no code, by their addresses.
+    pub precompiles: Vec<NamedContract>,
+    /// Those that blocks call, by their names.
+    pub system: Vec<NamedContract>,
+}
+
+/// A contract with the name that EIP-7910 gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedContract {
+    /// Name.
+    pub name: &'static str,
+    /// Address.
+    pub address: Address,
 }
 
 /// A block while it is executed.
@@ -80,53 +117,6 @@ pub struct BlockOutcome {
     pub requests: Option<Vec<Request>>,
     /// What changed in the parent's state.
     pub changes: StateChanges,
-}
-
-/// A message call that is not a transaction.
-#[derive(Clone, Debug, Default)]
-pub struct Call {
-    /// Sender; needs no signature.
-    pub from: Address,
-    /// Receiver; none runs `input` as creation code.
-    pub to: Option<Address>,
-    /// Upper bound of the gas used; none for as much as may be.
-    pub gas: Option<u64>,
-    /// Price in wei per gas; zero turns all checks of fees off.
-    pub gas_price: U256,
-    /// Wei to transfer.
-    pub value: U256,
-    /// Call data, or creation code.
-    pub input: Bytes,
-    /// Accounts to change before the call.
-    pub overrides: StateOverrides,
-}
-
-/// Changes to the state that only one call sees.
-pub type StateOverrides = BTreeMap<Address, AccountOverride>;
-
-/// What one call sees different in one account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccountOverride {
-    /// Balance in wei.
-    pub balance: Option<U256>,
-    /// Code.
-    pub code: Option<Bytes>,
-    /// Nonce.
-    pub nonce: Option<u64>,
-    /// Storage.
-    pub storage: StorageOverride,
-}
-
-/// What one call sees different in the storage of one account.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum StorageOverride {
-    /// Nothing.
-    #[default]
-    Keep,
-    /// These slots; all others as they are.
-    Patch(BTreeMap<H256, U256>),
-    /// These slots; all others are zero.
-    Replace(BTreeMap<H256, U256>),
 }
 
 /// How a call ended.
@@ -188,6 +178,9 @@ pub enum ExecutionError {
         /// What happened.
         reason: String,
     },
+    /// An override asks for what cannot be.
+    #[error(transparent)]
+    Override(#[from] OverrideError),
     /// The backend did not answer.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -333,6 +326,9 @@ pub enum TransactionError {
     /// A set-code transaction without authorizations (EIP-7702).
     #[error("a set-code transaction needs at least one authorization")]
     NoAuthorizations,
+    /// A transaction of this type with no receiver.
+    #[error("transactions with blobs or authorizations create no contracts")]
+    CannotCreate,
     /// Another rule.
     #[error("{0}")]
     Other(String),

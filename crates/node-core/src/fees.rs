@@ -147,6 +147,7 @@ mod tests {
                 (BlobParams { target: 10, max: 15, base_fee_update_fraction: 8_346_193 }, 400),
                 (BlobParams { target: 14, max: 21, base_fee_update_fraction: 11_684_671 }, 500),
             ],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         }
     }

@@ -92,6 +92,9 @@ pub struct ChainSpec {
     pub time_forks: Vec<(Fork, u64)>,
     /// Blob parameters with the first timestamp of each in Unix seconds, ascending.
     pub blob_schedule: Vec<(BlobParams, u64)>,
+    /// Heights that count in the identifiers of forks though no rule changes there: of the merge's netsplit, and of a fork of
+    /// the DAO that the chain did not take.
+    pub silent_forks: Vec<BlockNumber>,
     /// Contract whose logs are deposits (EIP-6110).
     pub deposit_contract: Address,
 }
@@ -150,6 +153,7 @@ mod tests {
             terminal_total_difficulty: Some(100.into()),
             time_forks: vec![(Fork::Shanghai, 50), (Fork::Cancun, 60)],
             blob_schedule: vec![(BlobParams::CANCUN, 60), (BlobParams::PRAGUE, 70)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         // Height, time, merged; rules.

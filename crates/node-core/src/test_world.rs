@@ -143,6 +143,7 @@ impl World {
             terminal_total_difficulty: Some(U256::zero()),
             time_forks: forks.into_iter().filter(|next| *next <= fork).map(|next| (next, 0)).collect(),
             blob_schedule: vec![(params, 0)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         let contract = Bytes::from(vec![0x60, 0x00]);

@@ -6,7 +6,7 @@ use crate::executor::EvmExecutor;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
-use crate::{dao, requests, rewards, spec, system, transaction};
+use crate::{dao, requests, rewards, spec, system, transaction, transfers};
 use node_core::backend::{BackendError, View};
 use node_core::blobs;
 use node_core::block::RecoveredTransaction;
@@ -27,7 +27,11 @@ pub(crate) struct EvmBlock<'a> {
     header: &'a Header,
     fork: Fork,
     parent: BlockNumber,
-    machine: Machine<'a>,
+    pub(crate) machine: Machine<'a>,
+    /// Least price of blobs, in wei per blob gas.
+    pub(crate) blob_base_fee: U256,
+    /// Whether any sender may have code.
+    pub(crate) contracts_send: bool,
     receipts: Vec<Receipt>,
     gas_used: u64,
     blob_gas_used: u64,
@@ -41,6 +45,18 @@ impl<'a> EvmBlock<'a> {
         view: &'a dyn View,
         header: &'a Header,
     ) -> Result<Self, ExecutionError> {
+        let mut block = Self::new(executor, context, view, header)?;
+        block.start()?;
+        Ok(block)
+    }
+
+    /// The block over its parent's state, before anything ran.
+    pub(crate) fn new(
+        executor: &'a EvmExecutor,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+    ) -> Result<Self, ExecutionError> {
         context.check()?;
         // Nothing leads to a genesis block: it has no parent to start from.
         let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
@@ -48,13 +64,55 @@ impl<'a> EvmBlock<'a> {
         let fork = spec.fork(header);
         let db = StateDb::new(view, parent, executor.codes(), fork);
         let (cfg, env) = (spec::configuration(spec, fork), spec::environment(spec, fork, header));
-        let mut machine = Machine::new(fork, cfg, env, db, context);
-        if spec.dao_fork == Some(header.number) {
-            dao::move_balances(machine.db())?;
+        let machine = Machine::new(fork, cfg, env, db, context);
+        let blob_base_fee = fees::blob_base_fee(spec, header).unwrap_or(U256::one());
+        Ok(Self {
+            context,
+            view,
+            spec,
+            header,
+            fork,
+            parent,
+            machine,
+            blob_base_fee,
+            contracts_send: false,
+            receipts: Vec::new(),
+            gas_used: 0,
+            blob_gas_used: 0,
+        })
+    }
+
+    /// Moves the balances of the DAO and calls system contracts.
+    pub(crate) fn start(&mut self) -> Result<(), ExecutionError> {
+        if self.spec.dao_fork == Some(self.header.number) {
+            dao::move_balances(self.machine.db())?;
         }
-        system::begin(&mut machine, fork, header)?;
-        let receipts = Vec::new();
-        Ok(Self { context, view, spec, header, fork, parent, machine, receipts, gas_used: 0, blob_gas_used: 0 })
+        system::begin(&mut self.machine, self.fork, self.header)
+    }
+
+    /// Executes a transaction and keeps its receipt. Logs that tell transfers are not in it.
+    pub(crate) fn execute(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
+        self.context.check()?;
+        self.check(transaction)?;
+        let result = self.run(transaction)?;
+        let outcome = self.outcome(result.is_success())?;
+        let body = &transaction.transaction.body;
+        self.gas_used += result.tx_gas_used();
+        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
+        let logs: Vec<Log> = match &result {
+            ExecutionResult::Success { logs, .. } => {
+                logs.iter().filter(|log| !transfers::is_told(log)).map(ToNode::to_node).collect()
+            }
+            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
+        };
+        self.receipts.push(Receipt {
+            transaction_type: body.transaction_type(),
+            outcome,
+            cumulative_gas_used: self.gas_used,
+            logs_bloom: logs.iter().collect::<Bloom>(),
+            logs,
+        });
+        Ok(result)
     }
 
     /// The rules that revm leaves to the block: those on types, signatures, gas left and blobs.
@@ -102,9 +160,8 @@ impl<'a> EvmBlock<'a> {
         if count > limit {
             return Err(TransactionError::TooManyBlobs { count, limit });
         }
-        let base_fee = fees::blob_base_fee(self.spec, self.header).unwrap_or(U256::one());
-        if fee_cap < base_fee {
-            return Err(TransactionError::BlobFeeCapTooLow { cap: fee_cap, base_fee });
+        if fee_cap < self.blob_base_fee {
+            return Err(TransactionError::BlobFeeCapTooLow { cap: fee_cap, base_fee: self.blob_base_fee });
         }
         Ok(())
     }
@@ -117,10 +174,13 @@ impl<'a> EvmBlock<'a> {
             let balance = self.machine.balance(offer.sender)?;
             return Err(beyond_128_bits(balance, offer.required).into());
         }
-        self.machine.let_contracts_send(transaction.is_impersonating());
-        self.machine
-            .transact(transaction::to_evm(transaction))
-            .map_err(|fault| refusal(&mut self.machine, &offer, fault))
+        self.machine.let_contracts_send(self.contracts_send || transaction.is_impersonating());
+        let mut transaction = transaction::to_evm(transaction);
+        if self.machine.rules().disable_nonce_check {
+            // revm looks at it all the same, and refuses the highest one.
+            transaction.nonce = 0;
+        }
+        self.machine.transact(transaction).map_err(|fault| refusal(&mut self.machine, &offer, fault))
     }
 
     fn outcome(&mut self, succeeded: bool) -> Result<ReceiptOutcome, ExecutionError> {
@@ -134,27 +194,9 @@ impl<'a> EvmBlock<'a> {
 
 impl BlockExecution for EvmBlock<'_> {
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
-        self.context.check()?;
-        self.check(transaction)?;
-        let result = self.run(transaction)?;
-        let outcome = self.outcome(result.is_success())?;
-        let body = &transaction.transaction.body;
-        self.gas_used += result.tx_gas_used();
-        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
-        let logs: Vec<Log> = match &result {
-            ExecutionResult::Success { logs, .. } => logs.iter().map(ToNode::to_node).collect(),
-            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
-        };
-        let receipt = Receipt {
-            transaction_type: body.transaction_type(),
-            outcome,
-            cumulative_gas_used: self.gas_used,
-            logs_bloom: logs.iter().collect::<Bloom>(),
-            logs,
-        };
-        let index = self.receipts.len();
-        self.receipts.push(receipt);
-        Ok(&self.receipts[index])
+        self.execute(transaction)?;
+        // The one that was just pushed.
+        Ok(&self.receipts[self.receipts.len() - 1])
     }
 
     fn gas_used(&self) -> u64 {

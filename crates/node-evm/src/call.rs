@@ -1,20 +1,19 @@
 //! Message calls that are no transactions.
 
-use crate::convert::{ToEvm, ToNode, saturating_price};
+use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
 use crate::executor::EvmExecutor;
 use crate::machine::Machine;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
-use crate::{overrides, revert, spec};
+use crate::{overrides, revert, spec, transaction};
 use node_core::backend::View;
 use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
-use node_core::forks::Fork;
+use node_core::forks::{ChainSpec, Fork};
 use node_types::U256;
 use node_types::consensus::Header;
-use revm::context::TxEnv;
 use revm::context::result::{ExecutionResult, HaltReason};
-use revm::primitives::TxKind;
+use revm::context::{BlockEnv, TxEnv};
 
 /// A call that is ready to run, as often as wanted: no run sees what another did.
 pub(crate) struct CallRun<'a> {
@@ -23,7 +22,7 @@ pub(crate) struct CallRun<'a> {
     transaction: TxEnv,
     offer: Offer,
     call: &'a Call,
-    /// Wei that the sender has beside the value of the call.
+    /// Wei that the sender has beside the value of the call and the price of its blobs.
     available: U256,
     /// The fork in force.
     pub(crate) fork: Fork,
@@ -40,52 +39,46 @@ impl<'a> CallRun<'a> {
         executor: &'a EvmExecutor,
         context: &'a Context,
         view: &'a dyn View,
-        header: &'a Header,
+        header: &Header,
         call: &'a Call,
     ) -> Result<Self, ExecutionError> {
         context.check()?;
         let spec = executor.spec();
-        let fork = spec.fork(header);
+        let state_of = header.number;
+        // Whatever the difficulty reads, the block is of the merged chain or it is not.
+        let merged = header.difficulty.is_zero();
+        let mut header = header.clone();
+        call.block_overrides.apply(&mut header);
+        let fork = spec.fork_at(header.number, header.timestamp, merged);
         let mut cfg = spec::configuration(spec, fork);
         cfg.disable_nonce_check = true;
         cfg.disable_eip3607 = true;
         cfg.disable_block_gas_limit = true;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
-        let mut environment = spec::environment(spec, fork, header);
-        if call.gas_price.is_zero() {
-            environment.basefee = 0;
-            if let Some(blob) = &mut environment.blob_excess_gas_and_price {
-                blob.blob_gasprice = 0;
-            }
-        }
-        let mut db = StateDb::new(view, header.number, executor.codes(), fork);
+        let environment = environment(spec, fork, &header, call);
+        let mut db = StateDb::new(view, state_of, executor.codes(), fork);
         overrides::apply(&mut db, &call.overrides)?;
         let mut machine = Machine::new(fork, cfg, environment, db, context);
-        for (address, _) in call.overrides.iter().filter(|(_, change)| change.code.is_some()) {
-            machine.replace_precompile(*address);
-        }
+        overrides::apply_to_precompiles(&mut machine, &call.overrides)?;
 
         let balance = machine.balance(call.from)?;
-        let available = balance
-            .checked_sub(call.value)
-            .ok_or(TransactionError::InsufficientFunds { balance, required: call.value })?;
-        let transaction = TxEnv {
-            caller: call.from.to_evm(),
-            kind: call.to.map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
-            gas_price: saturating_price(call.gas_price),
-            value: call.value.to_evm(),
-            data: call.input.to_evm(),
-            chain_id: None,
-            ..TxEnv::default()
-        };
+        let blob_fees = call.highest_blob_fees();
+        let available = blob_fees
+            .and_then(|fees| fees.checked_add(call.value))
+            .and_then(|required| balance.checked_sub(required))
+            .ok_or_else(|| {
+                let required = blob_fees.and_then(|fees| fees.checked_add(call.value)).unwrap_or(U256::MAX);
+                TransactionError::InsufficientFunds { balance, required }
+            })?;
         let offer = Offer {
             sender: call.from,
             fee_cap: call.gas_price,
-            tip_cap: call.gas_price,
+            tip_cap: call.tip_cap(),
             input_length: call.input.len(),
             required: None,
         };
         let block_gas_limit = header.gas_limit;
+        let transaction = transaction::of_call(call, fork, spec.chain_id);
         Ok(Self { context, machine, transaction, offer, call, available, fork, block_gas_limit })
     }
 
@@ -124,10 +117,10 @@ impl<'a> CallRun<'a> {
     /// Runs the call with a gas limit.
     pub(crate) fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
         self.context.check()?;
-        let price = self.call.gas_price;
-        self.offer.required = price.checked_mul(gas_limit.into()).and_then(|fee| fee.checked_add(self.call.value));
-        if U256::from(self.transaction.gas_price) != price {
-            let balance = self.available + self.call.value;
+        self.offer.required = self.required(gas_limit);
+        let prices = [self.call.gas_price, self.call.max_fee_per_blob_gas];
+        if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
+            let balance = self.machine.balance(self.call.from)?;
             return Err(beyond_128_bits(balance, self.offer.required).into());
         }
         let transaction = TxEnv { gas_limit, ..self.transaction.clone() };
@@ -135,14 +128,34 @@ impl<'a> CallRun<'a> {
     }
 
     /// The answer where it was not the caller who set a limit below what the call costs before any code runs.
-    fn too_little_gas(&self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
+    fn too_little_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
         if limit == self.context.gas_budget() {
             return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
         }
-        let fee = self.call.gas_price.saturating_mul(required.into());
-        let balance = self.available + self.call.value;
-        Err(TransactionError::InsufficientFunds { balance, required: fee.saturating_add(self.call.value) }.into())
+        let balance = self.machine.balance(self.call.from)?;
+        let required = self.required(required).unwrap_or(U256::MAX);
+        Err(TransactionError::InsufficientFunds { balance, required }.into())
     }
+
+    /// The most that the call can cost in wei with a gas limit; none where that does not fit 256 bits.
+    fn required(&self, gas_limit: u64) -> Option<U256> {
+        let fee = self.call.gas_price.checked_mul(gas_limit.into())?;
+        fee.checked_add(self.call.highest_blob_fees()?)?.checked_add(self.call.value)
+    }
+}
+
+/// What the code of `call` can learn of the block `header`. Where fees are not checked they read 0.
+fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> BlockEnv {
+    let mut environment = spec::environment(spec, fork, header);
+    if call.is_free() {
+        environment.basefee = 0;
+    }
+    let free_blobs = call.max_fee_per_blob_gas.is_zero() && (call.is_free() || !call.blob_versioned_hashes.is_empty());
+    let price = if free_blobs { Some(U256::zero()) } else { call.block_overrides.blob_base_fee };
+    if let (Some(blob), Some(price)) = (&mut environment.blob_excess_gas_and_price, price) {
+        blob.blob_gasprice = saturating_price(price);
+    }
+    environment
 }
 
 /// How a run ended.

@@ -6,6 +6,7 @@
 use crate::database::DatabaseError;
 use crate::machine::EvmContext;
 use crate::precompiles::Precompiles;
+use crate::transfers::Transfer;
 use revm::context::{ContextTr, Evm, FrameStack, JournalTr};
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
@@ -50,7 +51,11 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         {
             return Ok(ItemOrResult::Result(collide(&mut self.0.ctx, inputs, address)?));
         }
-        self.0.frame_init(frame)
+        let tells = self.0.ctx.chain.tells_transfers;
+        match tells.then(|| Transfer::of(&frame.frame_input)).flatten() {
+            Some(transfer) => self.frame_init_told(frame, &transfer),
+            None => self.0.frame_init(frame),
+        }
     }
 
     fn frame_run(&mut self) -> Result<FrameInitOrResult<Self::Frame>, ContextDbError<Self::Context>> {
@@ -62,6 +67,36 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         result: <Self::Frame as FrameTr>::FrameResult,
     ) -> Result<Option<<Self::Frame as FrameTr>::FrameResult>, ContextDbError<Self::Context>> {
         self.0.frame_return_result(result)
+    }
+}
+
+impl<'a> GuardedEvm<'a> {
+    /// Enters a frame and tells what it transfers. The log comes behind the frame's checkpoint, so that it goes with it.
+    fn frame_init_told(
+        &mut self,
+        frame: FrameInit,
+        transfer: &Transfer,
+    ) -> Result<FrameInitResult<'_, EthFrame<EthInterpreter>>, ContextDbError<EvmContext<'a>>> {
+        let ended = match self.0.frame_init(frame)? {
+            ItemOrResult::Item(frame) => Err(frame.data.created_address()),
+            ItemOrResult::Result(result) => Ok(result),
+        };
+        match ended {
+            Err(created) => {
+                transfer.tell(&mut self.0.ctx, created);
+                Ok(ItemOrResult::Item(self.0.frame_stack.get()))
+            }
+            Ok(result) => {
+                if result.instruction_result().is_ok() {
+                    let created = match &result {
+                        FrameResult::Create(outcome) => outcome.address,
+                        FrameResult::Call(_) => None,
+                    };
+                    transfer.tell(&mut self.0.ctx, created);
+                }
+                Ok(ItemOrResult::Result(result))
+            }
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
-use crate::estimate;
+use crate::simulation::EvmSimulation;
+use crate::{estimate, precompiles, spec, system};
 use node_core::backend::View;
 use node_core::caches::CacheUse;
 use node_core::context::Context;
-use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor};
-use node_core::forks::ChainSpec;
+use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
+use node_core::forks::{ChainSpec, Fork};
+use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_types::consensus::Header;
 use std::sync::Arc;
 
@@ -54,6 +56,16 @@ impl Executor for EvmExecutor {
         Ok(Box::new(EvmBlock::begin(self, context, view, header)?))
     }
 
+    fn begin_simulated<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        Ok(Box::new(EvmSimulation::begin(self, context, view, header, rules)?))
+    }
+
     fn call(
         &self,
         context: &Context,
@@ -72,6 +84,10 @@ impl Executor for EvmExecutor {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError> {
         estimate::estimate(CallRun::new(self, context, view, header, call)?)
+    }
+
+    fn contracts(&self, fork: Fork) -> Contracts {
+        Contracts { precompiles: precompiles::named(spec::spec_id(fork)), system: system::contracts(&self.spec, fork) }
     }
 
     fn caches(&self) -> Vec<CacheUse> {

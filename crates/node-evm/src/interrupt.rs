@@ -22,12 +22,14 @@ const STRIDE: u32 = 1024;
 pub(crate) struct Watch<'a> {
     context: &'a Context,
     count: u32,
+    /// Whether transfers of ether are told as logs. It is here because this is what revm carries along for us.
+    pub(crate) tells_transfers: bool,
 }
 
 impl<'a> Watch<'a> {
     /// Watches over `context`.
     pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, count: 0 }
+        Self { context, count: 0, tells_transfers: false }
     }
 }
 

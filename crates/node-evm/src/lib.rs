@@ -41,9 +41,11 @@ mod refusal;
 mod requests;
 mod revert;
 mod rewards;
+mod simulation;
 mod spec;
 mod system;
 mod transaction;
+mod transfers;
 
 pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};

@@ -5,7 +5,7 @@ use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
 use crate::interrupt::{self, Watch};
 use crate::precompiles::Precompiles;
-use crate::{eip1283, spec};
+use crate::{eip1283, spec, transfers};
 use node_core::backend::BackendError;
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
@@ -74,6 +74,32 @@ impl<'a> Machine<'a> {
     /// Lets the account at `address` run its own code, also if it is a precompiled contract.
     pub(crate) fn replace_precompile(&mut self, address: Address) {
         self.evm.0.precompiles.replace(address.to_evm());
+    }
+
+    /// Lets the precompiled contract at `from` be found at `to` instead, whatever was there.
+    pub(crate) fn move_precompile(&mut self, from: Address, to: Address) {
+        self.evm.0.precompiles.relocate(from.to_evm(), to.to_evm());
+    }
+
+    /// Whether there is a precompiled contract at `address`.
+    pub(crate) fn is_precompile(&self, address: Address) -> bool {
+        self.evm.0.precompiles.is_at(&address.to_evm())
+    }
+
+    /// The rules.
+    pub(crate) fn rules(&mut self) -> &mut CfgEnv {
+        &mut self.evm.ctx().cfg
+    }
+
+    /// The environment, to be changed.
+    pub(crate) fn environment(&mut self) -> &mut BlockEnv {
+        &mut self.evm.ctx().block
+    }
+
+    /// Has every transfer of ether told as a log.
+    pub(crate) fn tell_transfers(&mut self) {
+        transfers::install(&mut self.evm.0.instruction);
+        self.evm.ctx().chain.tells_transfers = true;
     }
 
     /// Whether the sender of a transaction may have code (EIP-3607 forbids it).

@@ -3,7 +3,9 @@
 use crate::code_cache::analyse;
 use crate::convert::{ToEvm, slot_to_evm};
 use crate::database::{DatabaseError, StateDb};
-use node_core::executor::{AccountOverride, StateOverrides, StorageOverride};
+use crate::machine::Machine;
+use node_core::executor::ExecutionError;
+use node_core::overrides::{AccountOverride, OverrideError, StateOverrides, StorageOverride};
 use node_types::{Address, H256, U256, keccak256};
 use std::collections::BTreeMap;
 
@@ -12,9 +14,39 @@ pub(crate) fn apply(db: &mut StateDb<'_>, overrides: &StateOverrides) -> Result<
     overrides.iter().try_for_each(|(address, change)| apply_one(db, *address, change))
 }
 
+/// Moves the precompiled contracts that `overrides` move, and lets accounts with code of their own run that instead.
+pub(crate) fn apply_to_precompiles(
+    machine: &mut Machine<'_>,
+    overrides: &StateOverrides,
+) -> Result<(), ExecutionError> {
+    for (address, change) in overrides {
+        if let Some(destination) = change.move_precompile_to {
+            if !machine.is_precompile(*address) {
+                return Err(OverrideError::NotAPrecompile(*address).into());
+            }
+            if destination == *address {
+                return Err(OverrideError::MovedToItself(*address).into());
+            }
+            if overrides.contains_key(&destination) {
+                return Err(OverrideError::DestinationOverridden(destination).into());
+            }
+            machine.move_precompile(*address, destination);
+        } else if change.code.is_some() {
+            machine.replace_precompile(*address);
+        }
+    }
+    Ok(())
+}
+
 fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -> Result<(), DatabaseError> {
     let account = address.to_evm();
-    let mut info = db.account(account)?.cloned().unwrap_or_default();
+    let before = db.account(account)?.cloned();
+    // What is moved from an address is no part of the state.
+    let unchanged = AccountOverride { move_precompile_to: change.move_precompile_to, ..AccountOverride::default() };
+    if before.is_none() && *change == unchanged {
+        return Ok(());
+    }
+    let mut info = before.unwrap_or_default();
     if let Some(balance) = change.balance {
         info.balance = balance.to_evm();
     }

@@ -90,6 +90,7 @@ mod tests {
             terminal_total_difficulty: None,
             time_forks: vec![],
             blob_schedule: vec![],
+            silent_forks: Vec::new(),
             deposit_contract: CONTRACT,
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::convert::{ToEvm, ToNode};
 use crate::machine::Machine;
-use node_core::executor::ExecutionError;
-use node_core::forks::Fork;
+use node_core::executor::{ExecutionError, NamedContract};
+use node_core::forks::{ChainSpec, Fork};
 use node_types::consensus::Header;
 use node_types::{Address, Bytes, H160};
 use revm::context::result::ExecutionResult;
@@ -31,6 +31,19 @@ pub const CONSOLIDATION_REQUESTS_ADDRESS: Address = H160([
     0x00, 0x00, 0xbb, 0xdd, 0xc7, 0xce, 0x48, 0x86, 0x42, 0xfb, 0x57, 0x9f, 0x8b, 0x00, 0xf3, 0xa5, 0x90, 0x00, 0x72,
     0x51,
 ]);
+
+/// The contracts that blocks of `fork` call, with the names of EIP-7910.
+pub(crate) fn contracts(spec: &ChainSpec, fork: Fork) -> Vec<NamedContract> {
+    let contracts = [
+        ("BEACON_ROOTS_ADDRESS", BEACON_ROOTS_ADDRESS, Fork::Cancun),
+        ("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS", CONSOLIDATION_REQUESTS_ADDRESS, Fork::Prague),
+        ("DEPOSIT_CONTRACT_ADDRESS", spec.deposit_contract, Fork::Prague),
+        ("HISTORY_STORAGE_ADDRESS", HISTORY_STORAGE_ADDRESS, Fork::Prague),
+        ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", WITHDRAWAL_REQUESTS_ADDRESS, Fork::Prague),
+    ];
+    let begun = contracts.into_iter().filter(|(_, _, since)| fork >= *since);
+    begun.map(|(name, address, _)| NamedContract { name, address }).collect()
+}
 
 /// The calls before the first transaction.
 pub(crate) fn begin(machine: &mut Machine<'_>, fork: Fork, header: &Header) -> Result<(), ExecutionError> {

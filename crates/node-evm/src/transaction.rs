@@ -3,8 +3,10 @@
 use crate::convert::{ToEvm, saturating_price};
 use crate::recovery::Secp256k1Recovery;
 use node_core::block::RecoveredTransaction;
+use node_core::call::Call;
 use node_core::crypto::SenderRecovery;
-use node_types::consensus::{AccessListItem, Authorization, TransactionBody};
+use node_core::forks::Fork;
+use node_types::consensus::{AccessListItem, Authorization, TransactionBody, TransactionType};
 use revm::context::TxEnv;
 use revm::context_interface::either::Either;
 use revm::context_interface::transaction as evm;
@@ -36,8 +38,34 @@ pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
         gas_priority_fee,
         blob_hashes: body.blob_versioned_hashes().iter().map(ToEvm::to_evm).collect(),
         max_fee_per_blob_gas,
-        authorization_list: body.authorization_list().iter().map(|item| Either::Right(authorization(item))).collect(),
+        authorization_list: authorizations(body.authorization_list()),
     }
+}
+
+/// A call as revm takes it by the rules of `fork`, still without a gas limit. It has no nonce.
+pub(crate) fn of_call(call: &Call, fork: Fork, chain_id: u64) -> TxEnv {
+    let tx_type = call.transaction_type(fork);
+    let has_caps = !matches!(tx_type, TransactionType::Legacy | TransactionType::AccessList);
+    TxEnv {
+        tx_type: tx_type as u8,
+        caller: call.from.to_evm(),
+        gas_price: saturating_price(call.gas_price),
+        gas_priority_fee: has_caps.then(|| saturating_price(call.tip_cap())),
+        kind: call.to.map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
+        value: call.value.to_evm(),
+        data: call.input.to_evm(),
+        // revm asks for one with all types but the first.
+        chain_id: Some(chain_id),
+        access_list: access_list(&call.access_list),
+        blob_hashes: call.blob_versioned_hashes.iter().map(ToEvm::to_evm).collect(),
+        max_fee_per_blob_gas: saturating_price(call.max_fee_per_blob_gas),
+        authorization_list: authorizations(&call.authorization_list),
+        ..TxEnv::default()
+    }
+}
+
+fn authorizations(list: &[Authorization]) -> Vec<Either<evm::SignedAuthorization, evm::RecoveredAuthorization>> {
+    list.iter().map(|item| Either::Right(authorization(item))).collect()
 }
 
 fn access_list(items: &[AccessListItem]) -> evm::AccessList {

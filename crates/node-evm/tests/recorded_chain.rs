@@ -56,6 +56,7 @@ fn spec(config: &Value) -> ChainSpec {
             .map(blob_params)
             .map(|(params, key)| (params, number(&key)))
             .to_vec(),
+        silent_forks: Vec::new(),
         deposit_contract: config["depositContractAddress"].as_str().unwrap().parse().unwrap(),
     }
 }

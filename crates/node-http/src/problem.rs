@@ -238,7 +238,9 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),
         NodeError::ExecutionReverted { .. } => (refused, Some(ExecutionReverted)),
-        NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } => (refused, Some(ExecutionFailed)),
+        NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } | NodeError::NotBuilt(_) => {
+            (refused, Some(ExecutionFailed))
+        }
         NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
         NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
         NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } | NodeError::TooManyBlocks { .. } => {

@@ -1,6 +1,6 @@
 //! Errors as geth words and numbers them, so that clients which know geth's know these.
 
-use node_core::executor::TransactionError;
+use node_core::executor::{ExecutionError, TransactionError};
 use node_core::node::NodeError;
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::Data;
@@ -82,7 +82,9 @@ impl From<NodeError> for RpcError {
             | NodeError::TooManyLogs { .. }
             | NodeError::TooManyFilterLogs { .. } => Self::LIMIT,
             NodeError::NotProducing => Self::METHOD_NOT_FOUND,
-            NodeError::StatePruned { .. }
+            NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(of_transaction(refusal)),
+            NodeError::NotBuilt(_)
+            | NodeError::StatePruned { .. }
             | NodeError::Edited(_)
             | NodeError::Control { .. }
             | NodeError::UnknownAccount(_)
@@ -171,6 +173,7 @@ fn of_transaction(error: &TransactionError) -> String {
         | TransactionError::TooManyBlobs { .. }
         | TransactionError::BlobVersion(_)
         | TransactionError::NoAuthorizations
+        | TransactionError::CannotCreate
         | TransactionError::Other(_) => error.to_string(),
     }
 }

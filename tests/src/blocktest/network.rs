@@ -67,6 +67,7 @@ pub(super) fn chain_spec(network: &str, config: &Config) -> Result<ChainSpec, St
         terminal_total_difficulty: None,
         time_forks: Vec::new(),
         blob_schedule: Vec::new(),
+        silent_forks: Vec::new(),
         deposit_contract: DEPOSIT_CONTRACT,
     };
     match network.split_once("To") {

@@ -138,7 +138,7 @@ impl Generator {
         let base_fee = header.base_fee_per_gas.unwrap_or_default();
         let transactions = &mut self.transactions;
         let per_block = transactions.shape.transactions_per_block;
-        let block = assemble(&Context::unbounded(), &self.executor, &*view, header, Vec::new(), |execution| {
+        let assembled = assemble(&Context::unbounded(), &self.executor, &*view, header, Vec::new(), |execution| {
             let mut done = Vec::with_capacity(per_block);
             for _ in 0..per_block {
                 let transaction = transactions.next(base_fee);
@@ -147,8 +147,8 @@ impl Generator {
             }
             Ok(done)
         })?;
-        self.backend.append(block.clone())?;
-        Ok(block)
+        self.backend.append(assembled.block.clone())?;
+        Ok(assembled.block)
     }
 
     /// Makes `blocks` blocks, and writes each in the format of chain files.

@@ -4,7 +4,9 @@ use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
 use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
-use node_core::executor::{BlockExecution, Call, CallOutcome, EstimateOutcome};
+use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
+use node_core::forks::Fork;
+use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_types::BlockNumber;
 use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
@@ -228,6 +230,20 @@ impl Executor for Refusing {
         _: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
         if self.begins { Ok(Box::new(Unfinished)) } else { Err(REFUSAL.into()) }
+    }
+
+    fn begin_simulated<'a>(
+        &'a self,
+        _: &'a Context,
+        _: &'a dyn View,
+        _: &'a Header,
+        _: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        Err(REFUSAL.into())
+    }
+
+    fn contracts(&self, _: Fork) -> Contracts {
+        Contracts::default()
     }
 
     fn call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<CallOutcome, ExecutionError> {

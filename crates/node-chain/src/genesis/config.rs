@@ -97,6 +97,7 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
         terminal_total_difficulty,
         time_forks,
         blob_schedule: config.blob_schedule()?,
+        silent_forks: config.silent_forks(dao_fork)?,
         deposit_contract,
     })
 }
@@ -138,6 +139,12 @@ impl Config<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Heights of forks that change no rule of this chain.
+    fn silent_forks(&self, dao_fork: Option<u64>) -> Result<Vec<u64>, GenesisError> {
+        let dao = if dao_fork.is_none() { self.number("daoForkBlock")? } else { None };
+        Ok(dao.into_iter().chain(self.number("mergeNetsplitBlock")?).collect())
     }
 
     fn block_forks(&self) -> Result<Vec<(Fork, u64)>, GenesisError> {

@@ -1,6 +1,7 @@
 //! The header of a block against that of its parent.
 
 use super::{BlockError, HeaderField};
+use node_core::assembly::MAX_EXTRA_DATA;
 use node_core::block::SealedHeader;
 use node_core::difficulty::expected_difficulty;
 use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
@@ -13,8 +14,6 @@ const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 
 /// How many blocks from the DAO fork on must have its extra data.
 const DAO_EXTRA_RANGE: u64 = 10;
-
-const MAX_EXTRA_DATA: usize = 32;
 
 /// Checks everything that a header and its parent alone decide, by the fork in force. Seals are not checked.
 ///

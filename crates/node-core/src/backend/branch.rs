@@ -41,6 +41,45 @@ impl Branch {
     }
 }
 
+/// A branch that grows from block to block.
+pub struct GrowingBranch {
+    base: Arc<dyn View>,
+    ancestor: BlockNumber,
+    blocks: Vec<ExecutedBlock>,
+    /// Where the backend forks it goes on from block to block; over another one all blocks are looked through each time.
+    fork: Option<Arc<dyn View>>,
+}
+
+impl GrowingBranch {
+    /// A branch without blocks, which leaves the chain of `base` behind its block `ancestor`.
+    pub fn new(base: Arc<dyn View>, ancestor: BlockNumber) -> Result<Self, BackendError> {
+        let fork = base.fork(ancestor, &[])?;
+        Ok(Self { base, ancestor, blocks: Vec::new(), fork })
+    }
+
+    /// A view whose head is the last block.
+    pub fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        match &self.fork {
+            Some(view) => Ok(view.clone()),
+            None => Ok(Arc::new(LayeredView::new(self.base.clone(), self.ancestor, self.blocks.clone(), false)?)),
+        }
+    }
+
+    /// Puts a block on top of the last one.
+    pub fn push(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {
+        if let Some(view) = &self.fork {
+            self.fork = view.fork(view.head().number, std::slice::from_ref(&block))?;
+        }
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    /// Its blocks, ascending.
+    pub fn into_blocks(self) -> Vec<ExecutedBlock> {
+        self.blocks
+    }
+}
+
 /// The number of the block `hash`, if it is canonical.
 fn canonical_number(view: &dyn View, hash: H256) -> Result<Option<BlockNumber>, BackendError> {
     let Some(header) = view.header(BlockId::Hash(hash))? else { return Ok(None) };

@@ -16,7 +16,7 @@ mod memory;
 #[cfg(any(test, feature = "backend-tests"))]
 pub mod suite;
 
-pub use branch::Branch;
+pub use branch::{Branch, GrowingBranch};
 pub use editable::EditableBackend;
 pub use edits::{Edits, edited_blocks, first_edited_block};
 pub use fees::fee_row;

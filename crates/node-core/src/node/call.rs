@@ -7,40 +7,53 @@ use node_types::wire::{
     AccountOverride, BlockArgument, CallInput, CallOutput, Data, ErrorDetail, EstimateGasInput, EstimateGasOutput,
     Quantity, TransactionCall,
 };
-use node_types::{Address, U256};
+use node_types::{Address, Bytes, U256};
 
 impl Node {
     /// Runs a message call in the environment of a block, over the state after it.
     pub fn call(&self, context: &Context, input: CallInput) -> Result<CallOutput, NodeError> {
-        let snapshot = self.snapshot_for(context, input.block_number)?;
-        let header = snapshot.header(snapshot.state(input.block_number, "body.BlockNumber")?)?;
         let call = call(input.transaction, StateOverrides::new());
-        let outcome = self
-            .executor
-            .call(&self.call_context(context), &*snapshot.view, &header.header, &call)
-            .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
-        match outcome {
-            CallOutcome::Returned { output, .. } => Ok(CallOutput { data: Data(output) }),
-            CallOutcome::Failed(failure) => Err(failure.into()),
-        }
+        Ok(CallOutput { data: Data(self.run_call(context, &call, input.block_number)?) })
     }
 
     /// A gas limit with which a transaction succeeds on top of the latest block.
     pub fn estimate_gas(&self, context: &Context, input: EstimateGasInput) -> Result<EstimateGasOutput, NodeError> {
-        let snapshot = self.snapshot_for(context, BlockArgument::Latest)?;
-        let header = snapshot.header(snapshot.latest())?;
         let overrides = overrides(&input)?;
         let call = call(input.transaction, overrides);
+        let gas = self.estimate_call(context, &call, BlockArgument::Latest)?;
+        Ok(EstimateGasOutput { estimated_gas: Quantity(gas) })
+    }
+
+    /// What a call returns in the environment of a block, over the state after it, both with the call's overrides.
+    pub fn run_call(&self, context: &Context, call: &Call, block: BlockArgument) -> Result<Bytes, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let header = snapshot.header(snapshot.state(block, "body.BlockNumber")?)?;
         let outcome = self
             .executor
-            .estimate(&self.call_context(context), &*snapshot.view, &header.header, &call)
+            .call(&self.call_context(context), &*snapshot.view, &header.header, call)
             .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
         match outcome {
-            EstimateOutcome::Gas(gas) => Ok(EstimateGasOutput { estimated_gas: Quantity(gas) }),
+            CallOutcome::Returned { output, .. } => Ok(output),
+            CallOutcome::Failed(failure) => Err(failure.into()),
+        }
+    }
+
+    /// A gas limit with which a call succeeds in the environment of a block, over the state after it, both with the
+    /// call's overrides.
+    pub fn estimate_call(&self, context: &Context, call: &Call, block: BlockArgument) -> Result<u64, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let header = snapshot.header(snapshot.state(block, "body.BlockNumber")?)?;
+        let outcome = self
+            .executor
+            .estimate(&self.call_context(context), &*snapshot.view, &header.header, call)
+            .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
+        match outcome {
+            EstimateOutcome::Gas(gas) => Ok(gas),
             EstimateOutcome::Failed(failure) => Err(failure.into()),
         }
     }
 
+    /// The bounds of a call.
     pub(super) fn call_context(&self, context: &Context) -> Context {
         let gas_budget = context.gas_budget().min(self.limits.gas_cap);
         context.clone().with_gas_budget(gas_budget).with_timeout(self.limits.call_timeout)
@@ -57,6 +70,7 @@ fn call(transaction: TransactionCall, overrides: StateOverrides) -> Call {
         value: value.map_or_else(U256::zero, |value| value.0),
         input: data.unwrap_or_default().0,
         overrides,
+        ..Call::default()
     }
 }
 
@@ -80,6 +94,7 @@ fn overrides(input: &EstimateGasInput) -> Result<StateOverrides, NodeError> {
             code: code.map(|code| code.0),
             nonce: nonce.map(|nonce| nonce.0),
             storage,
+            move_precompile_to: None,
         };
         (address, account)
     };
@@ -184,6 +199,7 @@ mod tests {
             code: Some(vec![4].into()),
             nonce: Some(5),
             storage: patch.clone(),
+            move_precompile_to: None,
         };
         let of_sender = executor::AccountOverride { code: None, storage: StorageOverride::Keep, ..whole.clone() };
         let of_receiver = executor::AccountOverride { balance: None, nonce: None, ..whole.clone() };

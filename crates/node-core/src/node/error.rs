@@ -126,6 +126,9 @@ pub enum NodeError {
     /// A block cannot be executed on top of the head.
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
+    /// The block that was asked for cannot be made.
+    #[error("the block cannot be made: {0}")]
+    NotBuilt(#[source] ExecutionError),
     /// The backend answered a proof that does not hold.
     #[error("the proof as of block {block} does not hold")]
     Proof {
@@ -178,6 +181,7 @@ impl NodeError {
             | Self::Backend(_)
             | Self::NoPendingBlock { .. }
             | Self::PendingBlock(_)
+            | Self::NotBuilt(_)
             | Self::Proof { .. } => Vec::new(),
         }
     }
@@ -186,7 +190,9 @@ impl NodeError {
     pub(super) fn of_call(error: ExecutionError, timeout: Duration) -> Self {
         match error {
             ExecutionError::Refused(refusal) => Self::ExecutionFailed { reason: refusal.to_string() },
-            ExecutionError::SystemContract { .. } => Self::ExecutionFailed { reason: error.to_string() },
+            ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => {
+                Self::ExecutionFailed { reason: error.to_string() }
+            }
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
                 Interrupted::DeadlineExceeded => Self::ExecutionFailed {
@@ -260,7 +266,7 @@ impl From<ExecutionError> for NodeError {
             ExecutionError::Backend(error) => error.into(),
             ExecutionError::Interrupted(interrupted) => Self::Interrupted(interrupted),
             ExecutionError::SystemContract { address, reason } => Self::NoPendingBlock { address, reason },
-            other @ ExecutionError::Refused(_) => Self::PendingBlock(other),
+            other @ (ExecutionError::Refused(_) | ExecutionError::Override(_)) => Self::PendingBlock(other),
         }
     }
 }

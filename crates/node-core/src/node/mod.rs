@@ -5,8 +5,10 @@
 
 mod assemble;
 mod block;
+mod build;
 mod call;
 mod chain;
+mod config;
 mod control;
 mod error;
 mod events;
@@ -22,11 +24,14 @@ mod receipt;
 mod request;
 mod resolve;
 mod send;
+mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
 mod transaction;
 
+pub use build::{BlockRequest, BuiltBlock};
+pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
 pub use events::EventStream;
 pub use fee_history::FeeHistory;
@@ -36,6 +41,7 @@ pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 pub use request::{NewTransaction, TransactionRequest};
+pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 
 use crate::accounts::Accounts;
 use crate::assembly::{ByRules, NextHeader};

@@ -48,7 +48,7 @@ impl Node {
         let best = self.pool.best_for(&header);
         let gas_limit = header.gas_limit;
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        Ok(assemble(context, &*self.executor, view, header, Vec::new(), fill)?)
+        Ok(assemble(context, &*self.executor, view, header, Vec::new(), fill)?.block)
     }
 }
 

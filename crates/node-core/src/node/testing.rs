@@ -7,11 +7,13 @@ use crate::clock::ManualClock;
 use crate::context::Context;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::executor::{
-    BlockExecution, BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
+    BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
+    NamedContract, TransactionError,
 };
 use crate::filters::FilterLimits;
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use crate::pool::PoolLimits;
+use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
 use node_types::consensus::{BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal};
@@ -44,6 +46,7 @@ impl World {
             terminal_total_difficulty: Some(U256::zero()),
             time_forks: vec![(Fork::Shanghai, 0), (Fork::Cancun, 0)],
             blob_schedule: vec![(BlobParams::CANCUN, 0)],
+            silent_forks: Vec::new(),
             deposit_contract: Address::zero(),
         };
         let node = Node::open(NodeParts {
@@ -109,6 +112,11 @@ pub(super) struct FakeExecutor {
 impl FakeExecutor {
     /// Transactions with this tip are refused in blocks.
     pub(super) const REFUSED_TIP: u64 = 666;
+
+    /// The only contract that comes with its rules.
+    pub(super) fn precompile() -> NamedContract {
+        NamedContract { name: "NOTHING", address: address(1) }
+    }
 }
 
 impl Executor for FakeExecutor {
@@ -125,6 +133,17 @@ impl Executor for FakeExecutor {
         Ok(Box::new(FakeExecution { base_fee: header.base_fee_per_gas.unwrap(), ..FakeExecution::default() }))
     }
 
+    fn begin_simulated<'a>(
+        &'a self,
+        _context: &'a Context,
+        _view: &'a dyn View,
+        _header: &'a Header,
+        _rules: &SimulationRules<'_>,
+    ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
+        *self.begun.lock() += 1;
+        Ok(Box::new(FakeSimulation::default()))
+    }
+
     fn call(
         &self,
         context: &Context,
@@ -135,6 +154,10 @@ impl Executor for FakeExecutor {
         let seen = SeenCall { block: header.number, gas_budget: context.gas_budget(), call: call.clone() };
         *self.seen.lock() = Some(seen);
         self.call.lock().take().unwrap()
+    }
+
+    fn contracts(&self, _fork: Fork) -> Contracts {
+        Contracts { precompiles: vec![Self::precompile()], system: Vec::new() }
     }
 
     fn estimate(
@@ -184,6 +207,33 @@ impl BlockExecution for FakeExecution {
     ) -> Result<BlockOutcome, ExecutionError> {
         let gas_used = self.gas_used();
         Ok(BlockOutcome { receipts: self.receipts, gas_used, blob_gas_used: 0, requests: None, changes: self.changes })
+    }
+}
+
+/// Gives each transaction 21,000 gas, and returns its input.
+#[derive(Default)]
+struct FakeSimulation {
+    execution: FakeExecution,
+}
+
+impl SimulatedExecution for FakeSimulation {
+    fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError> {
+        let account = self.execution.changes.accounts.get(&sender).and_then(|change| change.account);
+        Ok(account.map_or(0, |account| account.nonce))
+    }
+
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+        let body = &transaction.transaction.body;
+        if body.gas_limit() < GAS {
+            return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
+        }
+        let logs = self.execution.transact(transaction)?.logs.clone();
+        let output = body.input().clone();
+        Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
+    }
+
+    fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Box::new(self.execution).finish(&[], withdrawals)
     }
 }
 

@@ -17,8 +17,8 @@ pub use error::ProducerError;
 pub use mining::Mining;
 
 use crate::assembly::{NextHeader, assemble, next_header};
-use crate::backend::{BackendError, EditableBackend, Edits, LayeredView, StateBackend};
-use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
+use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+use crate::block::{BlockRef, SealedHeader};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::executor::{BlockExecution, Executor};
@@ -195,7 +195,7 @@ impl Producer {
         let far = !is_gas_limit_step(limit_by_rules, header.gas_limit) && header.gas_limit != limit_by_rules;
         let (view, gas_limit) = (backend.view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
-        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?;
+        let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
         // Views hold what lies below them; the backend works faster when it is the only one to.
         drop(view);
         if block.body.transactions.is_empty() && !even_empty {

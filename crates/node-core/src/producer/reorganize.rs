@@ -1,12 +1,11 @@
 //! Replacing blocks by others.
 
-use super::{ExecutedBlock, LayeredView, Producer, ProducerError, ProducerParts, assemble};
-use crate::backend::{BackendError, HeadChange, StateBackend};
+use super::{Producer, ProducerError, ProducerParts, assemble};
+use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError};
 use node_types::consensus::Header;
-use std::sync::Arc;
 
 impl Producer {
     /// Most blocks that can be replaced at a time.
@@ -52,14 +51,9 @@ impl Producer {
             return Err(ProducerError::ReorganizationTooDeep { blocks, most });
         }
         let ancestor = head - blocks;
-        let mut branch: Vec<ExecutedBlock> = Vec::new();
-        let mut fork = base.fork(ancestor, &[])?;
+        let mut branch = GrowingBranch::new(base.clone(), ancestor)?;
         for number in ancestor..head {
-            // A backend that forks goes on from block to block; over another one all layers are looked through each time.
-            let view = match &fork {
-                Some(view) => view.clone(),
-                None => Arc::new(LayeredView::new(base.clone(), ancestor, branch.clone(), false)?),
-            };
+            let view = branch.view()?;
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
             let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
             let extra_data = replaced.as_bytes().to_vec().into();
@@ -81,15 +75,13 @@ impl Producer {
                 }
                 Ok(included)
             };
-            let block = assemble(&context, &**executor, &*view, header, Vec::new(), fill)?;
+            let block = assemble(&context, &**executor, &*view, header, Vec::new(), fill)?.block;
             if let Some(refused) = refused {
                 return Err(refused);
             }
-            if fork.is_some() {
-                fork = view.fork(number, std::slice::from_ref(&block))?;
-            }
-            branch.push(block);
+            branch.push(block)?;
         }
+        let branch = branch.into_blocks();
         if branch.is_empty() {
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }

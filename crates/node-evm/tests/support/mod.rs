@@ -83,6 +83,7 @@ impl Genesis {
                 .filter(|(of, _)| *of <= fork)
                 .map(|(_, params)| (params, 0))
                 .collect(),
+            silent_forks: Vec::new(),
             deposit_contract: DEPOSIT_CONTRACT,
         };
         let mut genesis = Self { spec, fork, state: StateChanges::default() };

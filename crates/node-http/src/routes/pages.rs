@@ -69,9 +69,6 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
     routes.page("docs", &format!("{base}/docs/"), docs);
     // The addresses in the pages are relative to a folder.
     routes.page("docs", &format!("{base}/docs"), add_slash);
-    if !base.is_empty() {
-        routes.page("home", base, add_slash);
-    }
     routes.page("assets", &format!("{base}/assets/{{File}}"), asset);
     routes.page("docs", &format!("{base}/docs/{{File}}"), swagger_file);
 }
@@ -87,7 +84,7 @@ async fn docs(exchange: Exchange) -> HttpResponse {
 }
 
 /// Leads to the same address with a slash at the end, wherever a proxy may have put it.
-async fn add_slash(exchange: Exchange) -> HttpResponse {
+pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
     let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
     match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {
         Some(folder) => {

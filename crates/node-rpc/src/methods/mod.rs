@@ -1,15 +1,20 @@
 //! The table of methods, a file a family.
 
 mod blocks;
+mod calls;
 mod chain;
+mod config;
 mod debug;
 mod dev;
+#[cfg(test)]
+mod documented;
 mod elsewhere;
 mod filters;
 mod modules;
 mod pool;
 mod state;
 mod subscriptions;
+mod testing;
 mod transactions;
 
 use crate::method::Method;
@@ -23,11 +28,14 @@ pub fn table() -> Vec<Method> {
         blocks::methods(),
         transactions::methods(),
         state::methods(),
+        calls::methods(),
+        config::methods(),
         filters::methods(),
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
         dev::methods(),
+        testing::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);

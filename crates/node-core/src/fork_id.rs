@@ -1,0 +1,120 @@
+//! Identifiers of forks (EIP-2124, EIP-6122): four bytes that say which rules have come into force so far.
+
+use crate::forks::ChainSpec;
+use node_types::{BlockNumber, H256};
+
+/// The identifier of the rules in force in a block: the CRC-32 of the genesis hash and of the heights and times at which
+/// rules changed, up to the block's. What is in force from the genesis block on does not count.
+pub fn fork_id(spec: &ChainSpec, genesis: Genesis, number: BlockNumber, timestamp: u64) -> [u8; 4] {
+    let heights = spec.block_forks.iter().map(|(_, at)| *at).chain(spec.dao_fork).chain(spec.silent_forks.clone());
+    let mut heights: Vec<_> = heights.filter(|at| *at > 0 && *at <= number).collect();
+    let mut times: Vec<_> = times(spec).filter(|at| *at > genesis.timestamp && *at <= timestamp).collect();
+    for list in [&mut heights, &mut times] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let mut crc = Crc32::default();
+    crc.update(genesis.hash.as_bytes());
+    heights.iter().chain(&times).for_each(|at| crc.update(&at.to_be_bytes()));
+    crc.finish().to_be_bytes()
+}
+
+/// What identifiers of forks need of a genesis block.
+#[derive(Clone, Copy, Debug)]
+pub struct Genesis {
+    /// Its hash.
+    pub hash: H256,
+    /// Its time in Unix seconds.
+    pub timestamp: u64,
+}
+
+/// The times at which rules change, blob parameters included; some may be there twice.
+pub fn times(spec: &ChainSpec) -> impl Iterator<Item = u64> + '_ {
+    let forks = spec.time_forks.iter().map(|(_, at)| *at);
+    forks.chain(spec.blob_schedule.iter().map(|(_, at)| *at))
+}
+
+/// The checksum of IEEE 802.3. A few hundred bytes at most pass through it.
+struct Crc32(u32);
+
+impl Default for Crc32 {
+    fn default() -> Self {
+        Self(!0)
+    }
+}
+
+impl Crc32 {
+    fn update(&mut self, bytes: &[u8]) {
+        const POLYNOMIAL: u32 = 0xedb8_8320;
+        for byte in bytes {
+            self.0 ^= u32::from(*byte);
+            for _ in 0..8 {
+                let odd = self.0 & 1 == 1;
+                self.0 = (self.0 >> 1) ^ if odd { POLYNOMIAL } else { 0 };
+            }
+        }
+    }
+
+    fn finish(self) -> u32 {
+        !self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forks::Fork;
+    use node_types::Address;
+
+    #[test]
+    fn the_checksum_has_its_check_value() {
+        let mut crc = Crc32::default();
+        crc.update(b"123456789");
+        assert_eq!(crc.finish(), 0xcbf4_3926);
+    }
+
+    /// Mainnet, with the identifiers that EIP-2124 and EIP-6122 list.
+    #[test]
+    fn examples() {
+        let spec = ChainSpec {
+            chain_id: 1,
+            block_forks: vec![
+                (Fork::Homestead, 1_150_000),
+                (Fork::TangerineWhistle, 2_463_000),
+                (Fork::SpuriousDragon, 2_675_000),
+                (Fork::Byzantium, 4_370_000),
+                (Fork::Constantinople, 7_280_000),
+                (Fork::Petersburg, 7_280_000),
+                (Fork::Istanbul, 9_069_000),
+                (Fork::MuirGlacier, 9_200_000),
+                (Fork::Berlin, 12_244_000),
+                (Fork::London, 12_965_000),
+                (Fork::ArrowGlacier, 13_773_000),
+                (Fork::GrayGlacier, 15_050_000),
+            ],
+            dao_fork: Some(1_920_000),
+            terminal_total_difficulty: None,
+            time_forks: vec![(Fork::Shanghai, 1_681_338_455), (Fork::Cancun, 1_710_338_135)],
+            blob_schedule: vec![(crate::forks::BlobParams::CANCUN, 1_710_338_135)],
+            silent_forks: Vec::new(),
+            deposit_contract: Address::zero(),
+        };
+        let hash = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3".parse().unwrap();
+        let genesis = Genesis { hash, timestamp: 0 };
+        let cases = [
+            (0, 0, 0xfc64_ec04_u32),
+            (1_149_999, 0, 0xfc64_ec04),
+            (1_150_000, 0, 0x97c2_c34c),
+            (1_920_000, 0, 0x91d1_f948),
+            (7_280_000, 0, 0x668d_b0af),
+            (12_965_000, 0, 0xb715_077d),
+            (15_050_000, 1_681_338_454, 0xf0af_d0e3),
+            (20_000_000, 1_681_338_455, 0xdce9_6c2d),
+            (30_000_000, 1_710_338_135, 0x9f3d_2254),
+        ];
+        for (number, timestamp, expected) in cases {
+            let got = fork_id(&spec, genesis, number, timestamp);
+            assert_eq!(u32::from_be_bytes(got), expected, "block {number} at {timestamp}");
+        }
+    }
+}

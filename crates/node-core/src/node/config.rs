@@ -1,0 +1,113 @@
+//! Which rules are in force, and what of the chain can be asked for.
+
+use super::{Node, NodeError};
+use crate::backend::BackendError;
+use crate::block::BlockRef;
+use crate::context::Context;
+use crate::executor::NamedContract;
+use crate::fork_id::{self, Genesis, fork_id};
+use crate::forks::BlobParams;
+use node_types::BlockNumber;
+
+/// The rules at three times (EIP-7910).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkConfigs {
+    /// Those of the head.
+    pub current: ForkConfig,
+    /// Those that come into force next.
+    pub next: Option<ForkConfig>,
+    /// Those that come into force last, as far as it is known.
+    pub last: Option<ForkConfig>,
+}
+
+/// The rules that come into force at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkConfig {
+    /// Unix seconds; zero for rules from before the first fork that goes by time.
+    pub activation_time: u64,
+    /// Blob parameters, since Cancun.
+    pub blob_params: Option<BlobParams>,
+    /// Chain id.
+    pub chain_id: u64,
+    /// Identifier (EIP-6122).
+    pub fork_id: [u8; 4],
+    /// Precompiled contracts.
+    pub precompiles: Vec<NamedContract>,
+    /// Contracts that blocks call.
+    pub system_contracts: Vec<NamedContract>,
+}
+
+/// From which block on there is what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The newest mined block.
+    pub head: BlockRef,
+    /// The earliest block whose state is kept, with its proofs. Blocks, transactions, receipts and logs are always kept.
+    pub earliest_state: BlockNumber,
+}
+
+impl Node {
+    /// The rules in force now, next, and last.
+    pub fn fork_configs(&self, context: &Context) -> Result<ForkConfigs, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        let head = snapshot.header(snapshot.latest())?;
+        let first = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
+        let genesis = Genesis { hash: first.hash, timestamp: first.header.timestamp };
+        let now = head.header.timestamp;
+        let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max().unwrap_or(0);
+        let coming = || fork_id::times(&self.spec).filter(|at| *at > now);
+        let merged = head.header.difficulty.is_zero();
+        // Whatever comes by time comes behind the merge, and all heights lie before it.
+        let at = |time: u64| self.fork_config(genesis, BlockNumber::MAX, time, true);
+        Ok(ForkConfigs {
+            current: ForkConfig {
+                activation_time: if merged { begun } else { 0 },
+                ..self.fork_config(genesis, head.header.number, now, merged)
+            },
+            next: coming().min().map(at),
+            last: coming().max().map(at),
+        })
+    }
+
+    fn fork_config(&self, genesis: Genesis, number: BlockNumber, time: u64, merged: bool) -> ForkConfig {
+        let contracts = self.executor.contracts(self.spec.fork_at(number, time, merged));
+        ForkConfig {
+            activation_time: time,
+            blob_params: self.spec.blob_params(time).filter(|_| merged),
+            chain_id: self.spec.chain_id,
+            fork_id: fork_id(&self.spec, genesis, number, time),
+            precompiles: contracts.precompiles,
+            system_contracts: contracts.system,
+        }
+    }
+
+    /// From which block on there is what.
+    pub fn capabilities(&self, context: &Context) -> Result<Capabilities, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        Ok(Capabilities { head: snapshot.mined_head()?, earliest_state: snapshot.view.earliest_state() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::testing::World;
+
+    #[test]
+    fn what_was_mined_can_be_asked_for() {
+        let world = World::new();
+        world.grow(2);
+        let got = world.node.capabilities(&Context::unbounded()).unwrap();
+        assert_eq!((got.head.number, got.earliest_state), (2, 0));
+    }
+
+    #[test]
+    fn nothing_comes_behind_the_last_rules() {
+        let world = World::new();
+        world.grow(1);
+        let got = world.node.fork_configs(&Context::unbounded()).unwrap();
+        assert_eq!((got.next, got.last), (None, None));
+        assert_eq!(got.current.chain_id, world.node.spec().chain_id);
+        assert_eq!(got.current.precompiles, [crate::node::testing::FakeExecutor::precompile()]);
+    }
+}

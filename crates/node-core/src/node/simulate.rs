@@ -1,0 +1,294 @@
+//! Chains of blocks that are only imagined.
+
+use super::{Node, NodeError};
+use crate::assembly::{commit_to, complete, is_merged_after};
+use crate::backend::{BackendError, GrowingBranch, View};
+use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
+use crate::call::Call;
+use crate::context::Context;
+use crate::executor::{ExecutionError, TransactionError};
+use crate::fees;
+use crate::forks::Fork;
+use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
+use crate::simulation::{SimulatedCall, SimulationRules};
+use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Signature, Transaction};
+use node_types::wire::BlockArgument;
+use node_types::{BlockNumber, H256, U256};
+
+/// Most blocks that may be imagined, those that fill gaps included.
+const MAX_BLOCKS: u64 = 256;
+
+/// How many seconds a block is later than its parent if nothing else is asked for.
+const BLOCK_TIME: u64 = 12;
+
+/// Most bytes that all calls may return together.
+const MAX_OUTPUT: usize = 32 << 20;
+
+/// Blocks to imagine on top of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Simulation {
+    /// What is to be in them. Numbers between two of these are filled with empty blocks.
+    pub blocks: Vec<SimulationBlock>,
+    /// Whether transfers of ether are told as logs.
+    pub trace_transfers: bool,
+    /// Whether the rules on nonces and fees hold for all transactions.
+    pub validation: bool,
+}
+
+/// A block to imagine.
+#[derive(Clone, Debug, Default)]
+pub struct SimulationBlock {
+    /// What is said of its header.
+    pub block_overrides: BlockOverrides,
+    /// Accounts to change before the first call.
+    pub state_overrides: StateOverrides,
+    /// Its transactions. Their own overrides do not count.
+    pub calls: Vec<Call>,
+}
+
+/// A block that was imagined.
+#[derive(Clone, Debug)]
+pub struct SimulatedBlock {
+    /// The block. Its transactions are signed by nobody: r and s are zero.
+    pub block: ExecutedBlock,
+    /// How each transaction ended.
+    pub calls: Vec<SimulatedCall>,
+}
+
+/// Why nothing was imagined.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulateError {
+    /// Numbers do not ascend.
+    #[error("block numbers must be in order: {number} <= {previous}")]
+    NumberOrder {
+        /// Of the block.
+        number: BlockNumber,
+        /// Of the one before.
+        previous: BlockNumber,
+    },
+    /// Timestamps do not ascend.
+    #[error("block timestamps must be in order: {timestamp} <= {previous}")]
+    TimeOrder {
+        /// Of the block.
+        timestamp: u64,
+        /// Of the one before.
+        previous: u64,
+    },
+    /// Too many blocks.
+    #[error("too many blocks: at most {MAX_BLOCKS} may be simulated")]
+    TooManyBlocks,
+    /// The calls return too much.
+    #[error("the calls return more than {MAX_OUTPUT} bytes")]
+    TooMuchOutput,
+    /// A transaction breaks a rule.
+    #[error("block {block}, call {call}: {source}")]
+    Refused {
+        /// Number of the block.
+        block: BlockNumber,
+        /// Position of the call in it.
+        call: usize,
+        /// Which.
+        source: TransactionError,
+    },
+    /// An override asks for what cannot be.
+    #[error(transparent)]
+    Override(#[from] OverrideError),
+    /// Anything else.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+impl From<BackendError> for SimulateError {
+    fn from(error: BackendError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
+/// A block with number and time.
+struct Planned {
+    number: BlockNumber,
+    timestamp: u64,
+    block: SimulationBlock,
+}
+
+impl Node {
+    /// Imagines blocks on top of a block, each on top of the one before, and answers what would be in them. Nothing of it
+    /// stays.
+    ///
+    /// All calls together may use the gas that one call may.
+    pub fn simulate(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+        simulation: Simulation,
+    ) -> Result<Vec<SimulatedBlock>, SimulateError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let base = snapshot.state(block, "body.BlockNumber")?;
+        let Simulation { blocks, trace_transfers, validation } = simulation;
+        let planned = plan(&*snapshot.header(base)?, blocks)?;
+        let context = self.call_context(context);
+        let mut run =
+            Run { node: self, gas_left: context.gas_budget(), context, output: 0, trace_transfers, validation };
+        let mut branch = GrowingBranch::new(snapshot.view.clone(), base)?;
+        let mut simulated = Vec::with_capacity(planned.len());
+        for planned in planned {
+            let block = run.block(&*branch.view()?, planned)?;
+            branch.push(block.block.clone())?;
+            simulated.push(block);
+        }
+        Ok(simulated)
+    }
+}
+
+/// Gives each block a number and a time, and fills the gaps.
+fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned>, SimulateError> {
+    let first = base.header.number;
+    let (mut number, mut timestamp) = (first, base.header.timestamp);
+    let mut planned = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let asked = block.block_overrides.number.unwrap_or(number.saturating_add(1));
+        if asked <= number {
+            return Err(SimulateError::NumberOrder { number: asked, previous: number });
+        }
+        if asked - first > MAX_BLOCKS {
+            return Err(SimulateError::TooManyBlocks);
+        }
+        for number in number + 1..asked {
+            timestamp = timestamp.saturating_add(BLOCK_TIME);
+            planned.push(Planned { number, timestamp, block: SimulationBlock::default() });
+        }
+        let at = block.block_overrides.time.unwrap_or(timestamp.saturating_add(BLOCK_TIME));
+        if at <= timestamp {
+            return Err(SimulateError::TimeOrder { timestamp: at, previous: timestamp });
+        }
+        (number, timestamp) = (asked, at);
+        planned.push(Planned { number, timestamp, block });
+    }
+    Ok(planned)
+}
+
+/// A simulation on its way.
+struct Run<'a> {
+    node: &'a Node,
+    context: Context,
+    /// Gas that the calls to come may use.
+    gas_left: u64,
+    /// Bytes that the calls have returned.
+    output: usize,
+    trace_transfers: bool,
+    validation: bool,
+}
+
+impl Run<'_> {
+    /// Imagines a block on top of the head of `view`.
+    fn block(&mut self, view: &dyn View, planned: Planned) -> Result<SimulatedBlock, SimulateError> {
+        let Planned { number, timestamp, block } = planned;
+        let SimulationBlock { mut block_overrides, state_overrides, calls } = block;
+        self.context.check().map_err(|interrupted| self.failed(interrupted.into()))?;
+        let parent = view.header(view.head().number.into())?.ok_or(BackendError::UnknownBlock(view.head().number))?;
+        let withdrawals = block_overrides.withdrawals.take().unwrap_or_default();
+        let mut header = self.header(&parent, number, timestamp, &block_overrides);
+        let withdrawals = commit_to(&mut header, withdrawals);
+        let rules = SimulationRules {
+            overrides: &state_overrides,
+            blob_base_fee: block_overrides.blob_base_fee,
+            validate: self.validation,
+            trace_transfers: self.trace_transfers,
+        };
+        let (transactions, calls, outcome) = {
+            let header = &header;
+            let failed = |error| self.failed(error);
+            let begun = self.node.executor.begin_simulated(&self.context, view, header, &rules);
+            let mut execution = begun.map_err(failed)?;
+            let fork = self.node.spec.fork(header);
+            let (mut transactions, mut ended) = (Vec::with_capacity(calls.len()), Vec::with_capacity(calls.len()));
+            let mut gas_in_block = header.gas_limit;
+            let (mut gas_left, mut output) = (self.gas_left, self.output);
+            for (index, call) in calls.into_iter().enumerate() {
+                let refused = |source| SimulateError::Refused { block: number, call: index, source };
+                let gas = call.gas.unwrap_or(gas_in_block);
+                if gas > gas_in_block {
+                    return Err(refused(TransactionError::BlockGasExceeded { limit: gas, available: gas_in_block }));
+                }
+                let nonce = match call.nonce {
+                    Some(nonce) => nonce,
+                    None => execution.nonce(call.from).map_err(failed)?,
+                };
+                let sender = call.from;
+                let body = call
+                    .into_body(fork, self.node.spec.chain_id, nonce, gas.min(gas_left))
+                    .ok_or_else(|| refused(TransactionError::CannotCreate))?;
+                let transaction = unsigned(sender, body);
+                let call = execution.transact(&transaction).map_err(|error| match error {
+                    ExecutionError::Refused(source) => refused(source),
+                    error => failed(error),
+                })?;
+                gas_in_block = gas_in_block.saturating_sub(call.gas_used);
+                gas_left = gas_left.saturating_sub(call.gas_used);
+                output += size(&call);
+                if output > MAX_OUTPUT {
+                    return Err(SimulateError::TooMuchOutput);
+                }
+                transactions.push(transaction);
+                ended.push(call);
+            }
+            let outcome = execution.finish(withdrawals.as_deref()).map_err(failed)?;
+            (self.gas_left, self.output) = (gas_left, output);
+            (transactions, ended, outcome)
+        };
+        let block = complete(view, header, transactions, withdrawals, outcome).map_err(|error| self.failed(error))?;
+        Ok(SimulatedBlock { block: block.block, calls })
+    }
+
+    /// What is known of a block before it is executed. Where nothing else is said it goes on as its parent, without a
+    /// base fee unless the rules hold.
+    fn header(&self, parent: &SealedHeader, number: BlockNumber, timestamp: u64, overrides: &BlockOverrides) -> Header {
+        let spec = &self.node.spec;
+        // Forks that go by time come after the merge.
+        let merged = is_merged_after(spec, parent) || spec.is_active_at(Fork::Shanghai, timestamp);
+        let fork = spec.fork_at(number, timestamp, merged);
+        let base_fee = if self.validation { fees::next_base_fee(spec, &parent.header) } else { None };
+        let mut header = Header {
+            parent_hash: parent.hash,
+            ommers_hash: EMPTY_OMMERS_HASH,
+            beneficiary: parent.header.beneficiary,
+            difficulty: if merged { U256::zero() } else { parent.header.difficulty },
+            gas_limit: parent.header.gas_limit,
+            withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
+            parent_beacon_block_root: (fork >= Fork::Cancun).then(|| overrides.beacon_root.unwrap_or_else(H256::zero)),
+            ..Header::default()
+        };
+        overrides.apply(&mut header);
+        header.number = number;
+        header.timestamp = timestamp;
+        header.base_fee_per_gas = (fork >= Fork::London).then(|| overrides.base_fee_per_gas.or(base_fee).unwrap_or(0));
+        if fork >= Fork::Cancun {
+            header.excess_blob_gas = fees::next_excess_blob_gas(spec, &parent.header, timestamp);
+        }
+        header
+    }
+
+    /// Why a block was not finished.
+    fn failed(&self, error: ExecutionError) -> SimulateError {
+        match error {
+            ExecutionError::Override(error) => error.into(),
+            error => NodeError::of_call(error, self.node.limits.call_timeout).into(),
+        }
+    }
+}
+
+/// A transaction that nobody signed.
+fn unsigned(sender: node_types::Address, body: node_types::consensus::TransactionBody) -> RecoveredTransaction {
+    let transaction = Transaction { body, signature: Signature::default() };
+    RecoveredTransaction { hash: transaction.hash(), transaction, sender }
+}
+
+/// How much a call adds to the answer.
+fn size(call: &SimulatedCall) -> usize {
+    let logs: usize = call.logs.iter().map(|log| log.data.len() + 32 * log.topics.len()).sum();
+    let reverted = match &call.failure {
+        Some(crate::executor::CallFailure::Reverted { output, .. }) => output.len(),
+        _ => 0,
+    };
+    call.output.len() + logs + reverted
+}

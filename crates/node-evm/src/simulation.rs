@@ -1,0 +1,116 @@
+//! Blocks that are only imagined.
+
+use crate::block::EvmBlock;
+use crate::call::{halted, reverted};
+use crate::convert::{ToEvm, ToNode, saturating_price};
+use crate::executor::EvmExecutor;
+use crate::{overrides, transfers};
+use node_core::backend::View;
+use node_core::block::RecoveredTransaction;
+use node_core::context::Context;
+use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
+use node_core::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
+use node_types::consensus::{Header, TransactionBody, Withdrawal};
+use node_types::{Address, Bytes, U256};
+use revm::context::result::ExecutionResult;
+use std::cmp::Ordering;
+
+/// A block that is only imagined, while it is executed on revm.
+pub(crate) struct EvmSimulation<'a> {
+    block: EvmBlock<'a>,
+    validate: bool,
+    blob_base_fee: U256,
+}
+
+impl<'a> EvmSimulation<'a> {
+    /// Lays the overrides over the parent's state, and does what comes before the first transaction.
+    pub(crate) fn begin(
+        executor: &'a EvmExecutor,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        simulated: &SimulationRules<'_>,
+    ) -> Result<Self, ExecutionError> {
+        let mut block = EvmBlock::new(executor, context, view, header)?;
+        overrides::apply_to_precompiles(&mut block.machine, simulated.overrides)?;
+        overrides::apply(block.machine.db(), simulated.overrides)?;
+        block.contracts_send = true;
+        let rules = block.machine.rules();
+        rules.disable_nonce_check = !simulated.validate;
+        rules.disable_block_gas_limit = true;
+        rules.tx_gas_limit_cap = Some(u64::MAX);
+        if simulated.trace_transfers {
+            block.machine.tell_transfers();
+        }
+        let blob_base_fee = simulated.blob_base_fee.unwrap_or(block.blob_base_fee);
+        block.start()?;
+        Ok(Self { block, validate: simulated.validate, blob_base_fee })
+    }
+
+    /// Sets what the fees of the next transaction are checked against. One that offers none is not checked, unless all
+    /// are.
+    fn set_fees(&mut self, body: &TransactionBody) {
+        let free = body.max_fee_per_gas().is_zero() && body.max_priority_fee_per_gas().is_zero();
+        self.block.machine.rules().disable_base_fee = free && !self.validate;
+        let blobs_free = matches!(body, TransactionBody::Blob(blob) if blob.max_fee_per_blob_gas.is_zero());
+        let price = if blobs_free && !self.validate { U256::zero() } else { self.blob_base_fee };
+        self.block.blob_base_fee = price;
+        if let Some(blob) = &mut self.block.machine.environment().blob_excess_gas_and_price {
+            blob.blob_gasprice = saturating_price(price);
+        }
+    }
+
+    /// The rules on nonces, which come before those on fees.
+    fn check_nonce(&mut self, transaction: &RecoveredTransaction) -> Result<(), ExecutionError> {
+        let (got, expected) = (transaction.transaction.body.nonce(), self.nonce(transaction.sender)?);
+        match got.cmp(&expected) {
+            _ if !self.validate => Ok(()),
+            Ordering::Less => Err(TransactionError::NonceTooLow { got, expected }.into()),
+            Ordering::Greater => Err(TransactionError::NonceTooHigh { got, expected }.into()),
+            Ordering::Equal if got == u64::MAX => Err(TransactionError::NonceOverflow.into()),
+            Ordering::Equal => Ok(()),
+        }
+    }
+
+    /// Lets the nonce after the last one be the first again. Only an override leads there, and only where nonces do not
+    /// count.
+    fn wrap_nonce(&mut self, sender: Address) -> Result<(), ExecutionError> {
+        let address = sender.to_evm();
+        let db = self.block.machine.db();
+        let account = db.account(address)?.cloned();
+        db.set_account(address, account.map(|account| revm::state::AccountInfo { nonce: 0, ..account }))?;
+        Ok(())
+    }
+}
+
+impl SimulatedExecution for EvmSimulation<'_> {
+    fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError> {
+        let account = self.block.machine.db().account(sender.to_evm())?;
+        Ok(account.map_or(0, |account| account.nonce))
+    }
+
+    fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+        self.check_nonce(transaction)?;
+        self.set_fees(&transaction.transaction.body);
+        let last_nonce = self.nonce(transaction.sender)? == u64::MAX;
+        let result = self.block.execute(transaction)?;
+        if last_nonce {
+            self.wrap_nonce(transaction.sender)?;
+        }
+        let gas_used = result.tx_gas_used();
+        let max_used_gas = result.gas().total_gas_spent().max(gas_used);
+        let call = |output, logs, failure| SimulatedCall { output, logs, gas_used, max_used_gas, failure };
+        Ok(match result {
+            ExecutionResult::Success { output, logs, .. } => {
+                let logs = logs.iter().map(|log| transfers::as_shown(log).to_node()).collect();
+                call(output.into_data().to_node(), logs, None)
+            }
+            ExecutionResult::Revert { output, .. } => call(Bytes::new(), Vec::new(), Some(reverted(&output))),
+            ExecutionResult::Halt { reason, .. } => call(Bytes::new(), Vec::new(), Some(halted(&reason))),
+        })
+    }
+
+    fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError> {
+        Box::new(self.block).finish(&[], withdrawals)
+    }
+}
