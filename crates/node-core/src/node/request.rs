@@ -3,8 +3,9 @@
 use super::{Node, NodeError};
 use crate::accounts::personal_message_hash;
 use crate::block::RecoveredTransaction;
+use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{Call, EstimateOutcome, TransactionError};
+use crate::executor::TransactionError;
 use crate::fees;
 use crate::pool::Rejection;
 use node_types::consensus::{
@@ -12,7 +13,7 @@ use node_types::consensus::{
     LegacyTransaction, PooledTransaction, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
     versioned_hash,
 };
-use node_types::wire::ErrorDetail;
+use node_types::wire::{BlockArgument, ErrorDetail};
 use node_types::{Address, Bytes, H256, U256};
 
 /// A transaction as somebody asks for it. What is absent is found out.
@@ -183,18 +184,17 @@ impl Node {
         if let Some(gas) = request.gas {
             return Ok(gas);
         }
-        let snapshot = self.snapshot(context)?;
-        let header = snapshot.header(snapshot.latest())?;
-        let TransactionRequest { from, to, value, input, .. } = request.clone();
-        let call = Call { from, to, value, input, ..Call::default() };
-        let outcome = self
-            .executor
-            .estimate(&self.call_context(context), &*snapshot.view, &header.header, &call)
-            .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
-        match outcome {
-            EstimateOutcome::Gas(gas) => Ok(gas),
-            EstimateOutcome::Failed(failure) => Err(failure.into()),
-        }
+        let TransactionRequest { from, to, value, input, access_list, authorization_list, .. } = request.clone();
+        let call = Call {
+            from,
+            to,
+            value,
+            input,
+            access_list: access_list.unwrap_or_default(),
+            authorization_list: authorization_list.unwrap_or_default(),
+            ..Call::default()
+        };
+        self.estimate_call(context, &call, BlockArgument::Latest)
     }
 
     /// Fills in what a transaction leaves open beside its gas limit.

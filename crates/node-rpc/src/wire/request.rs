@@ -1,9 +1,10 @@
 //! Transactions as clients ask for them.
 
-use super::Hex;
+use super::call::AuthorizationArguments;
 use super::loose::Loose;
+use super::transaction::AccessListItem;
 use node_core::node::TransactionRequest as Request;
-use node_types::consensus::{AccessListItem, Authorization, BlobSidecar, TransactionType};
+use node_types::consensus::{BlobSidecar, TransactionType};
 use node_types::wire::{AddressData, BytesData, HashData};
 use node_types::{Bytes, U256};
 use serde::Deserialize;
@@ -30,31 +31,12 @@ pub(crate) struct TransactionRequest {
     value: Option<Loose<U256>>,
     data: Option<BytesData>,
     input: Option<BytesData>,
-    access_list: Option<Vec<Accessed>>,
+    access_list: Option<Vec<AccessListItem>>,
     blob_versioned_hashes: Option<Vec<HashData>>,
     blobs: Option<Vec<BytesData>>,
     commitments: Option<Vec<BytesData>>,
     proofs: Option<Vec<BytesData>>,
-    authorization_list: Option<Vec<Delegation>>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Accessed {
-    address: AddressData,
-    #[serde(default)]
-    storage_keys: Vec<HashData>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Delegation {
-    chain_id: Loose<U256>,
-    address: AddressData,
-    nonce: Loose<u64>,
-    y_parity: Hex<u64>,
-    r: Hex<U256>,
-    s: Hex<U256>,
+    authorization_list: Option<Vec<AuthorizationArguments>>,
 }
 
 impl TransactionRequest {
@@ -93,29 +75,12 @@ impl TransactionRequest {
             nonce: self.nonce.map(|nonce| nonce.0),
             value: self.value.map_or_else(U256::zero, |value| value.0),
             input: input.0,
-            access_list: self.access_list.map(|all| all.into_iter().map(Accessed::item).collect()),
+            access_list: self.access_list.map(|all| all.into_iter().map(AccessListItem::read).collect()),
             blob_versioned_hashes: self.blob_versioned_hashes.map(|all| all.into_iter().map(|hash| hash.0).collect()),
             sidecar,
-            authorization_list: match self.authorization_list {
-                Some(all) => Some(all.into_iter().map(Delegation::authorization).collect::<Result<_, _>>()?),
-                None => None,
-            },
+            authorization_list: (self.authorization_list)
+                .map(|all| all.into_iter().map(AuthorizationArguments::read).collect()),
         })
-    }
-}
-
-impl Accessed {
-    fn item(self) -> AccessListItem {
-        let storage_keys = self.storage_keys.into_iter().map(|key| key.0).collect();
-        AccessListItem { address: self.address.0, storage_keys }
-    }
-}
-
-impl Delegation {
-    fn authorization(self) -> Result<Authorization, String> {
-        let Self { chain_id, address, nonce, y_parity, r, s } = self;
-        let y_parity = u8::try_from(y_parity.0).map_err(|_| "yParity of an authorization is above 255")?;
-        Ok(Authorization { chain_id: chain_id.0, address: address.0, nonce: nonce.0, y_parity, r: r.0, s: s.0 })
     }
 }
 
