@@ -32,6 +32,7 @@ RESERVED = {
     "tokio": {"node-http"},
     "redb": {"node-store"},
     "ureq": {"node-tests"},
+    "tungstenite": {"node-tests"},
     "clap": {"node-server", "node-tests"},
 }
 

@@ -89,7 +89,7 @@ impl<'a> CallRun<'a> {
             required: None,
         };
         let block_gas_limit = header.gas_limit;
-        let transaction = TxEnv { chain_id: Some(spec.chain_id), ..transaction::of_call(call, fork) };
+        let transaction = transaction::of_call(call, fork, spec.chain_id);
         Ok(Self { context, machine, transaction, offer, call, available, fork, block_gas_limit })
     }
 

@@ -76,6 +76,9 @@ impl<'a> StateDb<'a> {
 
     /// Replaces an account, keeping its storage; none where it is not to exist any more.
     pub(crate) fn set_account(&mut self, address: Address, info: Option<AccountInfo>) -> Result<(), DatabaseError> {
+        if let Some(AccountInfo { code_hash, code: Some(code), .. }) = &info {
+            self.new_code.insert(*code_hash, code.clone());
+        }
         let account = self.cached(address)?;
         match info {
             Some(info) => account.now = Some(info),

@@ -40,7 +40,13 @@ pub(crate) fn apply_to_precompiles(
 
 fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -> Result<(), DatabaseError> {
     let account = address.to_evm();
-    let mut info = db.account(account)?.cloned().unwrap_or_default();
+    let before = db.account(account)?.cloned();
+    // What is moved from an address is no part of the state.
+    let unchanged = AccountOverride { move_precompile_to: change.move_precompile_to, ..AccountOverride::default() };
+    if before.is_none() && *change == unchanged {
+        return Ok(());
+    }
+    let mut info = before.unwrap_or_default();
     if let Some(balance) = change.balance {
         info.balance = balance.to_evm();
     }

@@ -8,11 +8,12 @@ use crate::{overrides, transfers};
 use node_core::backend::View;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
-use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError};
+use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
 use node_core::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use node_types::consensus::{Header, TransactionBody, Withdrawal};
 use node_types::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
+use std::cmp::Ordering;
 
 /// A block that is only imagined, while it is executed on revm.
 pub(crate) struct EvmSimulation<'a> {
@@ -59,6 +60,18 @@ impl<'a> EvmSimulation<'a> {
         }
     }
 
+    /// The rules on nonces, which come before those on fees.
+    fn check_nonce(&mut self, transaction: &RecoveredTransaction) -> Result<(), ExecutionError> {
+        let (got, expected) = (transaction.transaction.body.nonce(), self.nonce(transaction.sender)?);
+        match got.cmp(&expected) {
+            _ if !self.validate => Ok(()),
+            Ordering::Less => Err(TransactionError::NonceTooLow { got, expected }.into()),
+            Ordering::Greater => Err(TransactionError::NonceTooHigh { got, expected }.into()),
+            Ordering::Equal if got == u64::MAX => Err(TransactionError::NonceOverflow.into()),
+            Ordering::Equal => Ok(()),
+        }
+    }
+
     /// Lets the nonce after the last one be the first again. Only an override leads there, and only where nonces do not
     /// count.
     fn wrap_nonce(&mut self, sender: Address) -> Result<(), ExecutionError> {
@@ -77,6 +90,7 @@ impl SimulatedExecution for EvmSimulation<'_> {
     }
 
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError> {
+        self.check_nonce(transaction)?;
         self.set_fees(&transaction.transaction.body);
         let last_nonce = self.nonce(transaction.sender)? == u64::MAX;
         let result = self.block.execute(transaction)?;

@@ -42,8 +42,8 @@ pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
     }
 }
 
-/// A call as revm takes it by the rules of `fork`, still without a gas limit. It has no nonce, and is bound to no chain.
-pub(crate) fn of_call(call: &Call, fork: Fork) -> TxEnv {
+/// A call as revm takes it by the rules of `fork`, still without a gas limit. It has no nonce.
+pub(crate) fn of_call(call: &Call, fork: Fork, chain_id: u64) -> TxEnv {
     let tx_type = call.transaction_type(fork);
     let has_caps = !matches!(tx_type, TransactionType::Legacy | TransactionType::AccessList);
     TxEnv {
@@ -54,7 +54,8 @@ pub(crate) fn of_call(call: &Call, fork: Fork) -> TxEnv {
         kind: call.to.map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
         value: call.value.to_evm(),
         data: call.input.to_evm(),
-        chain_id: None,
+        // revm asks for one with all types but the first.
+        chain_id: Some(chain_id),
         access_list: access_list(&call.access_list),
         blob_hashes: call.blob_versioned_hashes.iter().map(ToEvm::to_evm).collect(),
         max_fee_per_blob_gas: saturating_price(call.max_fee_per_blob_gas),

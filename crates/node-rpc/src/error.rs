@@ -1,6 +1,6 @@
 //! Errors as geth words and numbers them, so that clients which know geth's know these.
 
-use node_core::executor::TransactionError;
+use node_core::executor::{ExecutionError, TransactionError};
 use node_core::node::NodeError;
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::Data;
@@ -83,12 +83,13 @@ impl From<NodeError> for RpcError {
             | NodeError::TooManyFilterLogs { .. }
             | NodeError::TraceTooLarge { .. } => Self::LIMIT,
             NodeError::NotProducing => Self::METHOD_NOT_FOUND,
-            NodeError::StatePruned { .. }
+            NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(of_transaction(refusal)),
+            NodeError::NotBuilt(_)
+            | NodeError::StatePruned { .. }
             | NodeError::TransactionNotFound { .. }
             | NodeError::GenesisNotTraceable
             | NodeError::Edited(_)
             | NodeError::Control { .. }
-            | NodeError::NotBuilt(_)
             | NodeError::NoPendingBlock { .. } => Self::SERVER,
             NodeError::Interrupted(_) => Self::TIMEOUT,
             NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {

@@ -1,14 +1,19 @@
 //! The table of methods, a file a family.
 
 mod blocks;
+mod calls;
 mod chain;
+mod config;
 mod debug;
+#[cfg(test)]
+mod documented;
 mod elsewhere;
 mod filters;
 mod modules;
 mod pool;
 mod state;
 mod subscriptions;
+mod testing;
 mod traces;
 mod transactions;
 
@@ -23,10 +28,13 @@ pub fn table() -> Vec<Method> {
         blocks::methods(),
         transactions::methods(),
         state::methods(),
+        calls::methods(),
+        config::methods(),
         filters::methods(),
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
+        testing::methods(),
         traces::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();

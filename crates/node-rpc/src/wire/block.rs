@@ -74,7 +74,7 @@ enum Transactions {
 /// A balance increase ordered by the consensus layer (EIP-4895).
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Withdrawal {
+pub(super) struct Withdrawal {
     index: Hex<u64>,
     validator_index: Hex<u64>,
     address: AddressData,
@@ -156,7 +156,7 @@ impl Ommer {
 }
 
 impl Withdrawal {
-    fn of(withdrawal: &consensus::Withdrawal) -> Self {
+    pub(super) fn of(withdrawal: &consensus::Withdrawal) -> Self {
         Self {
             index: Hex(withdrawal.index),
             validator_index: Hex(withdrawal.validator_index),

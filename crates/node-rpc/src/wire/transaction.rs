@@ -73,6 +73,13 @@ impl From<&Item> for AccessListItem {
     }
 }
 
+impl AccessListItem {
+    /// The item.
+    pub(crate) fn read(self) -> Item {
+        Item { address: self.address.0, storage_keys: self.storage_keys.into_iter().map(|key| key.0).collect() }
+    }
+}
+
 impl Transaction {
     /// A transaction of a block or of the pool.
     pub(crate) fn of(found: &FoundTransaction) -> Self {

@@ -24,6 +24,13 @@ pub struct Request {
     pub data: Bytes,
 }
 
+impl Request {
+    /// The type, and the requests behind it.
+    pub fn encode(&self) -> Vec<u8> {
+        [&[self.request_type as u8], self.data.as_ref()].concat()
+    }
+}
+
 /// The requests hash of a block without requests: SHA-256 of nothing.
 pub const EMPTY_REQUESTS_HASH: H256 = H256([
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
@@ -37,7 +44,7 @@ pub fn requests_hash(requests: &[Request]) -> H256 {
     present.sort_by_key(|request| request.request_type);
     let mut outer = Sha256::new();
     for request in present {
-        outer.update(Sha256::new().chain_update([request.request_type as u8]).chain_update(&request.data).finalize());
+        outer.update(Sha256::digest(request.encode()));
     }
     H256(outer.finalize().into())
 }

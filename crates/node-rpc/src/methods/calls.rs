@@ -1,0 +1,51 @@
+//! Calls, estimates of gas, and simulations of blocks.
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{BlockId, BlockOverrides, CallArguments, Hex, SimulatedBlock, Simulation, StateOverrides};
+use node_core::call::Call;
+use node_types::wire::{BytesData, Data};
+
+/// A call, where it runs, and what it sees different there.
+type CallParameters = (CallArguments, BlockId, Option<StateOverrides>, Option<BlockOverrides>);
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "eth_call",
+            &["call", "block?", "stateOverrides?", "blockOverrides?"],
+            "What a message call returns; nothing of it stays.",
+            |scope, parameters: CallParameters| -> Result<BytesData, RpcError> {
+                let (call, block) = read(scope, parameters)?;
+                Ok(Data(scope.node.run_call(scope.context, &call, block.0)?))
+            },
+        )
+        .code(),
+        Method::new(
+            "eth_estimateGas",
+            &["call", "block?", "stateOverrides?", "blockOverrides?"],
+            "A gas limit with which a transaction succeeds.",
+            |scope, parameters: CallParameters| {
+                let (call, block) = read(scope, parameters)?;
+                Ok(Hex(scope.node.estimate_call(scope.context, &call, block.0)?))
+            },
+        )
+        .code(),
+        Method::new(
+            "eth_simulateV1",
+            &["simulation", "block?"],
+            "What would be in blocks on top of a block; nothing of it stays.",
+            |scope, (simulation, block): (Simulation, BlockId)| {
+                let whole = simulation.whole();
+                let simulation = simulation.read(scope.node.spec().chain_id)?;
+                let blocks = scope.node.simulate(scope.context, block.0, simulation)?;
+                Ok(blocks.into_iter().map(|block| SimulatedBlock::of(block, whole)).collect::<Vec<_>>())
+            },
+        )
+        .code(),
+    ]
+}
+
+fn read(scope: Scope<'_>, (call, block, state, overrides): CallParameters) -> Result<(Call, BlockId), RpcError> {
+    Ok((call.read_with(scope.node.spec().chain_id, state, overrides)?, block))
+}

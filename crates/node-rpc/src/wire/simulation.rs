@@ -1,0 +1,165 @@
+//! Chains of imagined blocks.
+
+use super::call::{BlockOverrides, CallArguments, StateOverrides};
+use super::{Block, Hex, Log};
+use crate::error::RpcError;
+use node_core::block::SealedHeader;
+use node_core::executor::{CallFailure, TransactionError};
+use node_core::node::{self, FoundBlock, SimulateError};
+use node_core::overrides::OverrideError;
+use node_core::simulation::SimulatedCall;
+use node_types::H256;
+use node_types::wire::{BytesData, Data};
+use serde::{Deserialize, Serialize};
+
+/// A call did not return, for another reason than a revert.
+const VM_ERROR: i64 = -32015;
+
+/// What is to be imagined.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Simulation {
+    block_state_calls: Vec<BlockStateCalls>,
+    trace_transfers: Option<bool>,
+    validation: Option<bool>,
+    return_full_transactions: Option<bool>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockStateCalls {
+    block_overrides: Option<BlockOverrides>,
+    state_overrides: Option<StateOverrides>,
+    calls: Option<Vec<CallArguments>>,
+}
+
+/// An imagined block with what became of its calls.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SimulatedBlock {
+    #[serde(flatten)]
+    block: Block,
+    calls: Vec<CallResult>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult {
+    return_data: BytesData,
+    logs: Vec<Log>,
+    gas_used: Hex<u64>,
+    max_used_gas: Hex<u64>,
+    status: Hex<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<RpcError>,
+}
+
+impl Simulation {
+    /// Whether blocks are to be answered with whole transactions.
+    pub(crate) fn whole(&self) -> bool {
+        self.return_full_transactions.unwrap_or(false)
+    }
+
+    /// What is to be imagined on the chain `chain_id`.
+    pub(crate) fn read(self, chain_id: u64) -> Result<node::Simulation, RpcError> {
+        if self.block_state_calls.is_empty() {
+            return Err(RpcError::new(RpcError::INVALID_PARAMS, "empty input"));
+        }
+        let block = |block: BlockStateCalls| {
+            let calls = block.calls.unwrap_or_default().into_iter().map(|call| call.read(chain_id));
+            Ok(node::SimulationBlock {
+                block_overrides: block.block_overrides.unwrap_or_default().read(),
+                state_overrides: block.state_overrides.unwrap_or_default().read()?,
+                calls: calls.collect::<Result<_, RpcError>>()?,
+            })
+        };
+        Ok(node::Simulation {
+            blocks: self.block_state_calls.into_iter().map(block).collect::<Result<_, RpcError>>()?,
+            trace_transfers: self.trace_transfers.unwrap_or(false),
+            validation: self.validation.unwrap_or(false),
+        })
+    }
+}
+
+impl SimulatedBlock {
+    /// A block as it is told, `whole` with its transactions.
+    pub(crate) fn of(simulated: node::SimulatedBlock, whole: bool) -> Self {
+        let node::SimulatedBlock { block, calls } = simulated;
+        let mut log_index = 0;
+        let hashes = block.body.transactions.iter().map(|transaction| transaction.hash);
+        let calls = (hashes.zip(calls).enumerate())
+            .map(|(index, (hash, call))| CallResult::of(&block.header, index, hash, call, &mut log_index))
+            .collect();
+        let found = FoundBlock { header: block.header.clone(), body: block.body.clone(), pending: false };
+        Self { block: Block::of(&found, whole), calls }
+    }
+}
+
+impl CallResult {
+    /// The result of the call at `index`; `log_index` counts the logs of the block.
+    fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCall, log_index: &mut u64) -> Self {
+        let mut placed = |log: node_types::consensus::Log| {
+            let at = *log_index;
+            *log_index += 1;
+            Log {
+                address: Data(log.address),
+                topics: log.topics.into_iter().map(Data).collect(),
+                data: Data(log.data),
+                block_number: Some(Hex(header.header.number)),
+                transaction_hash: Some(Data(transaction)),
+                transaction_index: Some(Hex(index as u64)),
+                block_hash: Some(Data(header.hash)),
+                block_timestamp: Some(Hex(header.header.timestamp)),
+                log_index: Some(Hex(at)),
+                removed: false,
+            }
+        };
+        Self {
+            return_data: Data(call.output),
+            logs: call.logs.into_iter().map(&mut placed).collect(),
+            gas_used: Hex(call.gas_used),
+            max_used_gas: Hex(call.max_used_gas),
+            status: Hex(call.failure.is_none().into()),
+            error: call.failure.map(failure),
+        }
+    }
+}
+
+fn failure(failure: CallFailure) -> RpcError {
+    match failure {
+        CallFailure::Reverted { reason, output } => RpcError::reverted(reason.as_deref(), &output),
+        CallFailure::Halted { reason } => RpcError::new(VM_ERROR, reason),
+        CallFailure::GasCap { cap } => RpcError::new(VM_ERROR, format!("out of gas: {cap} gas are not enough")),
+    }
+}
+
+impl From<SimulateError> for RpcError {
+    fn from(error: SimulateError) -> Self {
+        let message = error.to_string();
+        let code = match error {
+            SimulateError::NumberOrder { .. } => -38020,
+            SimulateError::TimeOrder { .. } => -38021,
+            SimulateError::TooManyBlocks | SimulateError::TooMuchOutput => -38026,
+            SimulateError::Override(OverrideError::MovedToItself(_)) => -38022,
+            SimulateError::Override(_) => Self::SERVER,
+            SimulateError::Refused { source, .. } => refusal(&source),
+            SimulateError::Node(error) => return error.into(),
+        };
+        Self::new(code, message)
+    }
+}
+
+/// The code of a rule that a transaction breaks.
+fn refusal(error: &TransactionError) -> i64 {
+    match error {
+        TransactionError::NonceTooLow { .. } => -38010,
+        TransactionError::NonceTooHigh { .. } => -38011,
+        TransactionError::FeeCapTooLow { .. } => -38012,
+        TransactionError::IntrinsicGas { .. } | TransactionError::FloorGas { .. } => -38013,
+        TransactionError::InsufficientFunds { .. } | TransactionError::FeesBeyond128Bits => -38014,
+        TransactionError::BlockGasExceeded { .. } => -38015,
+        TransactionError::SenderHasCode(_) => -38024,
+        TransactionError::InitCodeTooLong { .. } => -38025,
+        TransactionError::NonceOverflow => RpcError::INTERNAL,
+        _ => RpcError::INVALID_PARAMS,
+    }
+}

@@ -1,0 +1,228 @@
+//! JSON-RPC over WebSocket: subscriptions tell everything once and in order, and the limits hold.
+
+#![allow(clippy::unwrap_used)]
+
+use node_tests::server::Server;
+use node_tests::wallet::{hex, log_writer, sign};
+use node_tests::websocket::Socket;
+use node_types::consensus::TransactionBody;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
+use tungstenite::protocol::frame::{Frame, FrameHeader};
+use tungstenite::{Bytes, Error, Message};
+
+const NONE: [&str; 0] = [];
+
+fn connect(server: &Server) -> Socket {
+    Socket::connect(server.address(), &[]).unwrap()
+}
+
+fn control(server: &Server, operation: &str, body: Value) -> Value {
+    let answer = server.post(&format!("/dev/{operation}/"), body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body
+}
+
+/// Sends a transaction that writes so many logs.
+fn write_logs(socket: &mut Socket, nonce: u64, count: u8) -> Value {
+    let raw = hex(&sign(TransactionBody::Legacy(log_writer(nonce, count))).encode());
+    socket.call("eth_sendRawTransaction", json!([raw]))
+}
+
+#[test]
+fn heads_logs_and_transactions_are_told_in_order() {
+    let server = Server::dev(["--no-mining"]);
+    let mut socket = connect(&server);
+    let heads = socket.call("eth_subscribe", json!(["newHeads"]));
+    let mut logs = connect(&server);
+    let of_logs = logs.call("eth_subscribe", json!(["logs", {}]));
+    let mut pool = connect(&server);
+    let hashes = pool.call("eth_subscribe", json!(["newPendingTransactions"]));
+    let whole = pool.call("eth_subscribe", json!(["newPendingTransactions", true]));
+    assert_ne!(hashes, whole);
+
+    let mut sender = connect(&server);
+    let hash = write_logs(&mut sender, 0, 3);
+    let mut told = [pool.receive(), pool.receive()].map(|message| message["params"].clone());
+    told.sort_by_key(|params| params["result"].is_object());
+    assert_eq!(told[0], json!({"subscription": hashes, "result": hash}));
+    assert_eq!((&told[1]["subscription"], &told[1]["result"]["hash"]), (&whole, &hash));
+
+    control(&server, "mine", json!({"Blocks": "3"}));
+    for number in 1..=3 {
+        let head = socket.told(&heads);
+        assert_eq!(head["number"], format!("{number:#x}"));
+        let block = sender.call("eth_getBlockByNumber", json!([head["number"], false]));
+        assert_eq!(head["hash"], block["hash"]);
+        assert!(head.get("transactions").is_none(), "{head}");
+    }
+    for index in 0..3 {
+        let log = logs.told(&of_logs);
+        assert_eq!((&log["logIndex"], &log["removed"]), (&json!(format!("{index:#x}")), &json!(false)));
+        assert_eq!(log["transactionHash"], hash);
+        assert!(log["blockTimestamp"].is_string());
+    }
+
+    // The block of the logs leaves the chain, and another takes its place.
+    control(&server, "reorganize", json!({"Blocks": "3"}));
+    for index in 0..3 {
+        let log = logs.told(&of_logs);
+        assert_eq!((&log["logIndex"], &log["removed"]), (&json!(format!("{index:#x}")), &json!(true)), "{log}");
+    }
+    for number in 1..=3 {
+        assert_eq!(socket.told(&heads)["number"], format!("{number:#x}"));
+    }
+
+    assert_eq!(socket.call("eth_unsubscribe", json!([heads])), true);
+    control(&server, "mine", json!({}));
+    // Nothing was told in between: what comes next is the answer.
+    assert_eq!(socket.call("eth_blockNumber", json!([])), "0x4");
+    socket.send(json!({"jsonrpc": "2.0", "id": 7, "method": "eth_unsubscribe", "params": [heads]}));
+    assert_eq!(socket.receive()["error"]["code"], -32000);
+}
+
+#[test]
+fn messages_of_every_kind() {
+    let server = Server::dev(NONE);
+    let mut socket = connect(&server);
+    socket.send("{");
+    assert_eq!(socket.receive()["error"]["code"], -32700);
+    socket.send(json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"},
+        {"jsonrpc": "2.0", "method": "eth_chainId"},
+        {"jsonrpc": "2.0", "id": "two", "method": "eth_subscribe", "params": ["newHeads"]},
+        {"jsonrpc": "2.0", "id": 3, "method": "eth_subscribe", "params": ["weather"]},
+    ]));
+    let batch = socket.receive();
+    let ids: Vec<_> = batch.as_array().unwrap().iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [json!(1), json!("two"), json!(3)]);
+    assert_eq!(batch[2]["error"]["code"], -32602);
+
+    // Binary messages, and those in pieces, are read as any other.
+    let request = br#"{"jsonrpc":"2.0","id":9,"method":"net_version"}"#;
+    socket.inner().send(Message::binary(&request[..])).unwrap();
+    assert_eq!(socket.receive()["result"], "31337");
+    let (first, last) = request.split_at(20);
+    for (opcode, bytes, is_last) in [(Data::Text, first, false), (Data::Continue, last, true)] {
+        let frame = Frame::message(Bytes::copy_from_slice(bytes), OpCode::Data(opcode), is_last);
+        socket.inner().send(Message::Frame(frame)).unwrap();
+    }
+    assert_eq!(socket.receive()["result"], "31337");
+
+    socket.inner().send(Message::Ping(Bytes::from_static(b"alive"))).unwrap();
+    assert_eq!(socket.inner().read().unwrap(), Message::Pong(Bytes::from_static(b"alive")));
+
+    socket.inner().close(None).unwrap();
+    assert!(matches!(socket.inner().read(), Ok(Message::Close(_))));
+}
+
+/// The status with which a handshake is refused.
+fn refused(server: &Server, headers: &[(&str, &str)]) -> Option<u16> {
+    match Socket::connect(server.address(), headers).map_err(|error| *error) {
+        Ok(_) => None,
+        Err(Error::Http(answer)) => Some(answer.status().as_u16()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn who_may_connect() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens").display().to_string();
+    fs::write(&tokens, "a-token-of-the-tests\n").unwrap();
+    let guarded = Server::dev(["--token-file", &tokens]);
+    assert_eq!(refused(&guarded, &[]), Some(401));
+    assert_eq!(refused(&guarded, &[("Authorization", "Bearer a-token-of-the-tests")]), None);
+
+    let server = Server::dev(["--cors-origins", "https://friend.example"]);
+    assert_eq!(refused(&server, &[("Origin", "https://foe.example")]), Some(403));
+    assert_eq!(refused(&server, &[("Origin", "https://friend.example")]), None);
+    assert_eq!(refused(&server, &[("Origin", server.url())]), None);
+    let foreign = server.send("GET", "/ws", &[("host", "foe.example"), ("upgrade", "websocket")], "");
+    assert_eq!(foreign.status, 403);
+    let plain = server.get("/ws");
+    assert_eq!((plain.status, plain.header("upgrade")), (426, Some("websocket")));
+    assert_eq!(plain.problem_faults(426), NONE);
+    assert_eq!(server.send("POST", "/ws", &[], "").status, 405);
+
+    let few = Server::dev(["--max-streams", "1"]);
+    let first = connect(&few);
+    assert_eq!(refused(&few, &[]), Some(503));
+    drop(first);
+}
+
+#[test]
+fn limits_of_a_connection() {
+    let arguments = ["--max-body", "2000", "--max-subscriptions", "2", "--max-depth", "8", "--max-batch", "3"];
+    let server = Server::dev(arguments);
+    let mut socket = connect(&server);
+    for _ in 0..2 {
+        socket.call("eth_subscribe", json!(["newHeads"]));
+    }
+    socket.send(json!({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["logs"]}));
+    let answer = socket.receive();
+    assert_eq!(answer["error"]["code"], -32005);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-subscriptions`"), "{answer}");
+    socket.send(format!("{}1{}", "[".repeat(9), "]".repeat(9)));
+    let answer = socket.receive();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-depth`"), "{answer}");
+    socket.send(json!([1, 2, 3, 4]));
+    let answer = socket.receive();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-batch`"), "{answer}");
+
+    let closed = |socket: &mut Socket| match socket.inner().read() {
+        Ok(Message::Close(Some(frame))) => frame.code,
+        other => panic!("{other:?}"),
+    };
+    socket.send("x".repeat(2_001));
+    assert_eq!(closed(&mut socket), CloseCode::Size);
+    let mut socket = connect(&server);
+    for (opcode, is_last) in [(Data::Text, false), (Data::Continue, false), (Data::Continue, true)] {
+        let frame = Frame::message(Bytes::from(vec![b'x'; 900]), OpCode::Data(opcode), is_last);
+        socket.inner().send(Message::Frame(frame)).unwrap();
+    }
+    assert_eq!(closed(&mut socket), CloseCode::Size);
+    // A client has to mask what it sends.
+    let mut socket = connect(&server);
+    let mut bytes = Vec::new();
+    FrameHeader::default().format(2, &mut bytes).unwrap();
+    bytes.extend_from_slice(b"{}");
+    socket.inner().get_mut().write_all(&bytes).unwrap();
+    assert_eq!(closed(&mut socket), CloseCode::Protocol);
+}
+
+#[test]
+fn the_end_of_the_server_is_told() {
+    let server = Server::dev(NONE);
+    let mut socket = connect(&server);
+    socket.call("eth_subscribe", json!(["newHeads"]));
+    assert!(server.end("TERM").success());
+    match socket.inner().read() {
+        Ok(Message::Close(Some(frame))) => assert_eq!(frame.code, CloseCode::Away),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A client that asks and does not read is not read from either: nothing piles up.
+#[test]
+fn a_client_that_does_not_read_is_left_waiting() {
+    let server = Server::dev(NONE);
+    let mut silent = connect(&server);
+    silent.call("eth_subscribe", json!(["newHeads"]));
+    let stream = silent.inner().get_mut();
+    stream.set_write_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    // 60,000 bytes of answers for 100 of requests: the way back is full long before the way there is.
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", false]});
+    let batch = Message::text(Value::from(vec![request; 60]).to_string());
+    let stuck = (0..20_000).any(|_| silent.inner().send(batch.clone()).is_err());
+    assert!(stuck, "the server read on, though nobody took its answers");
+    let mut other = connect(&server);
+    assert_eq!(other.call("eth_chainId", json!([])), "0x7a69");
+    // What was asked for is answered once it is read, from the first on.
+    let stream = silent.inner().get_mut();
+    let mut bytes = [0; 4_096];
+    assert!(stream.read(&mut bytes).unwrap() > 0);
+}
