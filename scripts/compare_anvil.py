@@ -53,11 +53,14 @@ class Rpc:
     def __init__(self, url):
         self.url = url
 
-    def ask(self, method, *parameters):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}).encode()
+    def post(self, body):
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)
+            return answer.read()
+
+    def ask(self, method, *parameters):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}
+        return json.loads(self.post(json.dumps(body).encode()))
 
     def result(self, method, *parameters):
         answer = self.ask(method, *parameters)
