@@ -5,9 +5,10 @@
 
 Both begin with the same mnemonic, chain id, rules and fees. The same signed transactions of types 0 to 4 go to both, each in
 a block of the same time; then both are asked the same, and what differs must stand in the first table of
-docs/rpc-differences.md: a method and where in its answer, `*` for anything. A difference that is not listed ends with 1, and so
-does a row that nothing is met of. Hashes of blocks cannot be equal, for the genesis blocks are not; they are compared
-by the blocks that they name. --all prints listed differences as well. Needs eth-account (PyPI) for the signatures.
+docs/rpc-differences.md: a method and where in its answer, `*` for anything but a dot, `**` for anything. A difference that is
+not listed ends with 1, and so does a row that nothing is met of. Hashes of blocks cannot be equal, for the genesis blocks
+are not; they are compared by the blocks that they name. --all prints listed differences as well. Needs eth-account (PyPI)
+for the signatures.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -113,6 +115,15 @@ def created(sender, nonce):
     return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()
 
 
+def mined(server, hash):
+    """Waits until a transaction is in a block."""
+    for _ in range(500):
+        if server.result("eth_getTransactionReceipt", hash):
+            return
+        time.sleep(0.01)
+    raise Failure(f"{server.url}: {hash} is not mined")
+
+
 class Chain:
     """The transactions, a block each, and what they leave behind."""
 
@@ -149,6 +160,8 @@ class Chain:
         for index, transaction in enumerate(self.transactions):
             server.result("evm_setNextBlockTimestamp", hex(GENESIS_TIME + 12 * (index + 1)))
             hashes.append(server.result("eth_sendRawTransaction", transaction))
+            # anvil answers before the block is there.
+            mined(server, hashes[-1])
         return hashes
 
 
@@ -242,6 +255,33 @@ def questions(chain, hashes, blocks):
     return asked
 
 
+def controls(chain):
+    """How both chains are then controlled and read, in this order. `SNAPSHOT` is what the first of them answered."""
+    alice, bob, _ = [signer.address for signer in chain.signers]
+    word = "0x" + "7".zfill(64)
+    later = GENESIS_TIME + 1_000
+    transfer = {"from": NOBODY, "to": bob, "value": "0x5", "gas": "0x5208", "maxFeePerGas": hex(20 * GWEI),
+                "maxPriorityFeePerGas": hex(GWEI)}
+    return [
+        ("evm_snapshot",), ("anvil_setBalance", NOBODY, hex(10**18)), ("eth_getBalance", NOBODY, "latest"),
+        ("anvil_setNonce", NOBODY, "0x9"), ("eth_getTransactionCount", NOBODY, "latest"),
+        ("anvil_setStorageAt", chain.keeper, word, word), ("eth_getStorageAt", chain.keeper, word, "latest"),
+        ("hardhat_setCode", "0x00000000000000000000000000000000000000b1", "0x6001"),
+        ("eth_getCode", "0x00000000000000000000000000000000000000b1", "latest"),
+        ("evm_setNextBlockTimestamp", hex(later)), ("evm_mine",), ("eth_getBlockByNumber", "latest", False),
+        ("anvil_impersonateAccount", NOBODY), ("evm_setNextBlockTimestamp", hex(later + 12)),
+        ("evm_setAutomine", False), ("eth_sendTransaction", transfer), ("txpool_status",), ("evm_setAutomine", True),
+        ("evm_mine",), ("eth_getBlockTransactionCountByNumber", "latest"),
+        ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"}),
+        ("debug_traceBlockByNumber", "latest", {"tracer": "prestateTracer"}),
+        ("anvil_stopImpersonatingAccount", NOBODY), ("eth_sendTransaction", transfer),
+        ("anvil_setNextBlockBaseFeePerGas", hex(3 * GWEI)), ("evm_setNextBlockTimestamp", hex(later + 100)),
+        ("anvil_mine", "0x3", "0xa"), ("eth_feeHistory", "0x5", "latest", []), ("eth_getBlockByNumber", "latest", True),
+        ("evm_revert", "SNAPSHOT"), ("eth_blockNumber",), ("eth_getBalance", NOBODY, "latest"),
+        ("evm_revert", "SNAPSHOT"),
+    ]
+
+
 def block_names(server, head):
     """The hashes of the blocks, and each with the name of its block."""
     hashes = [server.result("eth_getBlockByNumber", hex(number), False)["hash"] for number in range(head + 1)]
@@ -301,11 +341,12 @@ def short(value):
 
 
 def matching(rows, method, path):
-    for (methods, places) in rows:
-        # Brackets are no pattern here.
-        places = places.replace("[", "[[]")
-        if fnmatch.fnmatchcase(method, methods) and fnmatch.fnmatchcase(path, places):
-            return (methods, places.replace("[[]", "["))
+    """The row that lists a difference."""
+    for row in rows:
+        methods, places = row
+        pattern = re.escape(places).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
+        if fnmatch.fnmatchcase(method, methods) and re.fullmatch(pattern, path):
+            return row
     return None
 
 
@@ -324,10 +365,14 @@ def compare(options):
         if ours != theirs:
             raise Failure("the transactions have other hashes")
         views = [block_names(server, len(ours)) for server in servers]
-        asked = [questions(chain, ours, hashes) for hashes, _ in views]
-        methods, equal, met, unknown, missing = set(), 0, 0, 0, {}
+        asked = [questions(chain, ours, hashes) + controls(chain) for hashes, _ in views]
+        methods, equal, met, unknown, missing, snapshots = set(), 0, 0, 0, {}, [None, None]
         for (method, *our_parameters), (_, *their_parameters) in zip(*asked):
-            answers = [servers[0].ask(method, *our_parameters), servers[1].ask(method, *their_parameters)]
+            parameters = [[snapshot if value == "SNAPSHOT" else value for value in of_server]
+                          for of_server, snapshot in zip((our_parameters, their_parameters), snapshots)]
+            answers = [server.ask(method, *of_server) for server, of_server in zip(servers, parameters)]
+            if method == "evm_snapshot":
+                snapshots = [answer.get("result") for answer in answers]
             absent = [answer.get("error", {}).get("code") == -32601 for answer in answers]
             if any(absent):
                 missing.setdefault(method, absent)
@@ -336,6 +381,9 @@ def compare(options):
             our, their = [named(compared(answer), names) for answer, (_, names) in zip(answers, views)]
             found = list(differences("", our, their))
             equal += not found
+            if "pending" in our_parameters:
+                # It has the time of the machine.
+                found = [place for place in found if place[0] != ".result.timestamp"]
             for path, our, their in found:
                 row = matching(rows, method, path.removeprefix("."))
                 if row is not None:
