@@ -50,6 +50,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
         executor: Arc::new(EvmExecutor::new(spec.clone())),
         recovery: Arc::new(Secp256k1Recovery),
         blobs: Arc::new(KzgVerifier),
+        accounts: None,
         clock: Arc::new(SystemClock),
         spec,
         production: None,

@@ -231,6 +231,7 @@ fn in_process(config: HttpConfig) -> (Chain, String) {
         executor,
         recovery,
         blobs: Arc::new(KzgVerifier),
+        accounts: None,
         clock: Arc::new(SystemClock),
         spec,
         production: None,

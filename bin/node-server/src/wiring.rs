@@ -59,6 +59,7 @@ impl Wiring {
             executor: self.executor.clone(),
             recovery: Arc::new(Secp256k1Recovery),
             blobs: Arc::new(KzgVerifier),
+            accounts: None,
             clock: Arc::new(SystemClock),
             spec: self.spec.clone(),
             production: None,

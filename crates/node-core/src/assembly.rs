@@ -16,9 +16,6 @@ use std::sync::Arc;
 /// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
 pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
 
-/// A block's gas limit differs from its parent's by less than this part of it (Yellow Paper, section 4.4.4).
-pub const GAS_LIMIT_BOUND_DIVISOR: u64 = 1024;
-
 /// Longest extra data of a header in bytes (Yellow Paper, section 4.4.4).
 pub const MAX_EXTRA_DATA: usize = 32;
 
@@ -79,12 +76,6 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
 pub fn is_merged_after(spec: &ChainSpec, parent: &SealedHeader) -> bool {
     parent.header.difficulty.is_zero()
         || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal)
-}
-
-/// The gas limit nearest to `wanted` that a block may have whose parent has `parent`: less than a 1024th away.
-pub fn gas_limit_towards(parent: u64, wanted: u64) -> u64 {
-    let most = (parent / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
-    wanted.clamp(parent - most, parent.saturating_add(most))
 }
 
 /// A block that was assembled, with what no block holds.

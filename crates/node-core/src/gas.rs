@@ -1,13 +1,31 @@
-//! What a transaction costs before any code runs.
+//! What a transaction costs before any code runs, and how much gas a block may have.
 
 use crate::forks::Fork;
 use node_types::consensus::TransactionBody;
+use std::ops::RangeInclusive;
 
 /// Most gas a transaction may ask for since Osaka (EIP-7825).
 pub const TRANSACTION_GAS_CAP: u64 = 1 << 24;
 
 /// Longest creation code in bytes since Shanghai (EIP-3860).
 pub const MAX_INIT_CODE_SIZE: usize = 49_152;
+
+/// Gas limits that a block can have (Yellow Paper, equation 48; EIP-1985).
+pub const BLOCK_GAS_LIMITS: RangeInclusive<u64> = 5_000..=i64::MAX as u64;
+
+/// A block's gas limit differs from its parent's by less than this part of it (Yellow Paper, section 4.4.4).
+const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
+
+/// Whether a block may have this gas limit behind one that has, or counts as having, `parent`.
+pub fn is_gas_limit_step(parent: u64, limit: u64) -> bool {
+    limit.abs_diff(parent) < parent / GAS_LIMIT_BOUND_DIVISOR
+}
+
+/// The gas limit nearest to `wanted` that a block may have whose parent has `parent`.
+pub fn gas_limit_towards(parent: u64, wanted: u64) -> u64 {
+    let most = (parent / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
+    wanted.clamp(parent - most, parent.saturating_add(most))
+}
 
 /// Every transaction (Yellow Paper, appendix G): the least that one uses.
 pub const TRANSACTION_GAS: u64 = 21_000;

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod accounts;
 pub mod assembly;
 pub mod backend;
 pub mod blobs;

@@ -86,6 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         executor: Arc::new(EvmExecutor::new(spec.clone())),
         recovery: Arc::new(Secp256k1Recovery),
         blobs: Arc::new(KzgVerifier),
+        accounts: None,
         clock: Arc::new(SystemClock),
         spec: spec.clone(),
         production: Some(Production::default()),

@@ -4,7 +4,8 @@ use crate::DevAccount;
 use bip32::{ChildNumber, DerivationPath, XPrv};
 use bip39::{Language, Mnemonic};
 use node_evm::SecretKey;
-use node_types::Address;
+use node_types::consensus::Signature;
+use node_types::{Address, H256};
 use std::ops::Deref;
 use std::str::FromStr;
 use zeroize::Zeroizing;
@@ -80,6 +81,16 @@ impl Accounts {
     /// The addresses, in the order of the accounts.
     pub fn addresses(&self) -> impl ExactSizeIterator<Item = Address> {
         self.accounts.iter().map(DevAccount::address)
+    }
+}
+
+impl node_core::accounts::Accounts for Accounts {
+    fn addresses(&self) -> Vec<Address> {
+        self.accounts.iter().map(DevAccount::address).collect()
+    }
+
+    fn sign(&self, address: Address, hash: H256) -> Option<Signature> {
+        self.accounts.iter().find(|account| account.address() == address).map(|account| account.sign_hash(hash))
     }
 }
 

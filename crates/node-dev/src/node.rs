@@ -268,6 +268,7 @@ impl DevNodeBuilder {
             executor: Arc::new(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes)),
             recovery: Arc::new(Secp256k1Recovery),
             blobs: Arc::new(KzgVerifier),
+            accounts: Some(Arc::new(accounts.clone())),
             clock,
             spec,
             production: Some(self.production),

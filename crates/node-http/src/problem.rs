@@ -230,11 +230,13 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
     use ProblemPage::*;
     let refused = StatusCode::UNPROCESSABLE_ENTITY;
     match error {
-        NodeError::Invalid(_) | NodeError::Edited(_) | NodeError::Control { .. } | NodeError::NotProducing => {
-            (refused, None)
-        }
+        NodeError::Invalid(_)
+        | NodeError::Edited(_)
+        | NodeError::Control { .. }
+        | NodeError::NotProducing
+        | NodeError::UnknownAccount(_)
+        | NodeError::GenesisNotTraceable => (refused, None),
         NodeError::TransactionNotFound { .. } => (StatusCode::NOT_FOUND, None),
-        NodeError::GenesisNotTraceable => (refused, None),
         NodeError::TraceTooLarge { .. } => (refused, Some(LimitExceeded)),
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),

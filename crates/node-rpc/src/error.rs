@@ -90,6 +90,7 @@ impl From<NodeError> for RpcError {
             | NodeError::GenesisNotTraceable
             | NodeError::Edited(_)
             | NodeError::Control { .. }
+            | NodeError::UnknownAccount(_)
             | NodeError::NoPendingBlock { .. } => Self::SERVER,
             NodeError::Interrupted(_) => Self::TIMEOUT,
             NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {

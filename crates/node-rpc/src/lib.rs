@@ -14,6 +14,7 @@ mod methods;
 mod parameters;
 mod rpc;
 mod session;
+mod typed_data;
 mod wire;
 
 pub use error::RpcError;

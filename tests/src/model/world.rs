@@ -95,6 +95,7 @@ impl World {
             executor: Arc::new(EvmExecutor::new(spec.clone())),
             recovery: Arc::new(Secp256k1Recovery),
             blobs: Arc::new(KzgVerifier),
+            accounts: None,
             clock: self.clock.clone(),
             spec,
             production: Some(production),

@@ -1,11 +1,12 @@
 //! The header of a block against that of its parent.
 
 use super::{BlockError, HeaderField};
-use node_core::assembly::{GAS_LIMIT_BOUND_DIVISOR, MAX_EXTRA_DATA};
+use node_core::assembly::MAX_EXTRA_DATA;
 use node_core::block::SealedHeader;
 use node_core::difficulty::expected_difficulty;
 use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
 use node_core::forks::{ChainSpec, Fork};
+use node_core::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header};
 
 /// Extra data of the ten blocks from the DAO fork on: "dao-hard-fork".
@@ -13,9 +14,6 @@ const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 
 /// How many blocks from the DAO fork on must have its extra data.
 const DAO_EXTRA_RANGE: u64 = 10;
-
-const MIN_GAS_LIMIT: u64 = 5000;
-const MAX_GAS_LIMIT: u64 = i64::MAX as u64;
 
 /// Checks everything that a header and its parent alone decide, by the fork in force. Seals are not checked.
 ///
@@ -112,10 +110,10 @@ fn gas(spec: &ChainSpec, fork: Fork, header: &Header, parent: &Header) -> Result
     } else {
         parent.gas_limit
     };
-    if !(MIN_GAS_LIMIT..=MAX_GAS_LIMIT).contains(&got) {
+    if !BLOCK_GAS_LIMITS.contains(&got) {
         return Err(BlockError::GasLimitRange { got });
     }
-    if got.abs_diff(parent_limit) >= parent_limit / GAS_LIMIT_BOUND_DIVISOR {
+    if !is_gas_limit_step(parent_limit, got) {
         return Err(BlockError::GasLimitStep { got, parent: parent_limit });
     }
     if header.gas_used > got {

@@ -85,6 +85,10 @@ impl View for EditedView {
         self.base.side_block(hash)
     }
 
+    fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
+        self.base.changes(number)
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         self.base.transaction_position(hash)
     }

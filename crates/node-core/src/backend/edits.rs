@@ -20,6 +20,8 @@ pub struct Edits {
     pub base_fee: bool,
     /// Whether it holds a transaction that its sender did not sign.
     pub unsigned: bool,
+    /// Whether its gas limit was chosen, and is further from its parent's than the rules allow.
+    pub gas_limit: bool,
 }
 
 impl Edits {
@@ -57,10 +59,14 @@ pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result
 
 /// The record of an edited block.
 pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
-    let mut stream = RlpStream::new_list(3);
+    // Records from before gas limits could be chosen end with the state.
+    let mut stream = RlpStream::new_list(3 + usize::from(edits.gas_limit));
     stream.append(&edits.base_fee);
     stream.append(&edits.unsigned);
     append_changes(&mut stream, &edits.state);
+    if edits.gas_limit {
+        stream.append(&edits.gas_limit);
+    }
     RecordWrite::Put(RecordKind::EditedBlock, Record { key: block_key(block), value: stream.out().to_vec() })
 }
 
@@ -73,7 +79,12 @@ fn decode_block(record: &Record) -> Result<(BlockRef, Edits), DecoderError> {
     let number = u64::from_be_bytes(number.try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
     let hash = <[u8; 32]>::try_from(hash).map_err(|_| DecoderError::RlpInvalidLength)?.into();
     let rlp = Rlp::new(&record.value);
-    let edits = Edits { base_fee: rlp.val_at(0)?, unsigned: rlp.val_at(1)?, state: decode_changes(&rlp.at(2)?)? };
+    let edits = Edits {
+        base_fee: rlp.val_at(0)?,
+        unsigned: rlp.val_at(1)?,
+        state: decode_changes(&rlp.at(2)?)?,
+        gas_limit: rlp.item_count()? > 3 && rlp.val_at(3)?,
+    };
     Ok((BlockRef { number, hash }, edits))
 }
 
@@ -184,11 +195,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(state in changes(), base_fee: bool, unsigned: bool, number: u64, hash: [u8; 32]) {
+        fn what_was_written_is_read(
+            state in changes(),
+            base_fee: bool,
+            unsigned: bool,
+            gas_limit: bool,
+            number: u64,
+            hash: [u8; 32],
+        ) {
             let RecordWrite::Put(_, record) = pending_record(hash.into(), number, &state) else { panic!() };
             prop_assert_eq!(decode_pending(&record).unwrap(), (hash.into(), state.clone()));
             let block = BlockRef { number, hash: hash.into() };
-            let edits = Edits { state, base_fee, unsigned };
+            let edits = Edits { state, base_fee, unsigned, gas_limit };
             let RecordWrite::Put(_, record) = block_record(block, &edits) else { panic!() };
             prop_assert_eq!(decode_block(&record).unwrap(), (block, edits));
         }

@@ -126,6 +126,12 @@ pub trait View: Send + Sync {
     /// A block that is kept beside the canonical chain.
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;
 
+    /// What the canonical block `number` changed in its parent's state, or what the genesis block holds; none where that is
+    /// not kept.
+    fn changes(&self, _number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
+        Ok(None)
+    }
+
     /// Where the canonical chain holds a transaction.
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError>;
 

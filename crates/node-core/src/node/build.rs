@@ -1,11 +1,12 @@
 //! Blocks that are made on request, and not kept.
 
 use super::{Node, NodeError};
-use crate::assembly::{Assembled, MAX_EXTRA_DATA, assemble, gas_limit_towards, next_header};
+use crate::assembly::{Assembled, MAX_EXTRA_DATA, assemble, next_header};
 use crate::backend::{GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
 use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
+use crate::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
 use node_types::wire::{BlockArgument, ErrorDetail};
 use node_types::{Address, Bytes, H256, U256};

@@ -1,16 +1,16 @@
 //! Control of a chain that the node produces itself, for tests.
 
-use super::{Node, NodeError, assemble};
-use crate::block::{BlockRef, RecoveredTransaction};
+use super::{Node, NodeError, TransactionRequest, assemble};
+use crate::block::BlockRef;
 use crate::context::Context;
 use crate::pool::PoolTransaction;
 use crate::producer::{Producer, ProducerError};
-use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, TransactionBody, Withdrawal};
+use node_types::consensus::Withdrawal;
 use node_types::wire::{
-    ControlOutput, Data, DropTransactionInput, EmptyInput, EstimateGasInput, ImpersonateInput, IncreaseTimeInput,
-    MineInput, MineOutput, PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput,
-    SendTransactionInput, SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput,
-    SetNonceInput, SetStorageInput, SnapshotId, Transaction, TransactionCall, UnsignedTransaction,
+    ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput,
+    PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput, SendTransactionInput,
+    SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput, SetNonceInput,
+    SetStorageInput, SnapshotId, Transaction, UnsignedTransaction,
 };
 use node_types::{Address, U256};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const DONE: ControlOutput = ControlOutput { result: true };
 
 impl Node {
-    fn controlled(&self) -> Result<&Arc<Producer>, NodeError> {
+    pub(super) fn controlled(&self) -> Result<&Arc<Producer>, NodeError> {
         self.producer.as_ref().ok_or(NodeError::NotProducing)
     }
 
@@ -113,86 +113,8 @@ impl Node {
         if !producer.is_impersonated(sender) {
             return Err(ProducerError::NotImpersonated(sender).into());
         }
-        let gas_limit = self.gas_limit(context, &input.transaction)?;
-        // Two that ask for the next nonce at the same time get two.
-        let sending = producer.sending();
-        let body = self.complete(context, gas_limit, input.transaction)?;
-        let hash = self.pool.add_unsigned(RecoveredTransaction::impersonating(sender, body))?;
-        drop(sending);
-        self.accept(hash)?;
+        let hash = self.send_request(context, request(input.transaction), true)?;
         Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
-    }
-
-    /// The gas limit of a transaction, estimated if it names none.
-    fn gas_limit(&self, context: &Context, transaction: &UnsignedTransaction) -> Result<u64, NodeError> {
-        let UnsignedTransaction { data, from, gas, to, value, .. } = transaction;
-        if let Some(gas) = gas {
-            return Ok(gas.0);
-        }
-        let call = TransactionCall {
-            data: data.clone(),
-            from: Some(*from),
-            to: *to,
-            value: *value,
-            ..TransactionCall::default()
-        };
-        let input = EstimateGasInput { object: None, transaction: call };
-        Ok(self.estimate_gas(context, input)?.estimated_gas.0)
-    }
-
-    /// Fills in what a transaction leaves open beside its gas limit.
-    fn complete(
-        &self,
-        context: &Context,
-        gas_limit: u64,
-        transaction: UnsignedTransaction,
-    ) -> Result<TransactionBody, NodeError> {
-        let UnsignedTransaction { data, from, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value, .. } =
-            transaction;
-        let sender = from.0;
-        let snapshot = self.snapshot(context)?;
-        let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
-        let nonce = match nonce {
-            Some(nonce) => nonce.0,
-            None => match self.pool.nonce(sender) {
-                Some(nonce) => nonce,
-                None => snapshot.view.account(sender, snapshot.latest())?.unwrap_or_default().nonce,
-            },
-        };
-        let (to, value, input) = (to.map(|to| to.0), value.map_or_else(U256::zero, |value| value.0), data);
-        let input = input.unwrap_or_default().0;
-        let Some(base_fee) = next.base_fee_per_gas else {
-            let gas_price = match max_fee_per_gas {
-                Some(price) => price.0,
-                None => self.gas_price(context)?.gas_price.0,
-            };
-            let chain_id = Some(self.spec.chain_id);
-            return Ok(TransactionBody::Legacy(LegacyTransaction {
-                chain_id,
-                nonce,
-                gas_price,
-                gas_limit,
-                to,
-                value,
-                input,
-            }));
-        };
-        let suggested_tip = self.max_priority_fee_per_gas(context)?.max_priority_fee_per_gas.0;
-        let max_fee = max_fee_per_gas.map(|fee| fee.0);
-        let tip =
-            max_priority_fee_per_gas.map_or_else(|| suggested_tip.min(max_fee.unwrap_or(suggested_tip)), |tip| tip.0);
-        let max_fee_per_gas = max_fee.unwrap_or_else(|| tip.saturating_add(U256::from(base_fee) * 2));
-        Ok(TransactionBody::DynamicFee(DynamicFeeTransaction {
-            chain_id: self.spec.chain_id,
-            nonce,
-            max_priority_fee_per_gas: tip,
-            max_fee_per_gas,
-            gas_limit,
-            to,
-            value,
-            input,
-            access_list: Vec::new(),
-        }))
     }
 
     /// Sets an account's balance.
@@ -233,6 +155,22 @@ impl Node {
     pub fn pool_content(&self, _context: &Context) -> Result<PoolContentOutput, NodeError> {
         let content = self.pool.content();
         Ok(PoolContentOutput { pending: pooled(content.pending), queued: pooled(content.queued) })
+    }
+}
+
+fn request(transaction: UnsignedTransaction) -> TransactionRequest {
+    let UnsignedTransaction { data, from, gas, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value } =
+        transaction;
+    TransactionRequest {
+        from: from.0,
+        to: to.map(|to| to.0),
+        gas: gas.map(|gas| gas.0),
+        max_fee_per_gas: max_fee_per_gas.map(|fee| fee.0),
+        max_priority_fee_per_gas: max_priority_fee_per_gas.map(|fee| fee.0),
+        nonce: nonce.map(|nonce| nonce.0),
+        value: value.map_or_else(U256::zero, |value| value.0),
+        input: data.unwrap_or_default().0,
+        ..TransactionRequest::default()
     }
 }
 

@@ -72,6 +72,9 @@ pub enum NodeError {
     /// The node does not produce blocks, and its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
+    /// The node has no key of the account, and nobody may send in its name.
+    #[error("unknown account {0:#x}")]
+    UnknownAccount(Address),
     /// There are as many filters as may be.
     #[error("there are {limit} filters already, which is all there may be (`max-filters`)")]
     TooManyFilters {
@@ -190,6 +193,7 @@ impl NodeError {
             | Self::TraceTooLarge { .. }
             | Self::TooManyFilters { .. }
             | Self::NotProducing
+            | Self::UnknownAccount(_)
             | Self::Edited(_)
             | Self::Interrupted(_)
             | Self::Backend(_)
@@ -241,6 +245,9 @@ impl From<AddError> for NodeError {
 impl From<ProducerError> for NodeError {
     fn from(error: ProducerError) -> Self {
         match error {
+            ProducerError::Backend(BackendError::StatePruned { block, earliest }) => {
+                Self::StatePruned { block, earliest, location: "body" }
+            }
             ProducerError::Backend(error) => error.into(),
             ProducerError::Execution(error) => error.into(),
             other => Self::Control { location: control_location(&other), source: other },
@@ -255,6 +262,12 @@ fn control_location(error: &ProducerError) -> &'static str {
         ProducerError::TooFarAhead { .. } => "body.Seconds",
         ProducerError::IntervalTooLong { .. } => "body.Interval",
         ProducerError::NoBaseFee => "body.BaseFee",
+        // Of operations that REST does not have.
+        ProducerError::GasLimitRange { .. }
+        | ProducerError::NoPrevRandao
+        | ProducerError::NotIncluded { .. }
+        | ProducerError::NoSuchBlock { .. }
+        | ProducerError::NotSigned => "body",
         ProducerError::TooManyBlocks { .. } | ProducerError::ReorganizationTooDeep { .. } => "body.Blocks",
         ProducerError::NoWithdrawals => "body.Withdrawals",
         ProducerError::UnknownSnapshot(_) | ProducerError::SnapshotLost(_) => "body.SnapshotId",

@@ -21,6 +21,7 @@ mod logs;
 mod pending;
 mod proof;
 mod receipt;
+mod request;
 mod resolve;
 mod send;
 mod simulate;
@@ -40,9 +41,11 @@ pub use found::{FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock};
 pub use limits::Limits;
 pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
+pub use request::{NewTransaction, TransactionRequest};
 pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 pub use trace::{TraceOptions, TransactionTrace};
 
+use crate::accounts::Accounts;
 use crate::assembly::{ByRules, NextHeader};
 use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
 use crate::caches::CacheUse;
@@ -71,6 +74,8 @@ pub struct NodeParts {
     pub recovery: Arc<dyn SenderRecovery>,
     /// Checks blobs.
     pub blobs: Arc<dyn BlobVerifier>,
+    /// Signs for accounts that requests name; none where nobody does.
+    pub accounts: Option<Arc<dyn Accounts>>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Rules of the chain.
@@ -94,6 +99,7 @@ pub struct Node {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
     recovery: Arc<dyn SenderRecovery>,
+    accounts: Option<Arc<dyn Accounts>>,
     next_header: Arc<dyn NextHeader>,
     spec: Arc<ChainSpec>,
     finality: Finality,
@@ -145,6 +151,7 @@ impl Node {
             backend,
             executor,
             recovery,
+            accounts: parts.accounts,
             next_header,
             spec,
             finality: parts.finality,

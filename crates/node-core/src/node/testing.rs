@@ -57,6 +57,7 @@ impl World {
             executor: executor.clone(),
             recovery: Arc::new(FakeCrypto),
             blobs: Arc::new(FakeCrypto),
+            accounts: None,
             clock: clock.clone(),
             spec: Arc::new(spec),
             production: None,

@@ -330,18 +330,35 @@ impl Pool {
 
     /// Drops all transactions but those in `kept`, for the chain went back to when there were no others.
     pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
+        self.drop_where(DropReason::SetBack, |transaction| !kept.contains(&transaction.hash())).map(drop)
+    }
+
+    /// Drops the transactions that answer true. Answers how many those were.
+    pub fn drop_where(
+        &self,
+        reason: DropReason,
+        is_dropped: impl Fn(&PoolTransaction) -> bool,
+    ) -> Result<usize, BackendError> {
         let _changing = self.changing.lock();
-        let others: Vec<_> = {
+        let dropped: Vec<_> = {
             let contents = self.contents.read();
-            contents.transactions().map(|transaction| transaction.hash()).filter(|hash| !kept.contains(hash)).collect()
+            let dropped = contents.transactions().filter(|transaction| is_dropped(transaction));
+            dropped.map(|transaction| transaction.hash()).collect()
         };
         {
             let mut contents = self.contents.write();
-            for hash in &others {
-                contents.remove(*hash, DropReason::SetBack);
+            for hash in &dropped {
+                contents.remove(*hash, reason.clone());
             }
         }
-        self.delete_records(others)
+        let count = dropped.len();
+        self.delete_records(dropped)?;
+        Ok(count)
+    }
+
+    /// Which transactions a block takes first.
+    pub fn order(&self) -> TransactionOrder {
+        self.parts.order
     }
 
     /// Checks everything against the state again, which has changed though the head has not.

@@ -46,7 +46,7 @@ impl Producer {
         })
     }
 
-    fn edit_account(
+    pub(super) fn edit_account(
         &self,
         address: Address,
         change: impl FnOnce(&mut AccountState, &mut StateChanges) -> Result<(), ProducerError>,
@@ -65,7 +65,10 @@ impl Producer {
     }
 
     /// Changes the state as of the head, durably. The pool follows.
-    fn edit(&self, change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>) -> Result<(), ProducerError> {
+    pub(super) fn edit(
+        &self,
+        change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,
+    ) -> Result<(), ProducerError> {
         {
             let _sealing = self.sealing.lock();
             self.parts.backend.edit(change)?;

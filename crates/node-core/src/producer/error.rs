@@ -1,7 +1,8 @@
 //! Why the chain was not changed as asked.
 
 use crate::backend::BackendError;
-use crate::executor::ExecutionError;
+use crate::executor::{ExecutionError, TransactionError};
+use crate::gas::BLOCK_GAS_LIMITS;
 use node_types::{Address, BlockNumber};
 
 /// Why the chain was not changed as asked.
@@ -38,6 +39,38 @@ pub enum ProducerError {
         /// Seconds from block to block.
         interval: u64,
     },
+    /// No block can have this gas limit.
+    #[error("gas limit {gas_limit} is not between {} and {}", BLOCK_GAS_LIMITS.start(), BLOCK_GAS_LIMITS.end())]
+    GasLimitRange {
+        /// Asked for.
+        gas_limit: u64,
+    },
+    /// Before the merge a block has none.
+    #[error("PREVRANDAO cannot be set before the merge")]
+    NoPrevRandao,
+    /// A transaction that was to be in a block is refused.
+    #[error("transaction {index} cannot be in block {block}: {source}")]
+    NotIncluded {
+        /// Its position among those that were given.
+        index: usize,
+        /// The block.
+        block: BlockNumber,
+        /// Why.
+        source: TransactionError,
+    },
+    /// A transaction is for a block that is not replaced.
+    #[error("transaction {index} is for replaced block {block}, there are {blocks}")]
+    NoSuchBlock {
+        /// Its position among those that were given.
+        index: usize,
+        /// Which one, the first being 0.
+        block: u64,
+        /// How many are replaced.
+        blocks: u64,
+    },
+    /// Blocks that are replaced hold only what their senders signed.
+    #[error("a transaction of a replaced block must be signed")]
+    NotSigned,
     /// Before London a block has no base fee.
     #[error("the next block has no base fee, for London is not in force")]
     NoBaseFee,

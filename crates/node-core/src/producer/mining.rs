@@ -26,7 +26,8 @@ impl Mining {
         matches!(self, Self::Instant | Self::Mixed(_))
     }
 
-    fn interval(self) -> Option<Duration> {
+    /// The time between blocks that are made in intervals.
+    pub fn interval(self) -> Option<Duration> {
         match self {
             Self::Interval(interval) | Self::Mixed(interval) => Some(interval),
             Self::Instant | Self::Manual => None,
@@ -68,6 +69,22 @@ impl Producer {
     /// When blocks are made.
     pub fn mining(&self) -> Mining {
         self.miner.mining()
+    }
+
+    /// Makes blocks as soon as transactions wait, or not any more. An interval ends where they do so from now on.
+    pub fn set_automine(self: &Arc<Self>, automine: bool) {
+        let mining = match (self.mining(), automine) {
+            (_, true) => Mining::Instant,
+            (Mining::Instant, false) => Mining::Manual,
+            (Mining::Mixed(interval), false) => Mining::Interval(interval),
+            (other, false) => other,
+        };
+        self.set_mining(mining);
+    }
+
+    /// Makes a block once in this time and at no other; with zero, when somebody asks.
+    pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) {
+        self.set_mining(if interval.is_zero() { Mining::Manual } else { Mining::Interval(interval) });
     }
 
     /// Changes when blocks are made.

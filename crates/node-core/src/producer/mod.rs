@@ -3,17 +3,20 @@
 //! The producer also does what nobody may do on a public chain: it edits states, moves time, goes back to snapshots and
 //! replaces blocks. Whatever it does, each header commits to the state after its block.
 
+mod dump;
 mod edit;
 mod error;
 mod mining;
 mod reorganize;
+mod reset;
 mod settings;
 mod snapshot;
 
+pub use dump::WholeAccount;
 pub use error::ProducerError;
 pub use mining::Mining;
 
-use crate::assembly::{NextHeader, assemble};
+use crate::assembly::{NextHeader, assemble, next_header};
 use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
 use crate::block::{BlockRef, SealedHeader};
 use crate::clock::Clock;
@@ -21,15 +24,18 @@ use crate::context::Context;
 use crate::executor::{BlockExecution, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
+use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
 use mining::Miner;
-use node_types::consensus::Withdrawal;
-use node_types::{Address, H256};
+use node_types::consensus::{Header, Withdrawal};
+use node_types::{Address, H256, keccak256};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use settings::BlockSettings;
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use uuid::Uuid;
 
 /// Blocks that whoever sent a transaction makes after the one that holds it, as long as transactions wait.
 const MAX_FURTHER_BLOCKS: usize = 16;
@@ -61,9 +67,13 @@ pub struct Producer {
     sealing: Mutex<()>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
+    /// Whether all accounts are.
+    impersonates_all: AtomicBool,
     /// Held while a transaction of an impersonated sender gets its nonce and comes to the pool.
     sending: Mutex<()>,
     miner: Miner,
+    /// Another one each time that the chain is opened or begins anew.
+    instance: Mutex<H256>,
 }
 
 /// The settings of a producer that is yet to be made: the pool needs them first.
@@ -91,8 +101,10 @@ impl Draft {
             sealing: Mutex::default(),
             snapshots,
             impersonated: RwLock::default(),
+            impersonates_all: AtomicBool::default(),
             sending: Mutex::default(),
             miner: Miner::default(),
+            instance: Mutex::new(new_instance()),
         });
         producer.set_mining(self.mining);
         Ok(producer)
@@ -178,7 +190,9 @@ impl Producer {
         if best.is_empty() && !even_empty {
             return Ok(None);
         }
-        let chosen = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
+        let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
+        let limit_by_rules = next_header(spec, &parent, header.timestamp).gas_limit;
+        let far = !is_gas_limit_step(limit_by_rules, header.gas_limit) && header.gas_limit != limit_by_rules;
         let (view, gas_limit) = (backend.view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
@@ -189,7 +203,7 @@ impl Producer {
         }
         let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
         let header = block.header.clone();
-        backend.append_edited(block, Edits { base_fee: chosen, unsigned, ..Edits::default() })?;
+        backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() })?;
         self.settings.sealed(&header.header);
         tracing::info!(block = header.header.number, hash = ?header.hash, gas = header.header.gas_used, "sealed");
         Ok(Some(header.block_ref()))
@@ -229,6 +243,76 @@ impl Producer {
         Ok(())
     }
 
+    /// Lets the time of the chain be `timestamp` now, in Unix seconds. Answers by how many seconds that moves it.
+    pub fn set_time(&self, timestamp: u64) -> Result<i64, ProducerError> {
+        if timestamp > ProducerError::LAST_TIMESTAMP {
+            return Err(ProducerError::TimestampTooHigh { timestamp });
+        }
+        let _sealing = self.sealing.lock();
+        let before = self.settings.now();
+        self.settings.continue_from(timestamp);
+        Ok(timestamp.cast_signed() - before.cast_signed())
+    }
+
+    /// Lets all blocks from now on be `seconds` later than their parents, or go by the clock again. Answers the seconds
+    /// that held before.
+    pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
+        let _sealing = self.sealing.lock();
+        self.settings.set_interval(seconds)
+    }
+
+    /// Lets `address` get the tips from now on.
+    pub fn set_coinbase(&self, address: Address) {
+        let _sealing = self.sealing.lock();
+        self.settings.set_coinbase(address);
+    }
+
+    /// Lets PREVRANDAO answer `value` in the next block.
+    pub fn set_prev_randao(&self, value: H256) -> Result<(), ProducerError> {
+        let _sealing = self.sealing.lock();
+        if !self.settings.after(&*self.head()?).difficulty.is_zero() {
+            return Err(ProducerError::NoPrevRandao);
+        }
+        self.settings.set_prev_randao(value);
+        Ok(())
+    }
+
+    /// Lets all blocks from now on have this gas limit.
+    pub fn set_gas_limit(&self, gas_limit: u64) -> Result<(), ProducerError> {
+        {
+            let _sealing = self.sealing.lock();
+            self.settings.set_gas_limit(gas_limit)?;
+            self.parts.pool.refresh()?;
+        }
+        self.transactions_changed(None);
+        Ok(())
+    }
+
+    /// The header of the next block, as far as it is known before anything runs.
+    pub fn next_header(&self) -> Result<Header, BackendError> {
+        Ok(self.settings.after(&*self.head()?))
+    }
+
+    /// A name of the chain since it was opened or began anew.
+    pub fn instance(&self) -> H256 {
+        *self.instance.lock()
+    }
+
+    /// Which transactions come first.
+    pub fn order(&self) -> TransactionOrder {
+        self.parts.pool.order()
+    }
+
+    /// Lets anyone send transactions in the name of every account, or only of those that were named.
+    pub fn impersonate_all(&self, allowed: bool) {
+        self.impersonates_all.store(allowed, Ordering::Relaxed);
+    }
+
+    /// The accounts in whose names anyone may send, as far as they were named.
+    pub fn impersonated(&self) -> Vec<Address> {
+        self.impersonated.read().iter().copied().collect()
+    }
+
     /// Lets anyone send transactions in the name of `address`, or not any more. Answers whether that is new.
     pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
         let mut impersonated = self.impersonated.write();
@@ -242,6 +326,10 @@ impl Producer {
 
     /// Whether anyone may send transactions in the name of `address`.
     pub fn is_impersonated(&self, address: Address) -> bool {
-        self.impersonated.read().contains(&address)
+        self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }
+}
+
+fn new_instance() -> H256 {
+    keccak256(Uuid::new_v4().as_bytes())
 }

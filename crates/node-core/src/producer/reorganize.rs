@@ -2,7 +2,9 @@
 
 use super::{Producer, ProducerError, ProducerParts, assemble};
 use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
+use crate::block::RecoveredTransaction;
 use crate::context::Context;
+use crate::executor::{BlockExecution, ExecutionError};
 use node_types::consensus::Header;
 
 impl Producer {
@@ -14,15 +16,33 @@ impl Producer {
     ///
     /// Each new block carries the hash of the one that it replaces as its extra data, which makes it another block.
     pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
+        self.reorganize_with(blocks, Vec::new())
+    }
+
+    /// Does the same, but the new blocks hold these transactions: each comes with the position of its block among those
+    /// that are replaced, the oldest being 0. None of them may be unsigned.
+    pub fn reorganize_with(
+        &self,
+        blocks: u64,
+        transactions: Vec<(u64, RecoveredTransaction)>,
+    ) -> Result<HeadChange, ProducerError> {
+        for (index, (block, transaction)) in transactions.iter().enumerate() {
+            if *block >= blocks {
+                return Err(ProducerError::NoSuchBlock { index, block: *block, blocks });
+            }
+            if transaction.is_impersonating() {
+                return Err(ProducerError::NotSigned);
+            }
+        }
         let change = {
             let _sealing = self.sealing.lock();
-            self.replace(blocks)?
+            self.replace(blocks, &transactions)?
         };
         self.transactions_changed(None);
         Ok(change)
     }
 
-    fn replace(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
+    fn replace(&self, blocks: u64, transactions: &[(u64, RecoveredTransaction)]) -> Result<HeadChange, ProducerError> {
         let ProducerParts { backend, executor, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
@@ -39,7 +59,27 @@ impl Producer {
             let extra_data = replaced.as_bytes().to_vec().into();
             let header = Header { extra_data, ..self.settings.unwished(&parent) };
             let context = Context::unbounded();
-            branch.push(assemble(&context, &**executor, &*view, header, Vec::new(), |_| Ok(Vec::new()))?.block)?;
+            let mut refused = None;
+            let fill = |execution: &mut dyn BlockExecution| {
+                let mut included = Vec::new();
+                let of_block = |(_, (block, _)): &(usize, &(u64, _))| *block == number - ancestor;
+                for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
+                    match execution.transact(transaction) {
+                        Ok(_) => included.push(transaction.clone()),
+                        Err(ExecutionError::Refused(source)) => {
+                            refused = Some(ProducerError::NotIncluded { index, block: number + 1, source });
+                            break;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(included)
+            };
+            let block = assemble(&context, &**executor, &*view, header, Vec::new(), fill)?.block;
+            if let Some(refused) = refused {
+                return Err(refused);
+            }
+            branch.push(block)?;
         }
         let branch = branch.into_blocks();
         if branch.is_empty() {

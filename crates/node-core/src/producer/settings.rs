@@ -5,8 +5,9 @@ use crate::assembly::{NextHeader, next_header};
 use crate::block::SealedHeader;
 use crate::clock::Clock;
 use crate::forks::ChainSpec;
-use node_types::Address;
+use crate::gas::BLOCK_GAS_LIMITS;
 use node_types::consensus::Header;
+use node_types::{Address, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct BlockSettings {
     spec: Arc<ChainSpec>,
     clock: Arc<dyn Clock>,
-    /// Who gets the tips; none for the beneficiary of the parent.
+    /// Who gets the tips before anyone wishes otherwise; none for the beneficiary of the parent.
     coinbase: Option<Address>,
     wishes: Mutex<Wishes>,
 }
@@ -24,10 +25,33 @@ pub(super) struct BlockSettings {
 struct Wishes {
     /// How far the time of the chain is ahead of the clock, in milliseconds.
     offset: i64,
-    /// Timestamp of the next block in Unix seconds.
+    /// Who gets the tips from now on.
+    coinbase: Option<Address>,
+    /// Gas limit of all blocks from now on; none for that of the parent.
+    gas_limit: Option<u64>,
+    /// Seconds from each block to the next; none for what the clock says.
+    interval: Option<u64>,
+    /// For the next block alone.
+    next: NextBlock,
+}
+
+/// What somebody wished for the next block.
+#[derive(Clone, Copy, Debug, Default)]
+struct NextBlock {
+    /// Timestamp in Unix seconds.
     timestamp: Option<u64>,
-    /// Base fee of the next block in wei per gas.
+    /// Base fee in wei per gas.
     base_fee: Option<u64>,
+    /// What PREVRANDAO answers.
+    prev_randao: Option<H256>,
+}
+
+impl Wishes {
+    /// The timestamp of the block after `parent` in Unix seconds, if `now` is the time.
+    fn timestamp(&self, parent: &SealedHeader, now: u64) -> u64 {
+        let by_interval = self.interval.map(|interval| parent.header.timestamp.saturating_add(interval));
+        self.next.timestamp.or(by_interval).unwrap_or(now)
+    }
 }
 
 impl BlockSettings {
@@ -53,7 +77,7 @@ impl BlockSettings {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
         }
-        self.wishes.lock().timestamp = Some(timestamp);
+        self.wishes.lock().next.timestamp = Some(timestamp);
         Ok(())
     }
 
@@ -80,18 +104,18 @@ impl BlockSettings {
 
     /// Lets the next block have a base fee.
     pub(super) fn set_base_fee(&self, base_fee: u64) {
-        self.wishes.lock().base_fee = Some(base_fee);
+        self.wishes.lock().next.base_fee = Some(base_fee);
     }
 
     /// Takes note that a block was sealed: wishes for the next one are fulfilled.
     pub(super) fn sealed(&self, header: &Header) {
         let now = self.clock.now_millis();
         let mut wishes = self.wishes.lock();
-        if wishes.timestamp.take().is_some() {
+        if wishes.next.timestamp.is_some() {
             let ahead = i128::from(header.timestamp) * 1_000 - i128::from(now);
             wishes.offset = i64::try_from(ahead).unwrap_or(wishes.offset);
         }
-        wishes.base_fee = None;
+        wishes.next = NextBlock::default();
     }
 
     /// How far the time of the chain is ahead of the clock, in milliseconds.
@@ -99,27 +123,67 @@ impl BlockSettings {
         self.wishes.lock().offset
     }
 
-    /// Sets the time of the chain back to when it was `offset` ahead, and forgets all wishes.
+    /// Sets the time of the chain back to when it was `offset` ahead, and forgets what was wished for the next block.
     pub(super) fn set_back(&self, offset: i64) {
-        *self.wishes.lock() = Wishes { offset, ..Wishes::default() };
+        let mut wishes = self.wishes.lock();
+        (wishes.offset, wishes.next) = (offset, NextBlock::default());
+    }
+
+    /// Forgets all wishes, and goes by the clock.
+    pub(super) fn reset(&self) {
+        *self.wishes.lock() = Wishes::default();
+    }
+
+    /// Lets the tips go to `coinbase` from now on.
+    pub(super) fn set_coinbase(&self, coinbase: Address) {
+        self.wishes.lock().coinbase = Some(coinbase);
+    }
+
+    /// Lets PREVRANDAO answer `value` in the next block.
+    pub(super) fn set_prev_randao(&self, value: H256) {
+        self.wishes.lock().next.prev_randao = Some(value);
+    }
+
+    /// Lets all blocks from now on have this gas limit.
+    pub(super) fn set_gas_limit(&self, gas_limit: u64) -> Result<(), ProducerError> {
+        if !BLOCK_GAS_LIMITS.contains(&gas_limit) {
+            return Err(ProducerError::GasLimitRange { gas_limit });
+        }
+        self.wishes.lock().gas_limit = Some(gas_limit);
+        Ok(())
+    }
+
+    /// Lets blocks be `seconds` apart whatever the clock says, or go by the clock again. Answers what held before.
+    pub(super) fn set_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
+        if let Some(seconds) = seconds.filter(|seconds| *seconds > ProducerError::LAST_TIMESTAMP) {
+            return Err(ProducerError::TooFarAhead { seconds });
+        }
+        Ok(std::mem::replace(&mut self.wishes.lock().interval, seconds))
     }
 
     /// The header of the block after `parent` without what was wished for the next one, whatever its base fee is by the
     /// rules.
     pub(super) fn unwished(&self, parent: &SealedHeader) -> Header {
         let header = next_header(&self.spec, parent, self.now());
-        Header { beneficiary: self.coinbase.unwrap_or(header.beneficiary), ..header }
+        Header { beneficiary: self.beneficiary(&header), ..header }
+    }
+
+    fn beneficiary(&self, header: &Header) -> Address {
+        self.wishes.lock().coinbase.or(self.coinbase).unwrap_or(header.beneficiary)
     }
 }
 
 impl NextHeader for BlockSettings {
     fn after(&self, parent: &SealedHeader) -> Header {
-        let Wishes { offset, timestamp, base_fee } = *self.wishes.lock();
-        let header = next_header(&self.spec, parent, timestamp.unwrap_or_else(|| self.now_with(offset)));
-        let by_rules = header.base_fee_per_gas;
+        let wishes = *self.wishes.lock();
+        let header = next_header(&self.spec, parent, wishes.timestamp(parent, self.now_with(wishes.offset)));
+        let merged = header.difficulty.is_zero();
         Header {
-            beneficiary: self.coinbase.unwrap_or(header.beneficiary),
-            base_fee_per_gas: by_rules.map(|by_rules| base_fee.unwrap_or(by_rules)),
+            beneficiary: self.beneficiary(&header),
+            gas_limit: wishes.gas_limit.unwrap_or(header.gas_limit),
+            base_fee_per_gas: header.base_fee_per_gas.map(|by_rules| wishes.next.base_fee.unwrap_or(by_rules)),
+            // Before the merge it is part of a seal, of which there is none.
+            mix_hash: wishes.next.prev_randao.filter(|_| merged).unwrap_or(header.mix_hash),
             ..header
         }
     }

@@ -36,6 +36,15 @@ impl Snapshots {
     }
 }
 
+impl Snapshots {
+    /// Forgets a snapshot and later ones.
+    pub(super) fn forget_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
+        let gone = self.0.split_off(&id);
+        let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
+        backend.write_records(&deletions)
+    }
+}
+
 impl Snapshot {
     fn record(&self, id: u64) -> RecordWrite {
         let mut stream = RlpStream::new_list(5);
@@ -81,6 +90,11 @@ impl Producer {
         Ok(id)
     }
 
+    /// All snapshots, with the heads that they go back to.
+    pub fn snapshots(&self) -> Vec<(u64, BlockRef)> {
+        self.snapshots.lock().0.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
+    }
+
     /// Goes back to a snapshot: what came after it leaves the chain and the pool. The snapshot and later ones are gone.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
@@ -102,9 +116,7 @@ impl Producer {
         self.parts.pool.retain(&snapshot.pool.iter().copied().collect())?;
         self.parts.pool.refresh()?;
         self.settings.set_back(snapshot.offset);
-        let gone = snapshots.0.split_off(&id);
-        let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
-        backend.write_records(&deletions)?;
+        snapshots.forget_from(&**backend, id)?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Methods of other servers that are not there, so that whoever asks for one learns why.
 
 /// Families by the beginning of the name, with the reason.
-const FAMILIES: [(&str, &str); 16] = [
+const FAMILIES: [(&str, &str); 19] = [
     ("admin_", "the node has no peers, and its settings are those it was started with"),
     ("clique_", "there is no proof of authority"),
     ("engine_", "there is no consensus layer: chains are imported or made by the node itself"),
@@ -17,6 +17,9 @@ const FAMILIES: [(&str, &str); 16] = [
     ("ssz_", "there is no consensus layer"),
     ("tenderly_", "it is known from Tenderly"),
     ("trace_", "it is known from OpenEthereum and erigon; use debug_trace methods with the tracer flatCallTracer"),
+    ("anvil_", "it is known from anvil"),
+    ("evm_", "it is known from ganache or anvil"),
+    ("hardhat_", "it is known from hardhat"),
     ("bor_", "it is known from Polygon"),
 ];
 

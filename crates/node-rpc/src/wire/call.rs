@@ -164,7 +164,8 @@ impl CallArguments {
 }
 
 impl AuthorizationArguments {
-    fn read(self) -> consensus::Authorization {
+    /// The authorization.
+    pub(crate) fn read(self) -> consensus::Authorization {
         consensus::Authorization {
             chain_id: self.chain_id.0,
             address: self.address.0,

@@ -1,5 +1,6 @@
 //! What is to be traced, and how.
 
+use super::{BlockOverrides, Hex, StateOverrides};
 use node_core::node::TraceOptions;
 use node_core::trace::{StructLogs, Tracer};
 use serde::Deserialize;
@@ -20,6 +21,36 @@ pub(crate) struct TraceConfig(pub(crate) TraceOptions);
 impl Default for TraceConfig {
     fn default() -> Self {
         Self(TraceOptions { tracer: Tracer::StructLogs(StructLogs::default()), timeout: None })
+    }
+}
+
+/// The options object of debug_traceCall: as those of the others, with what the call sees different, and where in the block
+/// it runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TraceCallConfig {
+    pub(crate) trace: TraceConfig,
+    pub(crate) state_overrides: Option<StateOverrides>,
+    pub(crate) block_overrides: Option<BlockOverrides>,
+    pub(crate) index: Option<Hex<u64>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct OfCall {
+    state_overrides: Option<StateOverrides>,
+    block_overrides: Option<BlockOverrides>,
+    tx_index: Option<Hex<u64>>,
+}
+
+impl<'de> Deserialize<'de> for TraceCallConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // One object, read as both: each leaves alone what it does not know.
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let wrong = |error| D::Error::custom(crate::message::plain(&error));
+        let trace = serde_json::from_str(raw.get()).map_err(wrong)?;
+        let of_call = serde_json::from_str::<Option<OfCall>>(raw.get()).map_err(wrong)?.unwrap_or_default();
+        let OfCall { state_overrides, block_overrides, tx_index: index } = of_call;
+        Ok(Self { trace, state_overrides, block_overrides, index })
     }
 }
 

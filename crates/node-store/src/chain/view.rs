@@ -86,6 +86,14 @@ impl View for Chain {
         Ok(self.side_blocks.get(hash).cloned())
     }
 
+    fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
+        let dropped = self.earliest_state() > 0 && number <= self.earliest_state();
+        if dropped || number > self.head.number {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(self.changes_of(number)?)))
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         let row = self.rows.get(&Key::of_hash(Table::Transactions, hash))?;
         Ok(row.map(|row| values::decode_position(&row)).transpose().map_err(StoreError::from)?)

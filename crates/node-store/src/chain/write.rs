@@ -115,16 +115,23 @@ impl Chain {
         Ok(removed)
     }
 
-    /// The canonical block `reference` as it was appended.
-    fn executed(&self, reference: BlockRef) -> Result<ExecutedBlock, BackendError> {
-        let row = self.block_row(Table::Changes, reference.number)?;
+    /// What the canonical block `number` changed.
+    pub(super) fn changes_of(&self, number: BlockNumber) -> Result<StateChanges, BackendError> {
+        let row = self.block_row(Table::Changes, number)?;
         let row = values::decode_changes_row(&row).map_err(StoreError::from)?;
-        let id = BlockId::Hash(reference.hash);
-        let missing = |table: Table| StoreError::Missing { table: table.name() };
         let mut changes = StateChanges { accounts: row.accounts, ..StateChanges::default() };
         for hash in &row.code {
-            changes.code.insert(*hash, self.code(*hash)?.ok_or(missing(Table::Code))?);
+            let missing = StoreError::Missing { table: Table::Code.name() };
+            changes.code.insert(*hash, self.code(*hash)?.ok_or(missing)?);
         }
+        Ok(changes)
+    }
+
+    /// The canonical block `reference` as it was appended.
+    fn executed(&self, reference: BlockRef) -> Result<ExecutedBlock, BackendError> {
+        let changes = self.changes_of(reference.number)?;
+        let id = BlockId::Hash(reference.hash);
+        let missing = |table: Table| StoreError::Missing { table: table.name() };
         Ok(ExecutedBlock {
             header: self.header(id)?.ok_or(missing(Table::Headers))?,
             body: self.body(id)?.ok_or(missing(Table::Bodies))?,

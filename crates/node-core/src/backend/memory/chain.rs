@@ -194,6 +194,10 @@ impl View for Chain {
         Ok(self.side_blocks.get(&hash).cloned())
     }
 
+    fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
+        Ok(self.canonical(number).map(|block| Arc::clone(&block.changes)))
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         Ok(self.transactions.get(&hash).copied())
     }

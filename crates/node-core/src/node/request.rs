@@ -1,0 +1,337 @@
+//! Transactions that are asked for by their fields: what is left open is found out, and the node signs.
+
+use super::{Node, NodeError};
+use crate::accounts::personal_message_hash;
+use crate::block::RecoveredTransaction;
+use crate::call::Call;
+use crate::context::Context;
+use crate::executor::TransactionError;
+use crate::fees;
+use crate::pool::Rejection;
+use node_types::consensus::{
+    AccessListItem, AccessListTransaction, Authorization, BlobSidecar, BlobTransaction, DynamicFeeTransaction,
+    LegacyTransaction, PooledTransaction, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
+    versioned_hash,
+};
+use node_types::wire::{BlockArgument, ErrorDetail};
+use node_types::{Address, Bytes, H256, U256};
+
+/// A transaction as somebody asks for it. What is absent is found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionRequest {
+    /// The type; that which the other fields call for where it is absent.
+    pub transaction_type: Option<TransactionType>,
+    /// The chain that it is for.
+    pub chain_id: Option<u64>,
+    /// Sender.
+    pub from: Address,
+    /// Receiver; none creates a contract.
+    pub to: Option<Address>,
+    /// Gas limit; estimated where it is absent.
+    pub gas: Option<u64>,
+    /// Price in wei per gas, of types 0 and 1.
+    pub gas_price: Option<U256>,
+    /// The most the sender pays, in wei per gas.
+    pub max_fee_per_gas: Option<U256>,
+    /// The most the producer gets, in wei per gas.
+    pub max_priority_fee_per_gas: Option<U256>,
+    /// The most the sender pays, in wei per blob gas.
+    pub max_fee_per_blob_gas: Option<U256>,
+    /// The sender's next nonce where it is absent.
+    pub nonce: Option<u64>,
+    /// Wei to transfer.
+    pub value: U256,
+    /// Call data, or creation code.
+    pub input: Bytes,
+    /// Accounts and slots to warm.
+    pub access_list: Option<Vec<AccessListItem>>,
+    /// Hashes of the blobs; found out where there is a sidecar.
+    pub blob_versioned_hashes: Option<Vec<H256>>,
+    /// The blobs.
+    pub sidecar: Option<BlobSidecar>,
+    /// Delegations to set.
+    pub authorization_list: Option<Vec<Authorization>>,
+}
+
+impl TransactionRequest {
+    /// The type that the fields call for. `has_base_fee` tells of London.
+    fn kind(&self, has_base_fee: bool) -> Result<TransactionType, NodeError> {
+        let fee_caps = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
+        let kind = match self.transaction_type {
+            Some(kind) => kind,
+            None if self.authorization_list.is_some() => TransactionType::SetCode,
+            None if self.blob_versioned_hashes.is_some() || self.sidecar.is_some() => TransactionType::Blob,
+            None if fee_caps && has_base_fee => TransactionType::DynamicFee,
+            None if self.gas_price.is_none() && has_base_fee => TransactionType::DynamicFee,
+            None if self.access_list.is_some() => TransactionType::AccessList,
+            None => TransactionType::Legacy,
+        };
+        let only = |present: bool, allowed: &[TransactionType], name: &str| {
+            if present && !allowed.contains(&kind) {
+                return Err(invalid(format!("a transaction of type {} has no {name}", kind as u8)));
+            }
+            Ok(())
+        };
+        use TransactionType::{AccessList, Blob, DynamicFee, Legacy, SetCode};
+        only(self.gas_price.is_some(), &[Legacy, AccessList], "gas price, but fee caps")?;
+        // Before London a fee cap is what the price may be.
+        only(fee_caps && has_base_fee, &[DynamicFee, Blob, SetCode], "fee caps")?;
+        only(self.access_list.is_some(), &[AccessList, DynamicFee, Blob, SetCode], "access list")?;
+        only(self.max_fee_per_blob_gas.is_some(), &[Blob], "blob fee cap")?;
+        only(self.blob_versioned_hashes.is_some() || self.sidecar.is_some(), &[Blob], "blobs")?;
+        only(self.authorization_list.is_some(), &[SetCode], "authorizations")?;
+        Ok(kind)
+    }
+
+    fn receiver(&self, kind: TransactionType) -> Result<Address, NodeError> {
+        self.to.ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
+    }
+
+    /// The hashes of the blobs.
+    fn blob_hashes(&self) -> Result<Vec<H256>, NodeError> {
+        let computed: Option<Vec<_>> = self.sidecar.as_ref().map(|sidecar| {
+            let (BlobSidecar::V0 { commitments, .. } | BlobSidecar::V1 { commitments, .. }) = sidecar;
+            commitments.iter().map(|commitment| versioned_hash(commitment)).collect()
+        });
+        match (self.blob_versioned_hashes.clone(), computed) {
+            (Some(given), Some(computed)) if given != computed => {
+                Err(invalid("the versioned hashes are not those of the blobs"))
+            }
+            (given, computed) => Ok(given.or(computed).unwrap_or_default()),
+        }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> NodeError {
+    NodeError::Invalid(vec![ErrorDetail::new("body.Transaction", message)])
+}
+
+impl Node {
+    /// Accounts for which the node signs.
+    pub fn accounts(&self) -> Vec<Address> {
+        self.accounts.as_ref().map(|accounts| accounts.addresses()).unwrap_or_default()
+    }
+
+    /// Signs a hash with the key of an account.
+    pub fn sign_hash(&self, address: Address, hash: H256) -> Result<Signature, NodeError> {
+        let signature = self.accounts.as_ref().and_then(|accounts| accounts.sign(address, hash));
+        signature.ok_or(NodeError::UnknownAccount(address))
+    }
+
+    /// Signs a text, marked as one (EIP-191).
+    pub fn sign_message(&self, address: Address, message: &[u8]) -> Result<Signature, NodeError> {
+        self.sign_hash(address, personal_message_hash(message))
+    }
+
+    /// Fills in what a transaction leaves open, without signing it.
+    pub fn fill_transaction(
+        &self,
+        context: &Context,
+        request: &TransactionRequest,
+    ) -> Result<TransactionBody, NodeError> {
+        let gas_limit = self.request_gas(context, request)?;
+        self.complete(context, gas_limit, request)
+    }
+
+    /// Fills in what a transaction leaves open, and signs it with the sender's key.
+    pub fn sign_transaction(
+        &self,
+        context: &Context,
+        request: TransactionRequest,
+    ) -> Result<PooledTransaction, NodeError> {
+        let body = self.fill_transaction(context, &request)?;
+        Ok(PooledTransaction { transaction: self.signed(request.from, body)?, sidecar: request.sidecar })
+    }
+
+    /// Sends a transaction: in the name of a sender that is impersonated, or signed with the sender's key. With `unsigned`,
+    /// in the name of any sender.
+    pub fn send_request(
+        &self,
+        context: &Context,
+        request: TransactionRequest,
+        unsigned: bool,
+    ) -> Result<H256, NodeError> {
+        let producer = self.controlled()?;
+        let sender = request.from;
+        let has_key = self.accounts().contains(&sender);
+        if !has_key && !unsigned && !producer.is_impersonated(sender) {
+            return Err(NodeError::UnknownAccount(sender));
+        }
+        let signs = has_key && !unsigned && !producer.impersonated().contains(&sender);
+        let gas_limit = self.request_gas(context, &request)?;
+        // Two that ask for the next nonce at the same time get two.
+        let sending = producer.sending();
+        let body = self.complete(context, gas_limit, &request)?;
+        let hash = if signs {
+            let transaction = self.signed(sender, body)?;
+            self.pool.add_transaction(PooledTransaction { transaction, sidecar: request.sidecar })?
+        } else {
+            self.pool.add_unsigned(RecoveredTransaction::impersonating(sender, body))?
+        };
+        drop(sending);
+        self.accept(hash)?;
+        Ok(hash)
+    }
+
+    fn signed(&self, sender: Address, body: TransactionBody) -> Result<Transaction, NodeError> {
+        let mut transaction = Transaction { body, signature: Signature::default() };
+        transaction.signature = self.sign_hash(sender, transaction.signing_hash())?;
+        Ok(transaction)
+    }
+
+    /// The gas limit of a transaction, estimated if it names none.
+    pub(super) fn request_gas(&self, context: &Context, request: &TransactionRequest) -> Result<u64, NodeError> {
+        if let Some(gas) = request.gas {
+            return Ok(gas);
+        }
+        let TransactionRequest { from, to, value, input, access_list, authorization_list, .. } = request.clone();
+        let call = Call {
+            from,
+            to,
+            value,
+            input,
+            access_list: access_list.unwrap_or_default(),
+            authorization_list: authorization_list.unwrap_or_default(),
+            ..Call::default()
+        };
+        self.estimate_call(context, &call, BlockArgument::Latest)
+    }
+
+    /// Fills in what a transaction leaves open beside its gas limit.
+    pub(super) fn complete(
+        &self,
+        context: &Context,
+        gas_limit: u64,
+        request: &TransactionRequest,
+    ) -> Result<TransactionBody, NodeError> {
+        let expected = self.spec.chain_id;
+        if let Some(got) = request.chain_id.filter(|got| *got != expected) {
+            let reason = TransactionError::ChainId { got, expected };
+            return Err(NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] }));
+        }
+        let snapshot = self.snapshot(context)?;
+        let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
+        let nonce = match request.nonce.or_else(|| self.pool.nonce(request.from)) {
+            Some(nonce) => nonce,
+            None => snapshot.view.account(request.from, snapshot.latest())?.unwrap_or_default().nonce,
+        };
+        let kind = request.kind(next.base_fee_per_gas.is_some())?;
+        let (to, value, input) = (request.to, request.value, request.input.clone());
+        let access_list = request.access_list.clone().unwrap_or_default();
+        let chain_id = expected;
+        if matches!(kind, TransactionType::Legacy | TransactionType::AccessList) {
+            let gas_price = match request.gas_price.or(request.max_fee_per_gas) {
+                Some(price) => price,
+                None => self.gas_price(context)?.gas_price.0,
+            };
+            return Ok(if kind == TransactionType::Legacy {
+                let chain_id = Some(chain_id);
+                TransactionBody::Legacy(LegacyTransaction { chain_id, nonce, gas_price, gas_limit, to, value, input })
+            } else {
+                TransactionBody::AccessList(AccessListTransaction {
+                    chain_id,
+                    nonce,
+                    gas_price,
+                    gas_limit,
+                    to,
+                    value,
+                    input,
+                    access_list,
+                })
+            });
+        }
+        let suggested_tip = self.max_priority_fee_per_gas(context)?.max_priority_fee_per_gas.0;
+        let max_fee = request.max_fee_per_gas;
+        let max_priority_fee_per_gas =
+            request.max_priority_fee_per_gas.unwrap_or_else(|| suggested_tip.min(max_fee.unwrap_or(suggested_tip)));
+        let base_fee = U256::from(next.base_fee_per_gas.unwrap_or(0));
+        let max_fee_per_gas = max_fee.unwrap_or_else(|| max_priority_fee_per_gas.saturating_add(base_fee * 2));
+        Ok(match kind {
+            TransactionType::Blob => TransactionBody::Blob(BlobTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to: request.receiver(kind)?,
+                value,
+                input,
+                access_list,
+                max_fee_per_blob_gas: match request.max_fee_per_blob_gas {
+                    Some(cap) => cap,
+                    None => fees::blob_base_fee(&self.spec, &next).unwrap_or_else(U256::one).saturating_mul(2.into()),
+                },
+                blob_versioned_hashes: request.blob_hashes()?,
+            }),
+            TransactionType::SetCode => TransactionBody::SetCode(SetCodeTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to: request.receiver(kind)?,
+                value,
+                input,
+                access_list,
+                authorization_list: request.authorization_list.clone().unwrap_or_default(),
+            }),
+            _ => TransactionBody::DynamicFee(DynamicFeeTransaction {
+                chain_id,
+                nonce,
+                max_priority_fee_per_gas,
+                max_fee_per_gas,
+                gas_limit,
+                to,
+                value,
+                input,
+                access_list,
+            }),
+        })
+    }
+
+    /// Replaces the newest blocks by others that hold the given transactions (see
+    /// [`Producer::reorganize_with`](crate::producer::Producer::reorganize_with)); the senders of signed ones are found out.
+    /// What is asked for by its fields is completed as of the block that the new ones are built on.
+    pub fn reorganize_with(
+        &self,
+        context: &Context,
+        blocks: u64,
+        transactions: Vec<(u64, NewTransaction)>,
+    ) -> Result<(), NodeError> {
+        let producer = self.controlled()?;
+        let view = self.backend.view()?;
+        let ancestor = view.head().number.saturating_sub(blocks);
+        let mut nonces = std::collections::BTreeMap::new();
+        let mut recovered = Vec::new();
+        for (block, transaction) in transactions {
+            let transaction = match transaction {
+                NewTransaction::Signed(transaction) => transaction,
+                NewTransaction::Request(mut request) => {
+                    let current = view.account(request.from, ancestor)?.unwrap_or_default().nonce;
+                    let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
+                    nonces.insert(request.from, nonce + 1);
+                    request.nonce = Some(nonce);
+                    let body = self.fill_transaction(context, &request)?;
+                    self.signed(request.from, body)?
+                }
+            };
+            let sender = self.recovery.sender(&transaction).map_err(|error| {
+                let reason = TransactionError::Signature(error);
+                NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] })
+            })?;
+            recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
+        }
+        drop(view);
+        producer.reorganize_with(blocks, recovered)?;
+        Ok(())
+    }
+}
+
+/// A transaction for a block that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewTransaction {
+    /// As its sender signed it.
+    Signed(Transaction),
+    /// By its fields; the node signs it.
+    Request(TransactionRequest),
+}

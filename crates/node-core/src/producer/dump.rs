@@ -1,0 +1,82 @@
+//! The whole state, taken out and put in.
+
+use super::{Producer, ProducerError};
+use crate::backend::{BackendError, StateBackend};
+use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use std::collections::BTreeMap;
+
+/// An account with all that it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeAccount {
+    /// Nonce.
+    pub nonce: u64,
+    /// Balance in wei.
+    pub balance: U256,
+    /// Code.
+    pub code: Bytes,
+    /// The slots that are not zero.
+    pub storage: BTreeMap<H256, U256>,
+}
+
+impl Producer {
+    /// All accounts as of the head, edits included.
+    ///
+    /// It takes as long as it takes to read the changes of all blocks.
+    pub fn dump(&self) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
+        let (view, edits) = {
+            let _sealing = self.sealing.lock();
+            (self.parts.backend.view()?, self.parts.backend.pending_edits()?)
+        };
+        let mut state = StateChanges::default();
+        for number in 0..=view.head().number {
+            let pruned = BackendError::StatePruned { block: number, earliest: view.earliest_state() };
+            state.merge(&*view.changes(number)?.ok_or(pruned)?);
+        }
+        state.merge(&edits);
+        let mut accounts = BTreeMap::new();
+        for (address, change) in state.accounts {
+            let Some(AccountState { nonce, balance, code_hash }) = change.account else { continue };
+            let code = match state.code.get(&code_hash) {
+                Some(code) => code.clone(),
+                None => view.code(code_hash)?.unwrap_or_default(),
+            };
+            let storage = change.storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
+            accounts.insert(address, WholeAccount { nonce, balance, code, storage });
+        }
+        Ok(accounts)
+    }
+
+    /// Lets accounts be as given, with no other storage; all others stay. A nonce that is higher already stays, too, for
+    /// transactions would repeat otherwise.
+    pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
+        self.edit(|view| {
+            let head = view.head().number;
+            let mut changes = StateChanges::default();
+            for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
+                let current = view.account(address, head)?.unwrap_or_default().nonce;
+                let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
+                if !code.is_empty() {
+                    changes.code.insert(code_hash, code);
+                }
+                let state = AccountState { nonce: nonce.max(current), balance, code_hash };
+                let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
+                let exists = state != AccountState::default() || !storage.is_empty();
+                let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };
+                changes.accounts.insert(address, change);
+            }
+            Ok(changes)
+        })
+    }
+
+    /// Adds to an account's balance, as far as it goes. Answers what it is then.
+    pub fn add_balance(&self, address: Address, more: U256) -> Result<U256, ProducerError> {
+        let mut balance = U256::zero();
+        self.edit_account(address, |account, _| {
+            account.balance = account.balance.saturating_add(more);
+            balance = account.balance;
+            Ok(())
+        })?;
+        Ok(balance)
+    }
+}

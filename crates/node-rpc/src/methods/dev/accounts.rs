@@ -1,0 +1,158 @@
+//! Accounts whose keys are at hand, and those in whose names anyone may send.
+
+use super::{named, producer};
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::typed_data::TypedData;
+use crate::wire::TransactionRequest;
+use node_core::node;
+use node_types::consensus::Signature;
+use node_types::wire::{AddressData, BytesData, Data, HashData};
+use node_types::{Address, Bytes};
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeSet;
+
+/// Typed data, or a string that holds it as JSON.
+struct Typed(TypedData);
+
+impl<'de> Deserialize<'de> for Typed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Text(String),
+            Object(TypedData),
+        }
+        match Form::deserialize(deserializer).map_err(|_| de::Error::custom("expected typed data (EIP-712)"))? {
+            Form::Text(text) => serde_json::from_str(&text).map(Self).map_err(de::Error::custom),
+            Form::Object(data) => Ok(Self(data)),
+        }
+    }
+}
+
+pub(super) fn methods() -> Vec<Method> {
+    let everywhere = Method::new(
+        "eth_accounts",
+        &[],
+        "The accounts for which the node signs: none but on development chains.",
+        |scope, ()| Ok(accounts(scope)),
+    );
+    let mut methods = vec![everywhere];
+    methods.extend(signing());
+    methods.extend(impersonation());
+    methods
+}
+
+fn accounts(scope: Scope<'_>) -> Vec<AddressData> {
+    let own = scope.node.accounts();
+    let known: BTreeSet<_> = own.iter().copied().collect();
+    let impersonated = scope.node.producer().map(|producer| producer.impersonated()).unwrap_or_default();
+    let others = impersonated.into_iter().filter(|address| !known.contains(address));
+    own.iter().copied().chain(others).map(Data).collect()
+}
+
+fn signing() -> Vec<Method> {
+    [
+        named(
+            &["eth_sendTransaction"],
+            &["transaction"],
+            "Fills in a transaction, signs it, and puts it into the pool; answers its hash.",
+            |scope, (request,): (TransactionRequest,)| send(scope, request, false),
+        ),
+        named(
+            &["eth_sendUnsignedTransaction"],
+            &["transaction"],
+            "Puts a transaction of any sender into the pool, unsigned; answers its hash.",
+            |scope, (request,): (TransactionRequest,)| send(scope, request, true),
+        ),
+        named(
+            &["eth_signTransaction"],
+            &["transaction"],
+            "Fills in a transaction and signs it; answers the form in which it is sent.",
+            |scope, (transaction,): (TransactionRequest,)| {
+                let signed = scope.node.sign_transaction(scope.context, request(transaction)?)?;
+                Ok(Data(Bytes::from(signed.encode())))
+            },
+        ),
+        named(
+            &["eth_sign"],
+            &["address", "message"],
+            "Signs a text, marked as one (EIP-191).",
+            |scope, (address, message): (AddressData, BytesData)| sign(scope, address.0, &message),
+        ),
+        named(
+            &["personal_sign"],
+            &["message", "address"],
+            "Signs a text, marked as one (EIP-191).",
+            |scope, (message, address): (BytesData, AddressData)| sign(scope, address.0, &message),
+        ),
+        named(
+            &["eth_signTypedData_v4", "eth_signTypedData"],
+            &["address", "data"],
+            "Signs structured data (EIP-712).",
+            |scope, (address, data): (AddressData, Typed)| {
+                let hash = data.0.signing_hash().map_err(|error| RpcError::argument(1, error))?;
+                Ok(written(&scope.node.sign_hash(address.0, hash)?))
+            },
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn impersonation() -> Vec<Method> {
+    [
+        named(
+            &["anvil_impersonateAccount", "hardhat_impersonateAccount"],
+            &["address"],
+            "Lets anyone send transactions in the name of an account.",
+            |scope, (address,): (AddressData,)| {
+                producer(scope)?.impersonate(address.0, true);
+                Ok(())
+            },
+        ),
+        named(
+            &["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"],
+            &["address"],
+            "Ends that.",
+            |scope, (address,): (AddressData,)| {
+                producer(scope)?.impersonate(address.0, false);
+                Ok(())
+            },
+        ),
+        named(
+            &["anvil_autoImpersonateAccount"],
+            &["enabled"],
+            "Lets anyone send transactions in the name of every account, or ends that.",
+            |scope, (enabled,): (bool,)| {
+                producer(scope)?.impersonate_all(enabled);
+                Ok(())
+            },
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn request(transaction: TransactionRequest) -> Result<node::TransactionRequest, RpcError> {
+    transaction.request().map_err(|reason| RpcError::argument(0, reason))
+}
+
+fn send(scope: Scope<'_>, transaction: TransactionRequest, unsigned: bool) -> Result<HashData, RpcError> {
+    Ok(Data(scope.node.send_request(scope.context, request(transaction)?, unsigned)?))
+}
+
+fn sign(scope: Scope<'_>, address: Address, message: &[u8]) -> Result<BytesData, RpcError> {
+    Ok(written(&scope.node.sign_message(address, message)?))
+}
+
+/// r, s and the parity as 27 or 28.
+fn written(signature: &Signature) -> BytesData {
+    let mut bytes = Vec::with_capacity(65);
+    bytes.extend(signature.r.to_big_endian());
+    bytes.extend(signature.s.to_big_endian());
+    bytes.push(27 + u8::from(signature.y_parity));
+    Data(bytes.into())
+}

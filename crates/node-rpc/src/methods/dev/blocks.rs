@@ -1,0 +1,192 @@
+//! When blocks are made, and what they are like.
+
+use super::{named, producer, refused};
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{Block, Loose};
+use node_core::block::BlockRef;
+use node_types::wire::{AddressData, BlockArgument, HashData};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// What evm_mine takes: a timestamp, or an object.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum MineOptions {
+    Timestamp(Loose<u64>),
+    Options { timestamp: Option<Loose<u64>>, blocks: Option<Loose<u64>> },
+}
+
+pub(super) fn methods() -> Vec<Method> {
+    let mut methods = making();
+    methods.extend(time());
+    methods.extend(contents());
+    methods
+}
+
+fn making() -> Vec<Method> {
+    [
+        named(
+            &["evm_mine"],
+            &["options?"],
+            "Makes blocks, at a timestamp if one is given.",
+            |scope, (options,): (Option<MineOptions>,)| mine_at(scope, options).map(|_| "0x0"),
+        ),
+        named(
+            &["anvil_mine_detailed", "evm_mine_detailed"],
+            &["options?"],
+            "Makes blocks and answers them with their transactions.",
+            |scope, (options,): (Option<MineOptions>,)| {
+                let blocks = mine_at(scope, options)?;
+                scope.context.release_view();
+                let block = |block: BlockRef| {
+                    let found = scope.node.find_block(scope.context, BlockArgument::Hash(block.hash))?;
+                    Ok(found.map(|found| Block::of(&found, true)))
+                };
+                blocks.into_iter().map(block).collect::<Result<Vec<_>, RpcError>>()
+            },
+        ),
+        named(
+            &["anvil_mine", "hardhat_mine"],
+            &["blocks?", "interval?"],
+            "Makes so many blocks, so many seconds apart.",
+            |scope, (blocks, interval): (Option<Loose<u64>>, Option<Loose<u64>>)| {
+                let blocks = blocks.map_or(1, |blocks| blocks.0);
+                // Clients that mean none send zero.
+                let interval = interval.map(|interval| interval.0).filter(|interval| *interval > 0);
+                producer(scope)?.mine(blocks, interval, Vec::new()).map_err(refused)?;
+                Ok(())
+            },
+        ),
+        named(
+            &["anvil_getAutomine", "hardhat_getAutomine"],
+            &[],
+            "Whether blocks are made as soon as transactions wait.",
+            |scope, ()| Ok(producer(scope)?.mining().is_instant()),
+        ),
+        named(
+            &["evm_setAutomine", "anvil_setAutomine"],
+            &["automine"],
+            "Makes blocks as soon as transactions wait, or not any more.",
+            |scope, (automine,): (bool,)| {
+                producer(scope)?.set_automine(automine);
+                Ok(())
+            },
+        ),
+        named(
+            &["anvil_getIntervalMining"],
+            &[],
+            "The seconds between blocks that are made in intervals.",
+            |scope, ()| Ok(producer(scope)?.mining().interval().map(|interval| interval.as_secs())),
+        ),
+        named(
+            &["evm_setIntervalMining", "anvil_setIntervalMining"],
+            &["seconds"],
+            "Makes a block once in so many seconds and at no other time; zero ends that.",
+            |scope, (seconds,): (Loose<u64>,)| {
+                producer(scope)?.set_interval_mining(Duration::from_secs(seconds.0));
+                Ok(())
+            },
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn mine_at(scope: Scope<'_>, options: Option<MineOptions>) -> Result<Vec<BlockRef>, RpcError> {
+    let (timestamp, blocks) = match options {
+        None => (None, None),
+        Some(MineOptions::Timestamp(timestamp)) => (Some(timestamp), None),
+        Some(MineOptions::Options { timestamp, blocks }) => (timestamp, blocks),
+    };
+    let producer = producer(scope)?;
+    if let Some(timestamp) = timestamp {
+        producer.set_next_timestamp(timestamp.0).map_err(refused)?;
+    }
+    producer.mine(blocks.map_or(1, |blocks| blocks.0), None, Vec::new()).map_err(refused)
+}
+
+fn time() -> Vec<Method> {
+    [
+        named(
+            &["evm_increaseTime", "anvil_increaseTime"],
+            &["seconds"],
+            "Lets the time jump ahead; answers by how many seconds it is ahead of the clock.",
+            |scope, (seconds,): (Loose<u64>,)| producer(scope)?.increase_time(seconds.0).map_err(refused),
+        ),
+        named(
+            &["evm_setTime", "anvil_setTime"],
+            &["timestamp"],
+            "Sets the time; answers by how many seconds it jumps.",
+            |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_time(timestamp.0).map_err(refused),
+        ),
+        named(
+            &["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp"],
+            &["timestamp"],
+            "Sets the timestamp of the next block, from which time goes on.",
+            |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_next_timestamp(timestamp.0).map_err(refused),
+        ),
+        named(
+            &["anvil_setBlockTimestampInterval"],
+            &["seconds"],
+            "Lets all blocks be so many seconds later than their parents.",
+            |scope, (seconds,): (Loose<u64>,)| {
+                producer(scope)?.set_block_interval(Some(seconds.0)).map(drop).map_err(refused)
+            },
+        ),
+        named(&["anvil_removeBlockTimestampInterval"], &[], "Ends that; answers whether it held.", |scope, ()| {
+            Ok(producer(scope)?.set_block_interval(None).map_err(refused)?.is_some())
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn contents() -> Vec<Method> {
+    [
+        named(
+            &["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"],
+            &["baseFee"],
+            "Sets the base fee of the next block.",
+            |scope, (base_fee,): (Loose<u64>,)| producer(scope)?.set_next_base_fee(base_fee.0).map_err(refused),
+        ),
+        named(
+            &["evm_setBlockGasLimit", "anvil_setBlockGasLimit"],
+            &["gasLimit"],
+            "Sets the gas limit of all blocks from now on.",
+            |scope, (gas_limit,): (Loose<u64>,)| {
+                producer(scope)?.set_gas_limit(gas_limit.0).map_err(refused).map(|()| true)
+            },
+        ),
+        named(
+            &["anvil_setCoinbase", "hardhat_setCoinbase"],
+            &["address"],
+            "Sets who gets the tips from now on.",
+            |scope, (address,): (AddressData,)| {
+                producer(scope)?.set_coinbase(address.0);
+                Ok(())
+            },
+        ),
+        named(
+            &["anvil_setPrevRandao", "hardhat_setPrevRandao"],
+            &["value"],
+            "Sets what PREVRANDAO answers in the next block.",
+            |scope, (value,): (HashData,)| producer(scope)?.set_prev_randao(value.0).map_err(refused).map(|()| true),
+        ),
+        named(
+            &["anvil_setMinGasPrice", "hardhat_setMinGasPrice"],
+            &["gasPrice"],
+            "Refused: the least tip is an option of the start.",
+            |_, (_price,): (Loose<node_types::U256>,)| -> Result<(), RpcError> {
+                let reason =
+                    "not supported when EIP-1559 is active; the least tip is an option of the start (`min-tip`)";
+                Err(RpcError::new(RpcError::INVALID_PARAMS, reason))
+            },
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

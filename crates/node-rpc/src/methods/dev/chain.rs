@@ -1,0 +1,249 @@
+//! The chain as a whole: what it is like, going back, and replacing blocks.
+
+use super::{named, producer, refused};
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{Hex, Loose, TransactionRequest};
+use node_core::node::NewTransaction;
+use node_core::pool::TransactionOrder;
+use node_types::U256;
+use node_types::consensus::PooledTransaction;
+use node_types::wire::{BlockArgument, BytesData, Data, HashData};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The answer of anvil_nodeInfo.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeInfo {
+    current_block_number: Hex<u64>,
+    current_block_timestamp: u64,
+    current_block_hash: HashData,
+    hard_fork: String,
+    transaction_order: &'static str,
+    environment: Environment,
+    fork_config: ForkConfig,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Environment {
+    base_fee: Hex<u64>,
+    chain_id: u64,
+    gas_limit: Hex<u64>,
+    gas_price: Hex<U256>,
+}
+
+/// Of a chain that begins with another one's state, which this one never does.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkConfig {
+    fork_url: Option<String>,
+    fork_block_number: Option<u64>,
+    fork_retry_backoff: Option<u64>,
+}
+
+/// The answer of anvil_metadata.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    client_version: String,
+    chain_id: u64,
+    instance_id: HashData,
+    latest_block_number: u64,
+    latest_block_hash: HashData,
+    forked_network: Option<()>,
+    snapshots: BTreeMap<String, Snapshot>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Snapshot {
+    block_number: u64,
+    block_hash: HashData,
+}
+
+/// What anvil_reset may be asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResetOptions {
+    forking: Option<Forking>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Forking {
+    json_rpc_url: Option<String>,
+}
+
+/// A transaction for a block that is replaced.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Replacement {
+    Signed(BytesData),
+    Request(Box<TransactionRequest>),
+}
+
+/// The parameters of anvil_reorg as one object.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReorgOptions {
+    depth: Loose<u64>,
+    #[serde(default)]
+    tx_block_pairs: Vec<(Replacement, Loose<u64>)>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Reorg {
+    Depth(Loose<u64>),
+    Options(ReorgOptions),
+}
+
+pub(super) fn methods() -> Vec<Method> {
+    [
+        named(&["anvil_nodeInfo"], &[], "What the chain is like.", |scope, ()| node_info(scope)),
+        named(
+            &["anvil_metadata", "hardhat_metadata"],
+            &[],
+            "What the chain is called, and its snapshots.",
+            |scope, ()| metadata(scope),
+        ),
+        named(&["evm_snapshot", "anvil_snapshot"], &[], "Remembers the chain as it is.", |scope, ()| {
+            producer(scope)?.snapshot().map(Hex).map_err(refused)
+        }),
+        named(
+            &["evm_revert", "anvil_revert"],
+            &["snapshot"],
+            "Goes back to a snapshot; answers whether there is one of this number.",
+            |scope, (id,): (Loose<u64>,)| {
+                let input = node_types::wire::SnapshotId { snapshot_id: id.0.into() };
+                Ok(scope.node.revert(scope.context, input)?.result)
+            },
+        ),
+        named(
+            &["anvil_reset", "hardhat_reset"],
+            &["options?"],
+            "Begins anew with the genesis block.",
+            |scope, (options,): (Option<ResetOptions>,)| {
+                if options.and_then(|options| options.forking?.json_rpc_url).is_some() {
+                    return Err(no_forks());
+                }
+                producer(scope)?.reset().map(drop).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_rollback"],
+            &["blocks?"],
+            "Takes the newest blocks off the chain, with their transactions.",
+            |scope, (blocks,): (Option<Loose<u64>>,)| {
+                producer(scope)?.rollback(blocks.map_or(1, |blocks| blocks.0)).map(drop).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_reorg"],
+            &["depth", "transactions?"],
+            "Replaces the newest blocks by others, which hold the given transactions.",
+            |scope, (depth, pairs): (Reorg, Option<Replacements>)| reorganize(scope, depth, pairs),
+        ),
+        named(
+            &["anvil_setChainId"],
+            &["chainId"],
+            "Refused but for the identifier that the chain has.",
+            |scope, (id,): (Loose<u64>,)| match scope.node.spec().chain_id {
+                current if current == id.0 => Ok(()),
+                current => Err(RpcError::server(format!(
+                    "the chain has the id {current} for good: its transactions are valid under no other (`chain-id`)"
+                ))),
+            },
+        ),
+        named(
+            &["anvil_setRpcUrl"],
+            &["url"],
+            "Refused: no chain begins with the state of another server.",
+            |_, (_url,): (String,)| -> Result<(), RpcError> { Err(no_forks()) },
+        ),
+        named(
+            &["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"],
+            &["enabled"],
+            "Does nothing: what is logged is an option of the start.",
+            |_, (_enabled,): (bool,)| Ok(()),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn no_forks() -> RpcError {
+    RpcError::server(
+        "there are no chains that begin with the state of another server; a dump can be loaded (anvil_loadState)",
+    )
+}
+
+fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
+    let producer = producer(scope)?;
+    let next = producer.next_header().map_err(|error| refused(error.into()))?;
+    let head =
+        scope.node.find_block(scope.context, BlockArgument::Latest)?.ok_or_else(|| RpcError::server("no head"))?;
+    Ok(NodeInfo {
+        current_block_number: Hex(head.header.header.number),
+        current_block_timestamp: head.header.header.timestamp,
+        current_block_hash: Data(head.header.hash),
+        hard_fork: format!("{:?}", scope.node.spec().fork(&next)),
+        transaction_order: match producer.order() {
+            TransactionOrder::Fees => "fees",
+            TransactionOrder::Fifo => "fifo",
+        },
+        environment: Environment {
+            base_fee: Hex(next.base_fee_per_gas.unwrap_or(0)),
+            chain_id: scope.node.spec().chain_id,
+            gas_limit: Hex(next.gas_limit),
+            gas_price: Hex(scope.node.gas_price(scope.context)?.gas_price.0),
+        },
+        fork_config: ForkConfig::default(),
+    })
+}
+
+fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
+    let producer = producer(scope)?;
+    let head =
+        scope.node.find_block(scope.context, BlockArgument::Latest)?.ok_or_else(|| RpcError::server("no head"))?;
+    let snapshots = producer.snapshots().into_iter().map(|(id, block)| {
+        let snapshot = Snapshot { block_number: block.number, block_hash: Data(block.hash) };
+        (format!("{id:#x}"), snapshot)
+    });
+    Ok(Metadata {
+        client_version: scope.node.client_version(scope.context)?.client_version,
+        chain_id: scope.node.spec().chain_id,
+        instance_id: Data(producer.instance()),
+        latest_block_number: head.header.header.number,
+        latest_block_hash: Data(head.header.hash),
+        forked_network: None,
+        snapshots: snapshots.collect(),
+    })
+}
+
+/// Transactions, each with the position of the block that is to hold it.
+type Replacements = Vec<(Replacement, Loose<u64>)>;
+
+fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Replacements>) -> Result<(), RpcError> {
+    let (depth, pairs) = match depth {
+        Reorg::Depth(depth) => (depth, pairs.unwrap_or_default()),
+        Reorg::Options(ReorgOptions { depth, tx_block_pairs }) => (depth, tx_block_pairs),
+    };
+    let transaction = |(replacement, block): (Replacement, Loose<u64>)| {
+        let transaction = match replacement {
+            Replacement::Signed(data) => {
+                let pooled = PooledTransaction::decode(&data).map_err(|error| RpcError::argument(1, error))?;
+                NewTransaction::Signed(pooled.transaction)
+            }
+            Replacement::Request(request) => {
+                NewTransaction::Request(request.request().map_err(|reason| RpcError::argument(1, reason))?)
+            }
+        };
+        Ok((block.0, transaction))
+    };
+    let transactions = pairs.into_iter().map(transaction).collect::<Result<_, RpcError>>()?;
+    Ok(scope.node.reorganize_with(scope.context, depth.0, transactions)?)
+}

@@ -1,0 +1,130 @@
+//! The whole state as anvil writes it: JSON, compressed by gzip, in hex digits. Each loads the other's accounts.
+
+use super::{named, producer, refused};
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{Hex, Loose};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use node_core::producer::WholeAccount;
+use node_types::wire::{AddressData, BytesData, Data, StorageKey, Word};
+use node_types::{Bytes, U256};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+/// The longest JSON that is read: what a body of the default size holds when it is compressed well.
+const MAX_DUMP: u64 = 256 << 20;
+
+/// A dump. Blocks are not part of it: who loads it goes on with a chain of its own, whose headers commit to the accounts
+/// from then on. Anvil wants to be told so.
+#[derive(Serialize)]
+struct Dump {
+    block: Option<()>,
+    accounts: BTreeMap<AddressData, Account>,
+    best_block_number: Option<()>,
+    blocks: [(); 0],
+    transactions: [(); 0],
+}
+
+#[derive(Serialize)]
+struct Account {
+    nonce: u64,
+    balance: Hex<U256>,
+    code: BytesData,
+    storage: BTreeMap<AtSlot, Word>,
+}
+
+/// A slot as a key.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct AtSlot(U256);
+
+impl Serialize for AtSlot {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Word(self.0).serialize(serializer)
+    }
+}
+
+/// What is read of a dump.
+#[derive(Deserialize)]
+struct Loaded {
+    accounts: BTreeMap<AddressData, LoadedAccount>,
+}
+
+#[derive(Deserialize)]
+struct LoadedAccount {
+    nonce: Loose<u64>,
+    balance: Loose<U256>,
+    #[serde(default)]
+    code: Option<BytesData>,
+    #[serde(default)]
+    storage: BTreeMap<String, Loose<U256>>,
+}
+
+pub(super) fn methods() -> Vec<Method> {
+    [
+        named(
+            &["anvil_dumpState"],
+            &["preserveHistory?"],
+            "All accounts with code and storage: JSON, compressed by gzip.",
+            |scope, (_history,): (Option<bool>,)| dump(scope),
+        ),
+        named(
+            &["anvil_loadState"],
+            &["dump"],
+            "Takes over the accounts of a dump; all others stay.",
+            |scope, (dump,): (BytesData,)| load(scope, &dump),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
+    let accounts = producer(scope)?.dump().map_err(refused)?;
+    let accounts = accounts.into_iter().map(|(address, account)| {
+        let WholeAccount { nonce, balance, code, storage } = account;
+        let slot = |(slot, value): (node_types::H256, U256)| (AtSlot(U256::from_big_endian(&slot.0)), Word(value));
+        let storage = storage.into_iter().map(slot).collect();
+        (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
+    });
+    let dump =
+        Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = serde_json::to_writer(&mut encoder, &dump).map_err(std::io::Error::from);
+    let bytes = written.and_then(|()| encoder.flush()).and_then(|()| encoder.finish());
+    bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| {
+        tracing::error!(%error, "a dump could not be written");
+        RpcError::new(RpcError::INTERNAL, "internal error")
+    })
+}
+
+fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
+    let invalid = |reason: String| RpcError::argument(0, format!("no dump of a state: {reason}"));
+    let mut json = Vec::new();
+    // Older versions of anvil did not compress.
+    if dump.starts_with(b"{") {
+        json.extend_from_slice(dump);
+    } else {
+        let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut json);
+        read.map_err(|error| invalid(error.to_string()))?;
+    }
+    if json.len() as u64 > MAX_DUMP {
+        return Err(invalid(format!("it has more than {MAX_DUMP} bytes")));
+    }
+    let loaded: Loaded = serde_json::from_slice(&json).map_err(|error| invalid(error.to_string()))?;
+    let mut accounts = BTreeMap::new();
+    for (address, LoadedAccount { nonce, balance, code, storage }) in loaded.accounts {
+        let slot = |(slot, value): (String, Loose<U256>)| {
+            let key = slot.parse::<StorageKey>().map_err(|error| invalid(format!("slot {slot}: {error}")))?;
+            Ok((key.0, value.0))
+        };
+        let storage = storage.into_iter().map(slot).collect::<Result<_, RpcError>>()?;
+        let code = code.unwrap_or_default().0;
+        accounts.insert(address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage });
+    }
+    producer(scope)?.load(accounts).map_err(refused)?;
+    Ok(true)
+}

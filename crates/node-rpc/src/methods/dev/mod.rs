@@ -1,0 +1,41 @@
+//! Methods of development chains: what anvil and hardhat have, under the names that both give it.
+
+mod accounts;
+mod blocks;
+mod chain;
+mod dump;
+mod pool;
+mod state;
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::parameters::Parameters;
+use node_core::node::NodeError;
+use node_core::producer::{Producer, ProducerError};
+use serde::Serialize;
+use std::sync::Arc;
+
+pub(super) fn methods() -> Vec<Method> {
+    let families = [accounts::methods(), blocks::methods(), chain::methods(), pool::methods(), state::methods()];
+    families.into_iter().flatten().chain(dump::methods()).collect()
+}
+
+/// A method under each of its names.
+fn named<P: Parameters + 'static, R: Serialize + 'static>(
+    names: &[&'static str],
+    parameters: &'static [&'static str],
+    about: &'static str,
+    run: impl Fn(Scope<'_>, P) -> Result<R, RpcError> + Copy + Send + Sync + 'static,
+) -> Vec<Method> {
+    names.iter().map(|name| Method::new(name, parameters, about, run).controlling()).collect()
+}
+
+/// What makes the blocks.
+fn producer(scope: Scope<'_>) -> Result<&Arc<Producer>, RpcError> {
+    Ok(scope.node.producer().ok_or(NodeError::NotProducing)?)
+}
+
+/// What the producer does not do.
+fn refused(error: ProducerError) -> RpcError {
+    NodeError::from(error).into()
+}

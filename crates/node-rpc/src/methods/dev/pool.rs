@@ -1,0 +1,38 @@
+//! Taking transactions out of the pool.
+
+use super::{named, refused};
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::Block32;
+use node_core::pool::{DropReason, PoolTransaction};
+use node_types::wire::AddressData;
+
+pub(super) fn methods() -> Vec<Method> {
+    [
+        named(
+            &["anvil_dropTransaction", "hardhat_dropTransaction"],
+            &["hash"],
+            "Drops a waiting transaction; answers its hash, or null where none has it.",
+            |scope, (hash,): (Block32,)| {
+                let dropped = scope.node.pool().remove(hash.0).map_err(|error| refused(error.into()))?;
+                Ok(dropped.then_some(hash))
+            },
+        ),
+        named(&["anvil_dropAllTransactions"], &[], "Drops all waiting transactions.", |scope, ()| {
+            drop_where(scope, |_| true)
+        }),
+        named(
+            &["anvil_removePoolTransactions"],
+            &["sender"],
+            "Drops all waiting transactions of a sender.",
+            |scope, (sender,): (AddressData,)| drop_where(scope, |transaction| transaction.sender() == sender.0),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn drop_where(scope: Scope<'_>, is_dropped: impl Fn(&PoolTransaction) -> bool) -> Result<(), RpcError> {
+    scope.node.pool().drop_where(DropReason::Requested, is_dropped).map(drop).map_err(|error| refused(error.into()))
+}

@@ -1,0 +1,55 @@
+//! Accounts that are changed by hand.
+
+use super::{named, producer, refused};
+use crate::method::Method;
+use crate::wire::{Loose, Slot};
+use node_types::U256;
+use node_types::wire::{AddressData, BytesData};
+
+pub(super) fn methods() -> Vec<Method> {
+    [
+        named(
+            &["anvil_setBalance", "hardhat_setBalance"],
+            &["address", "balance"],
+            "Sets an account's balance in wei.",
+            |scope, (address, balance): (AddressData, Loose<U256>)| {
+                producer(scope)?.set_balance(address.0, balance.0).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_addBalance"],
+            &["address", "wei"],
+            "Adds to an account's balance.",
+            |scope, (address, more): (AddressData, Loose<U256>)| {
+                producer(scope)?.add_balance(address.0, more.0).map(drop).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"],
+            &["address", "nonce"],
+            "Sets an account's nonce, which can only grow.",
+            |scope, (address, nonce): (AddressData, Loose<u64>)| {
+                producer(scope)?.set_nonce(address.0, nonce.0).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_setCode", "hardhat_setCode"],
+            &["address", "code"],
+            "Sets an account's code.",
+            |scope, (address, code): (AddressData, BytesData)| {
+                producer(scope)?.set_code(address.0, code.0).map_err(refused)
+            },
+        ),
+        named(
+            &["anvil_setStorageAt", "hardhat_setStorageAt"],
+            &["address", "slot", "value"],
+            "Sets a storage slot of an account.",
+            |scope, (address, slot, value): (AddressData, Slot, Loose<U256>)| {
+                producer(scope)?.set_storage(address.0, slot.key, value.0).map_err(refused).map(|()| true)
+            },
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

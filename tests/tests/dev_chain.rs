@@ -1,0 +1,401 @@
+//! What only development chains do: signing for accounts, choosing what blocks are like, going back, dumps.
+
+#![allow(clippy::unwrap_used)]
+
+use node_core::backend::{View, edited_blocks};
+use node_core::block::SealedHeader;
+use node_core::context::Context;
+use node_core::crypto::SenderRecovery;
+use node_core::node::{NewTransaction, NodeError, TransactionRequest};
+use node_core::pool::{DropReason, PoolStatus};
+use node_core::producer::{Mining, ProducerError};
+use node_dev::DevNode;
+use node_evm::Secp256k1Recovery;
+use node_store::Options;
+use node_tests::model::{blob_hash, sidecar};
+use node_types::consensus::{AccessListItem, TransactionBody, TransactionType};
+use node_types::{Address, H256, U256};
+use std::sync::Arc;
+use std::time::Duration;
+
+const GWEI: u64 = 1_000_000_000;
+
+/// A chain with 12 s between two blocks, as far as the clock says.
+fn chain(mining: Mining) -> DevNode {
+    DevNode::builder().mining(mining).spawn().unwrap()
+}
+
+fn context() -> Context {
+    Context::unbounded()
+}
+
+fn view(chain: &DevNode) -> Arc<dyn View> {
+    chain.backend().view().unwrap()
+}
+
+fn header(chain: &DevNode, number: u64) -> Arc<SealedHeader> {
+    view(chain).header(number.into()).unwrap().unwrap()
+}
+
+fn head(chain: &DevNode) -> Arc<SealedHeader> {
+    header(chain, view(chain).head().number)
+}
+
+fn mine(chain: &DevNode) -> Arc<SealedHeader> {
+    chain.producer().unwrap().mine(1, None, Vec::new()).unwrap();
+    head(chain)
+}
+
+fn address(chain: &DevNode, index: usize) -> Address {
+    chain.accounts()[index].address()
+}
+
+fn transfer(chain: &DevNode, from: usize) -> TransactionRequest {
+    let to = Some(Address::from_low_u64_be(0xdd));
+    TransactionRequest { from: address(chain, from), to, value: U256::one(), ..TransactionRequest::default() }
+}
+
+fn hashes(chain: &DevNode, number: u64) -> Vec<H256> {
+    let body = view(chain).body(number.into()).unwrap().unwrap();
+    body.transactions.iter().map(|transaction| transaction.hash).collect()
+}
+
+fn balance(chain: &DevNode, address: Address) -> U256 {
+    let view = view(chain);
+    view.account(address, view.head().number).unwrap().unwrap_or_default().balance
+}
+
+#[test]
+fn transactions_of_every_type_are_filled_in_signed_and_mined() {
+    let chain = chain(Mining::Instant);
+    let signer = chain.accounts()[3].clone();
+    let to = Address::from_low_u64_be(0xdd);
+    let access_list = Some(vec![AccessListItem { address: to, storage_keys: vec![H256::zero()] }]);
+    let gas = Some(100_000);
+    let plain = transfer(&chain, 0);
+    let cases = [
+        (TransactionRequest { gas_price: Some((5 * GWEI).into()), ..plain.clone() }, TransactionType::Legacy),
+        (
+            TransactionRequest { transaction_type: Some(TransactionType::Legacy), ..plain.clone() },
+            TransactionType::Legacy,
+        ),
+        (
+            TransactionRequest {
+                gas_price: Some((5 * GWEI).into()),
+                access_list: access_list.clone(),
+                gas,
+                ..plain.clone()
+            },
+            TransactionType::AccessList,
+        ),
+        (plain.clone(), TransactionType::DynamicFee),
+        (TransactionRequest { access_list, gas, ..plain.clone() }, TransactionType::DynamicFee),
+        (TransactionRequest { sidecar: Some(sidecar(1)), ..plain.clone() }, TransactionType::Blob),
+        (
+            TransactionRequest {
+                authorization_list: Some(vec![signer.sign_authorization(chain.spec().chain_id, to, 0)]),
+                gas,
+                ..plain.clone()
+            },
+            TransactionType::SetCode,
+        ),
+    ];
+    for (number, (request, expected)) in (1..).zip(cases) {
+        let hash = chain.send_request(&context(), request, false).unwrap();
+        assert_eq!(hashes(&chain, number), [hash], "{expected:?}");
+        let body = view(&chain).body(number.into()).unwrap().unwrap();
+        let sent = &body.transactions[0];
+        assert_eq!(sent.transaction.body.transaction_type(), expected);
+        assert_eq!((sent.sender, sent.transaction.body.nonce()), (address(&chain, 0), number - 1));
+        assert_eq!(Secp256k1Recovery.sender(&sent.transaction), Ok(address(&chain, 0)), "it is signed");
+        if expected == TransactionType::Blob {
+            assert_eq!(sent.transaction.body.blob_versioned_hashes(), [blob_hash()]);
+        }
+    }
+    let delegated = view(&chain).account(signer.address(), 7).unwrap().unwrap();
+    assert_eq!(delegated.nonce, 1, "the authorization is in force");
+}
+
+#[test]
+fn requests_that_contradict_themselves_are_refused() {
+    let chain = chain(Mining::Instant);
+    let plain = transfer(&chain, 0);
+    let one = || Some(U256::from(GWEI));
+    let cases = [
+        TransactionRequest { gas_price: one(), max_fee_per_gas: one(), ..plain.clone() },
+        TransactionRequest { gas_price: one(), max_priority_fee_per_gas: one(), ..plain.clone() },
+        TransactionRequest { transaction_type: Some(TransactionType::DynamicFee), gas_price: one(), ..plain.clone() },
+        TransactionRequest { transaction_type: Some(TransactionType::Legacy), max_fee_per_gas: one(), ..plain.clone() },
+        TransactionRequest {
+            transaction_type: Some(TransactionType::Legacy),
+            access_list: Some(Vec::new()),
+            ..plain.clone()
+        },
+        TransactionRequest { max_fee_per_blob_gas: one(), ..plain.clone() },
+        TransactionRequest { authorization_list: Some(Vec::new()), gas_price: one(), ..plain.clone() },
+        TransactionRequest { sidecar: Some(sidecar(1)), to: None, gas: Some(100_000), ..plain.clone() },
+        TransactionRequest {
+            sidecar: Some(sidecar(1)),
+            blob_versioned_hashes: Some(vec![H256::zero()]),
+            ..plain.clone()
+        },
+    ];
+    for request in cases {
+        let refused = chain.send_request(&context(), request.clone(), false);
+        assert!(matches!(refused, Err(NodeError::Invalid(_))), "{request:?}: {refused:?}");
+    }
+    let other_chain = TransactionRequest { chain_id: Some(5), ..plain.clone() };
+    let refused = chain.send_request(&context(), other_chain, false);
+    assert!(matches!(refused, Err(NodeError::TransactionRejected(_))), "{refused:?}");
+    let stranger = TransactionRequest { from: Address::from_low_u64_be(1), ..plain };
+    let refused = chain.send_request(&context(), stranger, false);
+    assert!(matches!(refused, Err(NodeError::UnknownAccount(_))), "{refused:?}");
+    assert_eq!(head(&chain).header.number, 0);
+}
+
+#[test]
+fn texts_and_transactions_are_signed_for_known_accounts_alone() {
+    let chain = chain(Mining::Instant);
+    assert_eq!(chain.node().accounts(), chain.accounts().addresses().collect::<Vec<_>>());
+    let message = b"hello";
+    let signature = chain.sign_message(address(&chain, 1), message).unwrap();
+    let hash = node_core::accounts::personal_message_hash(message);
+    assert_eq!(Secp256k1Recovery.recover(hash, &signature, true), Ok(address(&chain, 1)));
+    let stranger = Address::from_low_u64_be(1);
+    assert!(matches!(chain.sign_message(stranger, message), Err(NodeError::UnknownAccount(_))));
+    let signed = chain.sign_transaction(&context(), transfer(&chain, 1)).unwrap();
+    assert_eq!(Secp256k1Recovery.sender(&signed.transaction), Ok(address(&chain, 1)));
+    assert_eq!(head(&chain).header.number, 0, "it was not sent");
+    // Who is impersonated needs no key, and one who has a key need not use it.
+    chain.producer().unwrap().set_balance(stranger, U256::exp10(18)).unwrap();
+    chain.producer().unwrap().impersonate_all(true);
+    for (from, unsigned) in [(stranger, true), (address(&chain, 2), false)] {
+        chain.send_request(&context(), TransactionRequest { from, ..transfer(&chain, 0) }, false).unwrap();
+        let body = view(&chain).body(view(&chain).head().number.into()).unwrap().unwrap();
+        assert_eq!((body.transactions[0].sender, body.transactions[0].is_impersonating()), (from, unsigned));
+    }
+    chain.producer().unwrap().impersonate_all(false);
+    let refused = chain.send_request(&context(), TransactionRequest { from: stranger, ..transfer(&chain, 0) }, false);
+    assert!(matches!(refused, Err(NodeError::UnknownAccount(_))), "{refused:?}");
+}
+
+#[test]
+fn what_blocks_are_like_is_chosen() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let genesis = head(&chain);
+    let (coinbase, randao) = (Address::from_low_u64_be(0xc0), H256::repeat_byte(7));
+    producer.set_coinbase(coinbase);
+    producer.set_prev_randao(randao).unwrap();
+    let block = mine(&chain);
+    assert_eq!((block.header.beneficiary, block.header.mix_hash), (coinbase, randao));
+    let block = mine(&chain);
+    assert_eq!(block.header.beneficiary, coinbase);
+    assert_ne!(block.header.mix_hash, randao, "of one block alone");
+    assert_eq!(edited_blocks(&**chain.backend()).unwrap(), [], "others take them for valid");
+
+    // A small step of the gas limit is allowed, a large one makes a block that only this node takes.
+    let limit = genesis.header.gas_limit;
+    producer.set_gas_limit(limit - 1).unwrap();
+    assert_eq!(mine(&chain).header.gas_limit, limit - 1);
+    assert_eq!(edited_blocks(&**chain.backend()).unwrap(), []);
+    producer.set_gas_limit(50_000).unwrap();
+    let block = mine(&chain);
+    assert_eq!(block.header.gas_limit, 50_000);
+    let edited = edited_blocks(&**chain.backend()).unwrap();
+    assert_eq!(edited.len(), 1);
+    assert!(edited[0].0 == block.block_ref() && edited[0].1.gas_limit, "{edited:?}");
+    assert_eq!(mine(&chain).header.gas_limit, 50_000, "from then on");
+    assert_eq!(edited_blocks(&**chain.backend()).unwrap().len(), 1, "only the first of them is far from its parent");
+    let refused =
+        chain.send_request(&context(), TransactionRequest { gas: Some(50_001), ..transfer(&chain, 0) }, false);
+    assert!(matches!(refused, Err(NodeError::TransactionRejected(_))), "{refused:?}");
+    for none in [4_999, 1 << 63] {
+        let refused = producer.set_gas_limit(none);
+        assert!(matches!(refused, Err(ProducerError::GasLimitRange { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_lower_gas_limit_drops_what_no_block_can_take_any_more() {
+    let chain = chain(Mining::Manual);
+    let [large, small] = [60_000, 40_000].map(|gas| {
+        let from = if gas == 60_000 { 0 } else { 1 };
+        let request = TransactionRequest { gas: Some(gas), ..transfer(&chain, from) };
+        chain.send_request(&context(), request, false).unwrap()
+    });
+    chain.producer().unwrap().set_gas_limit(50_000).unwrap();
+    assert!(matches!(chain.pool().status(large), PoolStatus::Dropped(DropReason::Invalid(_))));
+    assert_eq!(chain.pool().status(small), PoolStatus::Pending);
+}
+
+#[test]
+fn time_is_chosen() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let start = head(&chain).header.timestamp;
+    assert_eq!(producer.set_block_interval(Some(30)).unwrap(), None);
+    assert_eq!([mine(&chain), mine(&chain)].map(|block| block.header.timestamp), [start + 30, start + 60]);
+    producer.set_next_timestamp(start + 1_000).unwrap();
+    assert_eq!(mine(&chain).header.timestamp, start + 1_000, "a wish comes first");
+    assert_eq!(mine(&chain).header.timestamp, start + 1_030);
+    assert_eq!(producer.set_block_interval(None).unwrap(), Some(30));
+    assert_eq!(producer.set_time(start + 5_000).unwrap(), 4_000);
+    chain.clock().unwrap().advance(2_000);
+    assert_eq!(mine(&chain).header.timestamp, start + 5_002);
+    let beyond = ProducerError::LAST_TIMESTAMP + 1;
+    assert!(producer.set_time(beyond).is_err() && producer.set_block_interval(Some(beyond)).is_err());
+}
+
+#[test]
+fn mining_is_switched() {
+    let chain = chain(Mining::Instant);
+    let producer = chain.producer().unwrap();
+    let hour = Duration::from_secs(3_600);
+    producer.set_automine(false);
+    assert_eq!(producer.mining(), Mining::Manual);
+    let hash = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    assert_eq!(chain.pool().status(hash), PoolStatus::Pending);
+    producer.set_interval_mining(hour);
+    assert_eq!(producer.mining(), Mining::Interval(hour));
+    producer.set_automine(false);
+    assert_eq!((producer.mining(), head(&chain).header.number), (Mining::Interval(hour), 0));
+    producer.set_automine(true);
+    assert_eq!((producer.mining(), hashes(&chain, 1)), (Mining::Instant, vec![hash]));
+    producer.set_interval_mining(Duration::ZERO);
+    assert_eq!(producer.mining(), Mining::Manual);
+    producer.set_mining(Mining::Mixed(hour));
+    producer.set_automine(false);
+    assert_eq!(producer.mining(), Mining::Interval(hour));
+}
+
+#[test]
+fn a_reset_chain_is_as_it_began() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let (genesis, rich) = (head(&chain), balance(&chain, address(&chain, 0)));
+    chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    mine(&chain);
+    let waiting = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let snapshot = producer.snapshot().unwrap();
+    assert_eq!(producer.snapshots(), [(snapshot, head(&chain).block_ref())]);
+    producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
+    producer.impersonate(Address::from_low_u64_be(1), true);
+    producer.increase_time(1_000).unwrap();
+    producer.set_block_interval(Some(77)).unwrap();
+    for _ in 0..2 {
+        // The second time only an edit is to be taken back.
+        assert_eq!(producer.reset().unwrap(), genesis.block_ref());
+        assert_eq!(head(&chain).hash, genesis.hash);
+        assert_eq!(balance(&chain, address(&chain, 0)), rich);
+        assert_eq!(balance(&chain, Address::from_low_u64_be(1)), U256::zero());
+        assert_eq!((producer.snapshots(), producer.impersonated(), chain.pool().hashes()), (vec![], vec![], vec![]));
+        producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
+    }
+    assert_eq!(chain.pool().status(waiting), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(mine(&chain).header.timestamp, genesis.header.timestamp + 1, "the clock has not moved");
+}
+
+#[test]
+fn blocks_are_rolled_back_with_their_transactions() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let kept = mine(&chain);
+    let gone = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let second = mine(&chain);
+    let third = mine(&chain);
+    let waiting = chain.send_request(&context(), transfer(&chain, 1), false).unwrap();
+    assert_eq!(producer.rollback(2).unwrap(), [third.block_ref(), second.block_ref()]);
+    assert_eq!((head(&chain).hash, chain.pool().hashes()), (kept.hash, vec![waiting]));
+    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(producer.rollback(0).unwrap(), []);
+    let refused = producer.rollback(2);
+    assert!(matches!(refused, Err(ProducerError::ReorganizationTooDeep { blocks: 2, most: 1 })), "{refused:?}");
+}
+
+#[test]
+fn replaced_blocks_hold_what_is_asked_for() {
+    let chain = chain(Mining::Manual);
+    let old = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    for _ in 0..3 {
+        mine(&chain);
+    }
+    let before = head(&chain).hash;
+    let signed =
+        chain.sign_transaction(&context(), TransactionRequest { nonce: Some(0), ..transfer(&chain, 1) }).unwrap();
+    let signed = signed.transaction;
+    let request = || NewTransaction::Request(transfer(&chain, 2));
+    // One that breaks a rule, one for a block that is not replaced: nothing happens.
+    let poor = TransactionRequest { value: U256::exp10(30), gas: Some(21_000), ..transfer(&chain, 3) };
+    let refused = chain.reorganize_with(&context(), 2, vec![(1, NewTransaction::Request(poor))]).unwrap_err();
+    let refused_for = |error: NodeError| match error {
+        NodeError::Control { source, .. } => source,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(refused_for(refused), ProducerError::NotIncluded { index: 0, block: 3, .. }));
+    let refused = chain.reorganize_with(&context(), 2, vec![(2, request())]).unwrap_err();
+    assert!(matches!(refused_for(refused), ProducerError::NoSuchBlock { index: 0, block: 2, blocks: 2 }));
+    assert_eq!(head(&chain).hash, before);
+
+    let transactions = vec![(1, request()), (0, NewTransaction::Signed(signed.clone())), (1, request())];
+    chain.reorganize_with(&context(), 3, transactions).unwrap();
+    assert_eq!(head(&chain).header.number, 3);
+    assert_eq!(hashes(&chain, 1), [signed.hash()]);
+    assert_eq!(hashes(&chain, 2).len(), 2);
+    assert_eq!(hashes(&chain, 3), []);
+    assert_eq!(chain.pool().hashes(), [old], "what was replaced waits again");
+    let view = view(&chain);
+    assert_eq!(view.account(address(&chain, 2), 3).unwrap().unwrap().nonce, 2);
+}
+
+#[test]
+fn a_state_is_dumped_and_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = DevNode::builder().data_dir(folder.path(), Options::default()).spawn().unwrap();
+    let producer = source.producer().unwrap();
+    let contract = Address::from_low_u64_be(0xcc);
+    producer.set_code(contract, vec![0x60, 0x00].into()).unwrap();
+    producer.set_storage(contract, H256::from_low_u64_be(1), 9.into()).unwrap();
+    producer.set_storage(contract, H256::from_low_u64_be(2), 8.into()).unwrap();
+    source.send_request(&context(), transfer(&source, 0), false).unwrap();
+    producer.set_storage(contract, H256::from_low_u64_be(2), 0.into()).unwrap();
+    assert_eq!(producer.add_balance(contract, 7.into()).unwrap(), 7.into());
+    let accounts = producer.dump().unwrap();
+    let dumped = &accounts[&contract];
+    assert_eq!((dumped.balance, dumped.storage.len()), (7.into(), 1));
+    assert_eq!(accounts[&address(&source, 0)].nonce, 1);
+
+    let target = chain(Mining::Instant);
+    let control = target.producer().unwrap();
+    // What is there is gone but for accounts that the dump does not know.
+    control.set_storage(contract, H256::from_low_u64_be(5), 1.into()).unwrap();
+    control.set_balance(Address::from_low_u64_be(0xee), 3.into()).unwrap();
+    control.load(accounts.clone()).unwrap();
+    let mut loaded = control.dump().unwrap();
+    assert_eq!(loaded.remove(&Address::from_low_u64_be(0xee)).unwrap().balance, 3.into());
+    assert_eq!(loaded, accounts);
+    mine(&target);
+    let mined = control.dump().unwrap();
+    assert_eq!(mined[&contract], accounts[&contract]);
+
+    // A nonce does not go back.
+    target.send_request(&context(), transfer(&target, 0), false).unwrap();
+    control.load(accounts.clone()).unwrap();
+    let loaded = &control.dump().unwrap()[&address(&target, 0)];
+    assert_eq!((loaded.nonce, loaded.balance), (2, accounts[&address(&target, 0)].balance));
+}
+
+#[test]
+fn the_pool_is_emptied_on_request() {
+    let chain = chain(Mining::Manual);
+    let send = |from| chain.send_request(&context(), transfer(&chain, from), false).unwrap();
+    let (first, second) = ([send(0), send(0)], send(1));
+    let from = address(&chain, 0);
+    let dropped = chain.pool().drop_where(DropReason::Requested, |transaction| transaction.sender() == from).unwrap();
+    assert_eq!((dropped, chain.pool().hashes()), (2, vec![second]));
+    assert_eq!(chain.pool().status(first[0]), PoolStatus::Dropped(DropReason::Requested));
+    assert_eq!(mine(&chain).header.number, 1);
+    assert_eq!(hashes(&chain, 1), [second]);
+    let body = chain.fill_transaction(&context(), &transfer(&chain, 0)).unwrap();
+    assert!(matches!(body, TransactionBody::DynamicFee(body) if body.nonce == 0));
+}
