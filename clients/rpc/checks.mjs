@@ -10,6 +10,10 @@ export const contract = JSON.parse(readFileSync(new URL("contract/Store.json", i
 export const url = process.env.NODE_RPC_URL;
 export const wsUrl = `${url.replace(/^http/, "ws")}/ws`;
 
+/// A blob of zeros. Its commitment and its proof are the point at infinity, which takes no library to compute.
+export const emptyBlob = `0x${"00".repeat(131_072)}`;
+export const nothing = `0xc0${"00".repeat(47)}`;
+
 /// Runs a step and tells that it was done. What does not end in time has failed.
 export async function step(name, run) {
   let timer;

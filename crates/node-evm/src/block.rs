@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
 use crate::trace::{self, TracedRun};
-use crate::{dao, requests, rewards, spec, system, transaction, transfers};
+use crate::{dao, requests, rewards, spec, system, transaction};
 use node_core::backend::{BackendError, View};
 use node_core::blobs;
 use node_core::block::RecoveredTransaction;
@@ -185,7 +185,9 @@ impl<'a> EvmBlock<'a> {
         self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
         let logs: Vec<Log> = match result {
             ExecutionResult::Success { logs, .. } => {
-                logs.iter().filter(|log| !transfers::is_told(log)).map(ToNode::to_node).collect()
+                let noted = self.machine.noted_logs(logs.len());
+                let told = |index: usize| noted.get(index).is_some_and(|entry| entry.told);
+                logs.iter().enumerate().filter(|(index, _)| !told(*index)).map(|(_, log)| log.to_node()).collect()
             }
             ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
         };

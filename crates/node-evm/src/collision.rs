@@ -5,9 +5,9 @@
 
 use crate::database::DatabaseError;
 use crate::inspection::Inspection;
+use crate::log_book::Transfer;
 use crate::machine::EvmContext;
 use crate::precompiles::Precompiles;
-use crate::transfers::Transfer;
 use revm::context::{ContextTr, Evm, FrameStack, JournalTr};
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
@@ -58,8 +58,7 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         {
             return Ok(ItemOrResult::Result(collide(&mut self.0.ctx, inputs, address)?));
         }
-        let tells = self.0.ctx.chain.tells_transfers;
-        match tells.then(|| Transfer::of(&frame.frame_input)).flatten() {
+        match Transfer::of(&self.0.ctx, &frame.frame_input) {
             Some(transfer) => self.frame_init_told(frame, &transfer),
             None => self.0.frame_init(frame),
         }

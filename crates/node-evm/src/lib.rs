@@ -35,6 +35,7 @@ mod inspection;
 mod interrupt;
 mod key;
 mod kzg;
+mod log_book;
 mod machine;
 mod overrides;
 mod precompiles;
@@ -48,7 +49,6 @@ mod spec;
 mod system;
 mod trace;
 mod transaction;
-mod transfers;
 
 pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};

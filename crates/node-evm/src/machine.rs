@@ -5,8 +5,9 @@ use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
 use crate::inspection::Inspection;
 use crate::interrupt::{self, Watch};
+use crate::log_book::{self, LogBook, LogEntry};
 use crate::precompiles::Precompiles;
-use crate::{eip1283, spec, transfers};
+use crate::{eip1283, spec};
 use node_core::backend::BackendError;
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
@@ -104,10 +105,15 @@ impl<'a> Machine<'a> {
         &mut self.evm.ctx().block
     }
 
-    /// Has every transfer of ether told as a log.
-    pub(crate) fn tell_transfers(&mut self) {
-        transfers::install(&mut self.evm.0.instruction);
-        self.evm.ctx().chain.tells_transfers = true;
+    /// Has logs noted from now on, and, where asked for, transfers of ether told as logs.
+    pub(crate) fn note_logs(&mut self, tell_transfers: bool) {
+        log_book::install(&mut self.evm.0.instruction);
+        self.evm.ctx().chain.logs = Some(LogBook::new(tell_transfers));
+    }
+
+    /// What was noted of the `count` logs of the last run; nothing where logs are not noted.
+    pub(crate) fn noted_logs(&self, count: usize) -> &[LogEntry] {
+        self.evm.ctx_ref().chain.logs.as_ref().map_or(&[], |book| book.entries(count))
     }
 
     /// Whether the sender of a transaction may have code (EIP-3607 forbids it).
@@ -153,6 +159,9 @@ impl<'a> Machine<'a> {
 
     fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, Fault>, EvmState) {
         self.evm.ctx().tx = transaction;
+        if let Some(book) = &mut self.evm.ctx().chain.logs {
+            book.begin_run();
+        }
         let result = MainnetHandler::default().run(&mut self.evm);
         (result, self.evm.ctx().journaled_state.finalize())
     }

@@ -280,7 +280,7 @@ impl SimulatedExecution for FakeSimulation<'_> {
         if body.gas_limit() < GAS {
             return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
         }
-        let logs = self.execution.transact(transaction)?.logs.clone();
+        let logs = self.execution.transact(transaction)?.logs.iter().cloned().map(|log| (0, log)).collect();
         let output = body.input().clone();
         Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
     }

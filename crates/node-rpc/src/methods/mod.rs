@@ -35,9 +35,9 @@ pub fn table() -> Vec<Method> {
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
-        dev::methods(),
         testing::methods(),
         traces::methods(),
+        dev::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);

@@ -51,7 +51,9 @@ fn making() -> Vec<Method> {
             &["blocks?", "interval?"],
             "Makes so many blocks, so many seconds apart.",
             |scope, (blocks, interval): (Option<Loose<u64>>, Option<Loose<u64>>)| {
-                let (blocks, interval) = (blocks.map_or(1, |blocks| blocks.0), interval.map(|interval| interval.0));
+                let blocks = blocks.map_or(1, |blocks| blocks.0);
+                // Clients that mean none send zero.
+                let interval = interval.map(|interval| interval.0).filter(|interval| *interval > 0);
                 producer(scope)?.mine(blocks, interval, Vec::new()).map_err(refused)?;
                 Ok(())
             },
