@@ -93,3 +93,11 @@ rpc:
 # Replay recorded exchanges of JSON-RPC: `just exchanges http://127.0.0.1:8545 FOLDER`.
 exchanges URL FOLDER:
     cargo run --release -p node-tests --bin exchanges -- {{URL}} {{FOLDER}}
+
+# The same chain on this node and on anvil, and all answers compared. Needs npm.
+compare-anvil *ARGS:
+    scripts/compare_anvil.py {{ARGS}}
+
+# Requests per second of JSON-RPC, here and on anvil. Needs wrk and npm.
+bench-rpc *ARGS:
+    scripts/bench_rpc.py {{ARGS}}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Requests per second of JSON-RPC, of this node and of anvil on the same chain.
 
-    scripts/bench_rpc.py --anvil PROGRAM [--bin FOLDER] [--rounds N] [--seconds S] [METHOD...]
+    scripts/bench_rpc.py [--anvil PROGRAM] [--bin FOLDER] [--rounds N] [--seconds S] [METHOD...]
 
 Both servers run all the time and hold the chain of compare_anvil.py. In each round every request is measured on one and
 then on the other, so that a machine that slows down slows both down; medians of the rounds are compared. wrk sends with
-one thread over 16 connections. A method that is slower here ends with 1. Needs wrk, and eth-account (PyPI).
+one thread over 16 connections. A method that is slower here ends with 1. Needs wrk; anvil is had as by compare_anvil.py.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compare_anvil import CHAIN_ID, GENESIS_TIME, MNEMONIC, Anvil, Chain, Rpc
+from compare_anvil import CHAIN_ID, GENESIS_TIME, MNEMONIC, Anvil, Chain, Rpc, with_tools
 from nodes import Failure, Server, build, machine
 
 BATCH = 100
@@ -114,11 +114,12 @@ def measure(options):
 def main():
     options = argparse.ArgumentParser(description="measures JSON-RPC of this node and of anvil")
     options.add_argument("methods", nargs="*", help="parts of the names of what is measured; all otherwise")
-    options.add_argument("--anvil", required=True, help="the path of anvil")
+    options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
     options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=int, default=2)
-    sys.exit(measure(options.parse_args()))
+    options = options.parse_args()
+    sys.exit(measure(options) if options.anvil else with_tools(__file__))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The same chain on this node and on anvil, and each answer of JSON-RPC compared.
 
-    scripts/compare_anvil.py --anvil PROGRAM [--bin FOLDER] [--all]
+    scripts/compare_anvil.py [--anvil PROGRAM] [--bin FOLDER] [--all]
 
 Both begin with the same mnemonic, chain id, rules and fees. The same signed transactions of types 0 to 4 go to both, each in
 a block of the same time; then both are asked the same, and what differs must stand in the first table of
 docs/rpc-differences.md: a method and where in its answer, `*` for anything but a dot, `**` for anything. A difference that is
 not listed ends with 1, and so does a row that nothing is met of. Hashes of blocks cannot be equal, for the genesis blocks
-are not; they are compared by the blocks that they name. --all prints listed differences as well. Needs eth-account (PyPI)
-for the signatures.
+are not; they are compared by the blocks that they name. --all prints listed differences as well. Without --anvil, anvil and
+what signs come from npm and PyPI into a folder that is removed at the end; with it, eth-account has to be there.
 """
 
 import argparse
@@ -17,16 +17,22 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
-import rlp
-from eth_account import Account
-from eth_utils import keccak, to_checksum_address
-
 from nodes import ROOT, Failure, Server, build
 
+try:
+    import rlp
+    from eth_account import Account
+    from eth_utils import keccak, to_checksum_address
+except ImportError:
+    # with_tools brings them.
+    Account = None
+
+TOOLS = {"anvil": "@foundry-rs/anvil@1.7.1", "signer": "eth-account==0.14.0"}
 DIFFERENCES = ROOT / "docs/rpc-differences.md"
 MNEMONIC = "test test test test test test test test test test test junk"
 CHAIN_ID = 31337
@@ -407,12 +413,24 @@ def compare(options):
     return 1 if unknown or unmet else 0
 
 
+def with_tools(script):
+    """Runs a script again with anvil, and with what signs."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([sys.executable, "-m", "venv", f"{work}/venv"], check=True)
+        subprocess.run([f"{work}/venv/bin/pip", "install", "--quiet", TOOLS["signer"]], check=True)
+        npm = ["npm", "install", "--prefix", work, "--no-audit", "--no-fund", "--silent", TOOLS["anvil"]]
+        subprocess.run(npm, check=True)
+        again = [f"{work}/venv/bin/python", script, *sys.argv[1:], "--anvil", f"{work}/node_modules/.bin/anvil"]
+        return subprocess.run(again).returncode
+
+
 def main():
     options = argparse.ArgumentParser(description="compares the answers of this node with those of anvil")
-    options.add_argument("--anvil", required=True, help="the path of anvil")
+    options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
     options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
     options.add_argument("--all", action="store_true", help="print listed differences as well")
-    sys.exit(compare(options.parse_args()))
+    options = options.parse_args()
+    sys.exit(compare(options) if options.anvil else with_tools(__file__))
 
 
 if __name__ == "__main__":

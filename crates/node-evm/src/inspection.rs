@@ -14,14 +14,18 @@ use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome, In
 use revm::primitives::map::HashSet;
 use revm::primitives::{Address, AddressMap, Log, U256};
 use revm_inspectors::access_list::AccessListInspector;
-use revm_inspectors::tracing::DebugInspector;
-use revm_inspectors::tracing::types::{CallTraceNode, CallTraceStep};
+use revm_inspectors::tracing::types::{CallTraceNode, CallTraceStep, StorageChange, StorageChangeReason};
+use revm_inspectors::tracing::{DebugInspector, TracingInspector};
 
 /// Watches a run.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     watcher: Watcher,
     budget: Budget,
+    /// Where the records of the frames that run are, if their storage is recorded; the innermost one last.
+    frames: Vec<usize>,
+    /// The slot that the instruction which runs reads or writes, and what it writes.
+    touched: Option<(U256, Option<U256>)>,
 }
 
 /// Who watches.
@@ -43,6 +47,7 @@ impl Inspection {
                 stack: !settings.disable_stack,
                 storage: !settings.disable_storage,
                 left: settings.limit.filter(|limit| *limit != 0).unwrap_or(u64::MAX),
+                current: false,
                 slots: AddressMap::default(),
             }),
             _ => None,
@@ -53,13 +58,61 @@ impl Inspection {
             Tracer::FourByte | Tracer::Noop => None,
         };
         let budget = Budget { left: tracing.max_bytes, exceeded: false, steps, calls };
-        Self { watcher: Watcher::Tracer(Box::new(inspector)), budget }
+        Self { watcher: Watcher::Tracer(Box::new(inspector)), budget, ..Self::default() }
     }
 
     /// Records what is touched beside `list`.
     pub(crate) fn access_list(list: AccessList) -> Self {
         let budget = Budget { left: u64::MAX, ..Budget::default() };
-        Self { watcher: Watcher::AccessList(Box::new(list.into())), budget }
+        Self { watcher: Watcher::AccessList(Box::new(list.into())), budget, ..Self::default() }
+    }
+
+    /// The struct logger, if storage is recorded.
+    fn storage_recorder(&mut self) -> Option<&mut TracingInspector> {
+        match &mut self.watcher {
+            Watcher::Tracer(inspector) => match &mut **inspector {
+                DebugInspector::Default(recorder, _) if recorder.config().record_state_diff => Some(recorder),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Takes note of a frame that begins.
+    fn begin_frame(&mut self) {
+        if let Some(recorder) = self.storage_recorder() {
+            let newest = recorder.traces().nodes().len() - 1;
+            self.frames.push(newest);
+        }
+    }
+
+    /// Takes note of the slot that the next instruction reads or writes.
+    fn note_slot(&mut self, interpreter: &Interpreter) {
+        if self.frames.is_empty() || !self.budget.steps.as_ref().is_some_and(|steps| steps.current) {
+            return;
+        }
+        let stack = |depth| interpreter.stack.peek(depth).ok();
+        self.touched = match interpreter.bytecode.opcode() {
+            opcode::SLOAD => stack(0).map(|slot| (slot, None)),
+            opcode::SSTORE => stack(0).zip(stack(1)).map(|(slot, value)| (slot, Some(value))),
+            _ => None,
+        };
+    }
+
+    /// Records a slot as geth does, also where the tracer does not see it for it was warm, and nothing changed.
+    fn record_slot(&mut self, interpreter: &Interpreter, context: &EvmContext<'_>) {
+        let Some((slot, stored)) = self.touched.take() else { return };
+        let state = &context.journaled_state.inner.state;
+        let account = state.get(&interpreter.input.target_address());
+        let kept = || account.and_then(|account| account.storage.get(&slot)).map(|kept| kept.present_value);
+        let Some(value) = stored.or_else(kept) else { return };
+        let frame = self.frames.last().copied();
+        let Some((recorder, frame)) = self.storage_recorder().zip(frame) else { return };
+        let step = recorder.traces_mut().nodes_mut().get_mut(frame).and_then(|node| node.trace.steps.last_mut());
+        if let Some(step) = step.filter(|step| step.storage_change.is_none()) {
+            let reason = if stored.is_some() { StorageChangeReason::SSTORE } else { StorageChangeReason::SLOAD };
+            step.storage_change = Some(Box::new(StorageChange { key: slot, value, had_value: None, reason }));
+        }
     }
 
     /// Takes `bytes` more into account. Whether there is room for them.
@@ -115,13 +168,16 @@ struct StepCosts {
     storage: bool,
     /// How many are still recorded.
     left: u64,
+    /// Whether the one that runs is recorded.
+    current: bool,
     /// Slots that each account has used: all of them stand at each of its instructions that use storage.
     slots: AddressMap<HashSet<U256>>,
 }
 
 impl StepCosts {
     fn of(&mut self, interpreter: &Interpreter) -> u64 {
-        if self.left == 0 {
+        self.current = self.left > 0;
+        if !self.current {
             return 0;
         }
         self.left -= 1;
@@ -202,11 +258,13 @@ impl<'a> Inspector<EvmContext<'a>> for Inspection {
             interpreter.halt_fatal();
             return;
         }
+        self.note_slot(interpreter);
         watch!(self, inspector => inspector.step(interpreter, context));
     }
 
     fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut EvmContext<'a>) {
         watch!(self, inspector => inspector.step_end(interpreter, context));
+        self.record_slot(interpreter, context);
     }
 
     fn log(&mut self, context: &mut EvmContext<'a>, log: Log) {
@@ -217,22 +275,28 @@ impl<'a> Inspector<EvmContext<'a>> for Inspection {
     fn call(&mut self, context: &mut EvmContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
         self.budget.call(inputs.input.len());
         self.budget.check(context);
-        watch!(self, inspector => inspector.call(context, inputs))
+        let outcome = watch!(self, inspector => inspector.call(context, inputs));
+        self.begin_frame();
+        outcome
     }
 
     fn call_end(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
         self.budget.call_end(outcome.result.output.len());
+        self.frames.pop();
         watch!(self, inspector => inspector.call_end(context, inputs, outcome));
     }
 
     fn create(&mut self, context: &mut EvmContext<'a>, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         self.budget.call(inputs.init_code().len());
         self.budget.check(context);
-        watch!(self, inspector => inspector.create(context, inputs))
+        let outcome = watch!(self, inspector => inspector.create(context, inputs));
+        self.begin_frame();
+        outcome
     }
 
     fn create_end(&mut self, context: &mut EvmContext<'a>, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
         self.budget.call_end(outcome.result.output.len());
+        self.frames.pop();
         watch!(self, inspector => inspector.create_end(context, inputs, outcome));
     }
 

@@ -116,6 +116,8 @@ fn write(
     let block = machine.block().clone();
     let mut state = SharedState(RefCell::new(machine.db()));
     let trace = tracer.get_result(Some(place), transaction, &block, outcome, &mut state);
+    // What was recorded is not needed any more, and may be large.
+    drop(tracer);
     let mut trace = trace.map_err(|error| match error {
         DebugInspectorError::Database(error) => ExecutionError::from(error),
         other => defect(other),

@@ -91,6 +91,29 @@ fn digits(address: Address) -> String {
     format!("{address:#x}")
 }
 
+#[test]
+fn storage_that_is_warm_is_recorded_as_well() {
+    // Calls the callee, which reads its slot 1; then reads slot 1, and writes to slot 2 what is there. All of them are warm.
+    let code = format!("5f5f5f5f5f 73{} 5af150 60015450 6009600255 00", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).slot(CONTRACT, 1, 7).slot(CONTRACT, 2, 9);
+    let world = world.code(CALLEE, "60015400").slot(CALLEE, 1, 3).build();
+    let warm = |address, storage_keys| AccessListItem { address, storage_keys };
+    let access_list = vec![warm(CONTRACT, vec![slot(1), slot(2)]), warm(CALLEE, vec![slot(1)])];
+    let call = Call { access_list, ..call() };
+    let word = |n: u64| format!("0x{n:064x}");
+    let of = |op: &str, settings: StructLogs| {
+        let got = trace(&world, &call, Tracer::StructLogs(settings));
+        let steps = got["structLogs"].as_array().unwrap().iter().filter(|step| step["op"] == op);
+        steps.map(|step| step["storage"].clone()).collect::<Vec<_>>()
+    };
+    let all = StructLogs::default();
+    assert_eq!(of("SLOAD", all), [json!({ word(1): word(3) }), json!({ word(1): word(7) })]);
+    assert_eq!(of("SSTORE", all), [json!({ word(1): word(7), word(2): word(9) })]);
+    // What comes behind the limit changes nothing before it.
+    assert_eq!(of("SLOAD", StructLogs { limit: Some(10), ..all }), [json!({ word(1): word(3) })]);
+    assert_eq!(of("SLOAD", StructLogs { disable_storage: true, ..all }), [Value::Null, Value::Null]);
+}
+
 /// The contract sends 5 wei to the callee, which logs a topic and reverts if it is sent data.
 fn calling() -> World {
     let to = "ca".repeat(20);
