@@ -85,3 +85,11 @@ kill-dev *ARGS:
 kill-series *ARGS:
     cargo build --release -p node-server -p node-tests
     scripts/kill_series.py {{ARGS}}
+
+# Write the list of methods in docs/json-rpc.md anew.
+rpc:
+    UPDATE_DOCS=1 cargo test --workspace --lib documented
+
+# Replay recorded exchanges of JSON-RPC: `just exchanges http://127.0.0.1:8545 FOLDER`.
+exchanges URL FOLDER:
+    cargo run --release -p node-tests --bin exchanges -- {{URL}} {{FOLDER}}

@@ -103,6 +103,17 @@ impl Server {
         answer
     }
 
+    /// The most memory that the process has had so far, in bytes.
+    ///
+    /// # Panics
+    /// Where the system does not tell.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux tells");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it tells the peak");
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kilobytes * 1024
+    }
+
     /// A new connection, on which nothing waits forever.
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).expect("the server listens");

@@ -195,6 +195,9 @@ struct LimitOptions {
     /// Most gas that a call or an estimate may use
     #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
+    /// Most bytes of memory that the recording of a trace may take; its text takes up to about twice as many
+    #[arg(long, env = "NODE_MAX_TRACE_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
+    max_trace_bytes: u64,
     /// Time that a filter lives after its last use
     #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", default_value = "5m", value_parser = values::time)]
     filter_ttl: Duration,
@@ -292,6 +295,7 @@ impl ServerOptions {
             percentiles: self.limits.max_percentiles,
             gas_cap: self.limits.gas_cap,
             call_timeout: self.limits.call_timeout,
+            trace_bytes: self.limits.max_trace_bytes,
         }
     }
 

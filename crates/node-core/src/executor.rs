@@ -8,6 +8,7 @@ use crate::forks::Fork;
 use crate::overrides::OverrideError;
 use crate::simulation::{SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
+use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{Header, Receipt, Request, Withdrawal};
 use node_types::{Address, Bytes, H256, U256};
 
@@ -58,6 +59,25 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
+    /// Runs a call as [`call`](Self::call) does, and answers what `tracing` asks for. A call that fails has a trace too.
+    fn trace_call(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+        tracing: &Tracing,
+    ) -> Result<Trace, TraceError>;
+
+    /// The access list that a call needs, found by running it again with what it touched until it touches nothing else.
+    fn access_list(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<AccessListOutcome, ExecutionError>;
+
     /// The contracts that the rules of `fork` bring with them.
     fn contracts(&self, fork: Fork) -> Contracts;
 
@@ -89,6 +109,13 @@ pub struct NamedContract {
 pub trait BlockExecution {
     /// Executes the next transaction. One that is refused leaves no trace, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
+
+    /// Executes the next transaction as [`transact`](Self::transact) does, and answers what `tracing` asks for. A trace that
+    /// names the block has the hash of the canonical one.
+    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError>;
+
+    /// Ends the block where it is: runs a call on what it has come to, and answers what `tracing` asks for.
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError>;
 
     /// Gas used so far.
     fn gas_used(&self) -> u64;

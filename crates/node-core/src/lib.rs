@@ -32,6 +32,7 @@ pub mod simulation;
 pub mod state;
 #[cfg(test)]
 mod test_world;
+pub mod trace;
 pub mod trie;
 
 #[cfg(test)]

@@ -39,8 +39,9 @@ pub trait SimulatedExecution {
 pub struct SimulatedCall {
     /// What it returned; nothing if it failed.
     pub output: Bytes,
-    /// Its logs, with those that tell transfers of ether.
-    pub logs: Vec<Log>,
+    /// Its logs, with those that tell transfers of ether, each with its number in the block. Logs that were reverted are
+    /// counted too.
+    pub logs: Vec<(u64, Log)>,
     /// Gas used after refunds.
     pub gas_used: u64,
     /// Gas used at the highest point.

@@ -1,23 +1,27 @@
 //! Whole blocks.
 
-use crate::convert::{ToNode, saturating_price};
+use crate::call::CallRun;
+use crate::convert::{ToEvm, ToNode, saturating_price};
 use crate::database::StateDb;
 use crate::executor::EvmExecutor;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
-use crate::{dao, requests, rewards, spec, system, transaction, transfers};
+use crate::trace::{self, TracedRun};
+use crate::{dao, requests, rewards, spec, system, transaction};
 use node_core::backend::{BackendError, View};
 use node_core::blobs;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
 use node_core::crypto::SignatureError;
-use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
+use node_core::executor::{BlockExecution, BlockOutcome, Call, ExecutionError, TransactionError};
 use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::forks::{ChainSpec, Fork};
+use node_core::trace::{Trace, TraceError, Tracing};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
+use revm_inspectors::tracing::TransactionContext;
 
 /// A block while it is executed on revm.
 pub(crate) struct EvmBlock<'a> {
@@ -90,28 +94,10 @@ impl<'a> EvmBlock<'a> {
         system::begin(&mut self.machine, self.fork, self.header)
     }
 
-    /// Executes a transaction and keeps its receipt. Logs that tell transfers are not in it.
+    /// Executes a transaction and keeps its receipt.
     pub(crate) fn execute(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
-        self.context.check()?;
-        self.check(transaction)?;
         let result = self.run(transaction)?;
-        let outcome = self.outcome(result.is_success())?;
-        let body = &transaction.transaction.body;
-        self.gas_used += result.tx_gas_used();
-        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
-        let logs: Vec<Log> = match &result {
-            ExecutionResult::Success { logs, .. } => {
-                logs.iter().filter(|log| !transfers::is_told(log)).map(ToNode::to_node).collect()
-            }
-            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
-        };
-        self.receipts.push(Receipt {
-            transaction_type: body.transaction_type(),
-            outcome,
-            cumulative_gas_used: self.gas_used,
-            logs_bloom: logs.iter().collect::<Bloom>(),
-            logs,
-        });
+        self.record(transaction, &result)?;
         Ok(result)
     }
 
@@ -167,6 +153,19 @@ impl<'a> EvmBlock<'a> {
     }
 
     fn run(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
+        let offer = self.prepare(transaction)?;
+        let mut transaction = transaction::to_evm(transaction);
+        if self.machine.rules().disable_nonce_check {
+            // revm looks at it all the same, and refuses the highest one.
+            transaction.nonce = 0;
+        }
+        self.machine.transact(transaction).map_err(|fault| refusal(&mut self.machine, &offer, fault))
+    }
+
+    /// Checks what the machine leaves to the block, and makes the machine ready for the transaction.
+    fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<Offer, ExecutionError> {
+        self.context.check()?;
+        self.check(transaction)?;
         let offer = offer(transaction);
         let body = &transaction.transaction.body;
         let prices = [body.max_fee_per_gas(), max_fee_per_blob_gas(body)];
@@ -175,12 +174,31 @@ impl<'a> EvmBlock<'a> {
             return Err(beyond_128_bits(balance, offer.required).into());
         }
         self.machine.let_contracts_send(self.contracts_send || transaction.is_impersonating());
-        let mut transaction = transaction::to_evm(transaction);
-        if self.machine.rules().disable_nonce_check {
-            // revm looks at it all the same, and refuses the highest one.
-            transaction.nonce = 0;
-        }
-        self.machine.transact(transaction).map_err(|fault| refusal(&mut self.machine, &offer, fault))
+        Ok(offer)
+    }
+
+    /// Makes the receipt of a transaction. Logs that tell transfers are not in it.
+    fn record(&mut self, transaction: &RecoveredTransaction, result: &ExecutionResult) -> Result<(), ExecutionError> {
+        let outcome = self.outcome(result.is_success())?;
+        let body = &transaction.transaction.body;
+        self.gas_used += result.tx_gas_used();
+        self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
+        let logs: Vec<Log> = match result {
+            ExecutionResult::Success { logs, .. } => {
+                let noted = self.machine.noted_logs(logs.len());
+                let told = |index: usize| noted.get(index).is_some_and(|entry| entry.told);
+                logs.iter().enumerate().filter(|(index, _)| !told(*index)).map(|(_, log)| log.to_node()).collect()
+            }
+            ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
+        };
+        self.receipts.push(Receipt {
+            transaction_type: body.transaction_type(),
+            outcome,
+            cumulative_gas_used: self.gas_used,
+            logs_bloom: logs.iter().collect::<Bloom>(),
+            logs,
+        });
+        Ok(())
     }
 
     fn outcome(&mut self, succeeded: bool) -> Result<ReceiptOutcome, ExecutionError> {
@@ -197,6 +215,25 @@ impl BlockExecution for EvmBlock<'_> {
         self.execute(transaction)?;
         // The one that was just pushed.
         Ok(&self.receipts[self.receipts.len() - 1])
+    }
+
+    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
+        let offer = self.prepare(transaction)?;
+        let block = self.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
+        let place = TransactionContext {
+            block_hash: block.map(|hash| hash.to_evm()),
+            tx_index: Some(self.receipts.len()),
+            tx_hash: Some(transaction.hash.to_evm()),
+        };
+        let TracedRun { trace, result, state } =
+            trace::run(&mut self.machine, transaction::to_evm(transaction), &offer, place, tracing)?;
+        self.machine.db().commit(state).map_err(ExecutionError::from)?;
+        self.record(transaction, &result)?;
+        Ok(trace)
+    }
+
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
+        CallRun::over(self.spec, self.context, self.machine.into_db(), self.header, call)?.trace(tracing)
     }
 
     fn gas_used(&self) -> u64 {

@@ -3,17 +3,21 @@
 use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
 use crate::executor::EvmExecutor;
+use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
-use crate::{overrides, revert, spec, transaction};
+use crate::{overrides, revert, spec, trace, transaction};
 use node_core::backend::View;
 use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
 use node_core::forks::{ChainSpec, Fork};
+use node_core::trace::{Trace, TraceError, Tracing};
 use node_types::U256;
 use node_types::consensus::Header;
 use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
+use revm::context_interface::transaction::{AccessList, TransactionType};
+use revm_inspectors::tracing::TransactionContext;
 
 /// A call that is ready to run, as often as wanted: no run sees what another did.
 pub(crate) struct CallRun<'a> {
@@ -42,21 +46,28 @@ impl<'a> CallRun<'a> {
         header: &Header,
         call: &'a Call,
     ) -> Result<Self, ExecutionError> {
-        context.check()?;
         let spec = executor.spec();
-        let state_of = header.number;
-        // Whatever the difficulty reads, the block is of the merged chain or it is not.
-        let merged = header.difficulty.is_zero();
-        let mut header = header.clone();
-        call.block_overrides.apply(&mut header);
-        let fork = spec.fork_at(header.number, header.timestamp, merged);
+        let db = StateDb::new(view, header.number, executor.codes(), spec.fork(header));
+        Self::over(spec, context, db, header, call)
+    }
+
+    /// The same over any state.
+    pub(crate) fn over(
+        spec: &ChainSpec,
+        context: &'a Context,
+        db: StateDb<'a>,
+        header: &Header,
+        call: &'a Call,
+    ) -> Result<Self, ExecutionError> {
+        context.check()?;
+        let (header, fork) = overridden(spec, header, call);
+        let mut db = db.by_rules_of(fork);
         let mut cfg = spec::configuration(spec, fork);
         cfg.disable_nonce_check = true;
         cfg.disable_eip3607 = true;
         cfg.disable_block_gas_limit = true;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
         let environment = environment(spec, fork, &header, call);
-        let mut db = StateDb::new(view, state_of, executor.codes(), fork);
         overrides::apply(&mut db, &call.overrides)?;
         let mut machine = Machine::new(fork, cfg, environment, db, context);
         overrides::apply_to_precompiles(&mut machine, &call.overrides)?;
@@ -84,18 +95,45 @@ impl<'a> CallRun<'a> {
 
     /// Runs the call once, with as much gas as it may have.
     pub(crate) fn call(mut self) -> Result<CallOutcome, ExecutionError> {
-        let budget = self.context.gas_budget();
-        let gas = match self.call.gas {
-            Some(gas) => gas.min(budget),
-            None => budget.min(self.affordable_gas().unwrap_or(u64::MAX)),
-        };
-        match self.run(gas) {
+        match self.run(self.gas_limit()) {
             Ok(result) => Ok(outcome(result)),
             Err(ExecutionError::Refused(
                 TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
             )) if self.call.gas.is_none_or(|asked| asked > limit) => self.too_little_gas(limit, required),
             Err(error) => Err(error),
         }
+    }
+
+    /// Runs the call once, and answers what `tracing` asks for.
+    pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
+        let transaction = self.transaction(self.gas_limit())?;
+        let place = TransactionContext::default();
+        Ok(trace::run(&mut self.machine, transaction, &self.offer, place, tracing)?.trace)
+    }
+
+    /// The access list of the call itself.
+    pub(crate) fn access_list(&self) -> AccessList {
+        self.transaction.access_list.clone()
+    }
+
+    /// Runs the call with an access list, watched by `inspection`.
+    pub(crate) fn with_access_list(
+        &mut self,
+        access_list: AccessList,
+        inspection: &mut Inspection,
+    ) -> Result<ExecutionResult, ExecutionError> {
+        let mut transaction = TxEnv { access_list, ..self.transaction(self.gas_limit())? };
+        if transaction.tx_type == TransactionType::Legacy as u8 {
+            transaction.tx_type = TransactionType::Eip2930 as u8;
+        }
+        let (result, _) = self.machine.inspect(transaction, inspection);
+        result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+    }
+
+    /// Gas limit of a single run: what is asked for, or else all that the sender can pay for; never above the budget.
+    fn gas_limit(&self) -> u64 {
+        let gas = self.call.gas.or_else(|| self.affordable_gas());
+        gas.unwrap_or(u64::MAX).min(self.gas_budget())
     }
 
     /// Gas asked for by the caller.
@@ -116,6 +154,12 @@ impl<'a> CallRun<'a> {
 
     /// Runs the call with a gas limit.
     pub(crate) fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
+        let transaction = self.transaction(gas_limit)?;
+        self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+    }
+
+    /// The call with a gas limit, as the machine takes it.
+    fn transaction(&mut self, gas_limit: u64) -> Result<TxEnv, ExecutionError> {
         self.context.check()?;
         self.offer.required = self.required(gas_limit);
         let prices = [self.call.gas_price, self.call.max_fee_per_blob_gas];
@@ -123,8 +167,7 @@ impl<'a> CallRun<'a> {
             let balance = self.machine.balance(self.call.from)?;
             return Err(beyond_128_bits(balance, self.offer.required).into());
         }
-        let transaction = TxEnv { gas_limit, ..self.transaction.clone() };
-        self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
+        Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
 
     /// The answer where it was not the caller who set a limit below what the call costs before any code runs.
@@ -142,6 +185,16 @@ impl<'a> CallRun<'a> {
         let fee = self.call.gas_price.checked_mul(gas_limit.into())?;
         fee.checked_add(self.call.highest_blob_fees()?)?.checked_add(self.call.value)
     }
+}
+
+/// The header of the block that `call` runs in, and the rules there.
+fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) {
+    // Whatever the difficulty reads, the block is of the merged chain or it is not.
+    let merged = header.difficulty.is_zero();
+    let mut header = header.clone();
+    call.block_overrides.apply(&mut header);
+    let fork = spec.fork_at(header.number, header.timestamp, merged);
+    (header, fork)
 }
 
 /// What the code of `call` can learn of the block `header`. Where fees are not checked they read 0.

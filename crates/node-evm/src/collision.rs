@@ -4,14 +4,16 @@
 //! neither and have storage all the same; such accounts are still there, and a creation over them fails likewise.
 
 use crate::database::DatabaseError;
+use crate::inspection::Inspection;
+use crate::log_book::Transfer;
 use crate::machine::EvmContext;
 use crate::precompiles::Precompiles;
-use crate::transfers::Transfer;
 use revm::context::{ContextTr, Evm, FrameStack, JournalTr};
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, ItemOrResult};
+use revm::inspector::InspectorEvmTr;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{CreateInputs, CreateOutcome, FrameInput, Gas, InstructionResult, InterpreterResult};
@@ -22,8 +24,13 @@ use revm::primitives::{Address, Bytes};
 pub(crate) struct GuardedEvm<'a>(pub(crate) RevmEvm<'a>);
 
 /// The machine of revm over our own state.
-type RevmEvm<'a> =
-    Evm<EvmContext<'a>, (), EthInstructions<EthInterpreter, EvmContext<'a>>, Precompiles, EthFrame<EthInterpreter>>;
+type RevmEvm<'a> = Evm<
+    EvmContext<'a>,
+    Inspection,
+    EthInstructions<EthInterpreter, EvmContext<'a>>,
+    Precompiles,
+    EthFrame<EthInterpreter>,
+>;
 
 impl<'a> EvmTr for GuardedEvm<'a> {
     type Context = EvmContext<'a>;
@@ -51,8 +58,7 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         {
             return Ok(ItemOrResult::Result(collide(&mut self.0.ctx, inputs, address)?));
         }
-        let tells = self.0.ctx.chain.tells_transfers;
-        match tells.then(|| Transfer::of(&frame.frame_input)).flatten() {
+        match Transfer::of(&self.0.ctx, &frame.frame_input) {
             Some(transfer) => self.frame_init_told(frame, &transfer),
             None => self.0.frame_init(frame),
         }
@@ -67,6 +73,29 @@ impl<'a> EvmTr for GuardedEvm<'a> {
         result: <Self::Frame as FrameTr>::FrameResult,
     ) -> Result<Option<<Self::Frame as FrameTr>::FrameResult>, ContextDbError<Self::Context>> {
         self.0.frame_return_result(result)
+    }
+}
+
+/// Only runs that are inspected come here.
+impl InspectorEvmTr for GuardedEvm<'_> {
+    type Inspector = Inspection;
+
+    fn all_inspector(
+        &self,
+    ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Self::Frame>, &Inspection) {
+        self.0.all_inspector()
+    }
+
+    fn all_mut_inspector(
+        &mut self,
+    ) -> (
+        &mut Self::Context,
+        &mut Self::Instructions,
+        &mut Self::Precompiles,
+        &mut FrameStack<Self::Frame>,
+        &mut Inspection,
+    ) {
+        self.0.all_mut_inspector()
     }
 }
 

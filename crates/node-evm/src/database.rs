@@ -47,6 +47,11 @@ impl<'a> StateDb<'a> {
         Self { view, at, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() }
     }
 
+    /// The same state for code that runs by the rules of another fork.
+    pub(crate) fn by_rules_of(self, fork: Fork) -> Self {
+        Self { fork, ..self }
+    }
+
     /// The account as it is now; none where it does not exist.
     pub(crate) fn account(&mut self, address: Address) -> Result<Option<&AccountInfo>, DatabaseError> {
         Ok(self.cached(address)?.now.as_ref())

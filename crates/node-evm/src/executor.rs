@@ -1,5 +1,6 @@
 //! The executor.
 
+use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
@@ -11,6 +12,7 @@ use node_core::context::Context;
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
 use node_core::forks::{ChainSpec, Fork};
 use node_core::simulation::{SimulatedExecution, SimulationRules};
+use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::Header;
 use std::sync::Arc;
 
@@ -84,6 +86,27 @@ impl Executor for EvmExecutor {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError> {
         estimate::estimate(CallRun::new(self, context, view, header, call)?)
+    }
+
+    fn trace_call(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+        tracing: &Tracing,
+    ) -> Result<Trace, TraceError> {
+        CallRun::new(self, context, view, header, call)?.trace(tracing)
+    }
+
+    fn access_list(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<AccessListOutcome, ExecutionError> {
+        access_list::find(CallRun::new(self, context, view, header, call)?)
     }
 
     fn contracts(&self, fork: Fork) -> Contracts {

@@ -5,6 +5,7 @@
 //! precompile, and at what hashes or copies memory. All other instructions run as fast as without. Code without any of
 //! these is bounded by its length: a body of 5 MiB holds instructions for some ten milliseconds.
 
+use crate::log_book::LogBook;
 use crate::machine::EvmContext;
 use node_core::context::Context;
 use revm::bytecode::opcode;
@@ -22,14 +23,14 @@ const STRIDE: u32 = 1024;
 pub(crate) struct Watch<'a> {
     context: &'a Context,
     count: u32,
-    /// Whether transfers of ether are told as logs. It is here because this is what revm carries along for us.
-    pub(crate) tells_transfers: bool,
+    /// What is noted of logs, in simulations. It is here because this is what revm carries along for us.
+    pub(crate) logs: Option<LogBook>,
 }
 
 impl<'a> Watch<'a> {
     /// Watches over `context`.
     pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, count: 0, tells_transfers: false }
+        Self { context, count: 0, logs: None }
     }
 }
 

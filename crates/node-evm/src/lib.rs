@@ -20,6 +20,7 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access_list;
 mod block;
 mod call;
 mod code_cache;
@@ -30,9 +31,11 @@ mod database;
 mod eip1283;
 mod estimate;
 mod executor;
+mod inspection;
 mod interrupt;
 mod key;
 mod kzg;
+mod log_book;
 mod machine;
 mod overrides;
 mod precompiles;
@@ -44,8 +47,8 @@ mod rewards;
 mod simulation;
 mod spec;
 mod system;
+mod trace;
 mod transaction;
-mod transfers;
 
 pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};

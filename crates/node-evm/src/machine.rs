@@ -3,9 +3,11 @@
 use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
+use crate::inspection::Inspection;
 use crate::interrupt::{self, Watch};
+use crate::log_book::{self, LogBook, LogEntry};
 use crate::precompiles::Precompiles;
-use crate::{eip1283, spec, transfers};
+use crate::{eip1283, spec};
 use node_core::backend::BackendError;
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
@@ -15,6 +17,7 @@ use revm::context::result::{EVMError, ExecutionResult};
 use revm::context::{BlockEnv, CfgEnv, Evm, FrameStack, Journal, JournalTr, LocalContext, TxEnv};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EvmTr, Handler, MainnetHandler};
+use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
 
@@ -62,7 +65,13 @@ impl<'a> Machine<'a> {
         };
         // Frames are made when they are entered: most runs need one or two of the stacks, 32 KiB each.
         let frame_stack = FrameStack::new();
-        let evm = Evm { ctx, inspector: (), instruction, precompiles: Precompiles::new(spec), frame_stack };
+        let evm = Evm {
+            ctx,
+            inspector: Inspection::default(),
+            instruction,
+            precompiles: Precompiles::new(spec),
+            frame_stack,
+        };
         Self { evm: GuardedEvm(evm) }
     }
 
@@ -96,10 +105,15 @@ impl<'a> Machine<'a> {
         &mut self.evm.ctx().block
     }
 
-    /// Has every transfer of ether told as a log.
-    pub(crate) fn tell_transfers(&mut self) {
-        transfers::install(&mut self.evm.0.instruction);
-        self.evm.ctx().chain.tells_transfers = true;
+    /// Has logs noted from now on, and, where asked for, transfers of ether told as logs.
+    pub(crate) fn note_logs(&mut self, tell_transfers: bool) {
+        log_book::install(&mut self.evm.0.instruction);
+        self.evm.ctx().chain.logs = Some(LogBook::new(tell_transfers));
+    }
+
+    /// What was noted of the `count` logs of the last run; nothing where logs are not noted.
+    pub(crate) fn noted_logs(&self, count: usize) -> &[LogEntry] {
+        self.evm.ctx_ref().chain.logs.as_ref().map_or(&[], |book| book.entries(count))
     }
 
     /// Whether the sender of a transaction may have code (EIP-3607 forbids it).
@@ -125,8 +139,29 @@ impl<'a> Machine<'a> {
         self.run(transaction).0
     }
 
+    /// Runs a transaction that `inspection` watches, and answers what it did to the state, which is not kept.
+    pub(crate) fn inspect(
+        &mut self,
+        transaction: TxEnv,
+        inspection: &mut Inspection,
+    ) -> (Result<ExecutionResult, Fault>, EvmState) {
+        std::mem::swap(&mut self.evm.0.inspector, inspection);
+        self.evm.ctx().tx = transaction;
+        let result = MainnetHandler::default().inspect_run(&mut self.evm);
+        std::mem::swap(&mut self.evm.0.inspector, inspection);
+        (result, self.evm.ctx().journaled_state.finalize())
+    }
+
+    /// The state, when nothing is to be run any more.
+    pub(crate) fn into_db(self) -> StateDb<'a> {
+        self.evm.0.ctx.journaled_state.database
+    }
+
     fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, Fault>, EvmState) {
         self.evm.ctx().tx = transaction;
+        if let Some(book) = &mut self.evm.ctx().chain.logs {
+            book.begin_run();
+        }
         let result = MainnetHandler::default().run(&mut self.evm);
         (result, self.evm.ctx().journaled_state.finalize())
     }

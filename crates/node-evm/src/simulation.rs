@@ -4,7 +4,7 @@ use crate::block::EvmBlock;
 use crate::call::{halted, reverted};
 use crate::convert::{ToEvm, ToNode, saturating_price};
 use crate::executor::EvmExecutor;
-use crate::{overrides, transfers};
+use crate::overrides;
 use node_core::backend::View;
 use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
@@ -39,9 +39,7 @@ impl<'a> EvmSimulation<'a> {
         rules.disable_nonce_check = !simulated.validate;
         rules.disable_block_gas_limit = true;
         rules.tx_gas_limit_cap = Some(u64::MAX);
-        if simulated.trace_transfers {
-            block.machine.tell_transfers();
-        }
+        block.machine.note_logs(simulated.trace_transfers);
         let blob_base_fee = simulated.blob_base_fee.unwrap_or(block.blob_base_fee);
         block.start()?;
         Ok(Self { block, validate: simulated.validate, blob_base_fee })
@@ -102,7 +100,8 @@ impl SimulatedExecution for EvmSimulation<'_> {
         let call = |output, logs, failure| SimulatedCall { output, logs, gas_used, max_used_gas, failure };
         Ok(match result {
             ExecutionResult::Success { output, logs, .. } => {
-                let logs = logs.iter().map(|log| transfers::as_shown(log).to_node()).collect();
+                let noted = self.block.machine.noted_logs(logs.len()).iter();
+                let logs = noted.zip(&logs).map(|(entry, log)| (entry.index, log.to_node())).collect();
                 call(output.into_data().to_node(), logs, None)
             }
             ExecutionResult::Revert { output, .. } => call(Bytes::new(), Vec::new(), Some(reverted(&output))),

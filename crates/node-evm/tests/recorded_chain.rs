@@ -1,19 +1,20 @@
 //! A recorded chain on which every fork from Frontier to BPO2 comes into force: what its headers say must come out.
 #![allow(clippy::unwrap_used)]
 
-use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::backend::{MemoryBackend, StateBackend, View};
 use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
-use node_core::executor::Executor;
+use node_core::executor::{BlockOutcome, Executor};
 use node_core::forks::{BlobParams, ChainSpec, Fork};
 use node_core::state::{AccountChange, AccountState, StateChanges};
+use node_core::trace::{StructLogs, Tracer, Tracing};
 use node_core::trie::ordered_root;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_types::consensus::{Block, Bloom, Header, Receipt, requests_hash};
 use node_types::{Address, Bytes, H256, U256, keccak256};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const BLOCK_FORKS: [(&str, Fork); 13] = [
@@ -118,16 +119,26 @@ fn blocks(mut file: &[u8]) -> Vec<Block> {
     blocks
 }
 
-#[test]
-fn every_block_comes_out_as_its_header_says() {
+/// What was recorded, if it is there.
+fn shared() -> Option<PathBuf> {
     let shared = std::env::var_os("NODE_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let folder = shared.join("conformance/chain");
-    let Ok(json) = std::fs::read(folder.join("genesis.json")) else {
-        eprintln!("skipped: {} is not there", folder.display());
-        return;
-    };
-    let json: Value = serde_json::from_slice(&json).unwrap();
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from)
+        .join("conformance");
+    let there = shared.join("chain/genesis.json").is_file();
+    if !there {
+        eprintln!("skipped: {} is not there", shared.display());
+    }
+    there.then_some(shared)
+}
+
+/// Executes each block, hands it to `check` with the state before it and its outcome, and appends it: the backend checks
+/// its state root.
+fn import(
+    shared: &Path,
+    mut check: impl FnMut(&EvmExecutor, &dyn View, &Header, &[RecoveredTransaction], &BlockOutcome),
+) {
+    let folder = shared.join("chain");
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.join("genesis.json")).unwrap()).unwrap();
     let executor = EvmExecutor::new(Arc::new(spec(&json["config"])));
     let mut parent = genesis(&json);
     let blocks = blocks(&std::fs::read(folder.join("chain.rlp")).unwrap());
@@ -141,7 +152,6 @@ fn every_block_comes_out_as_its_header_says() {
 
     for block in blocks {
         let header = &block.header;
-        let name = format!("block {}", header.number);
         let recovered = |transaction: &node_types::consensus::Transaction| RecoveredTransaction {
             sender: Secp256k1Recovery.sender(transaction).unwrap(),
             hash: transaction.hash(),
@@ -154,14 +164,7 @@ fn every_block_comes_out_as_its_header_says() {
             execution.transact(transaction).unwrap();
         }
         let outcome = execution.finish(&block.ommers, block.withdrawals.as_deref()).unwrap();
-
-        assert_eq!(outcome.gas_used, header.gas_used, "gas used by {name}");
-        assert_eq!(outcome.blob_gas_used, header.blob_gas_used.unwrap_or(0), "blob gas used by {name}");
-        let encoded: Vec<_> = outcome.receipts.iter().map(Receipt::encode).collect();
-        assert_eq!(ordered_root(&encoded), header.receipts_root, "receipts of {name}");
-        let bloom: Bloom = outcome.receipts.iter().flat_map(|receipt| &receipt.logs).collect();
-        assert_eq!(bloom, header.logs_bloom, "bloom of {name}");
-        assert_eq!(outcome.requests.as_deref().map(requests_hash), header.requests_hash, "requests of {name}");
+        check(&executor, &*view, header, &transactions, &outcome);
         let executed = ExecutedBlock {
             header: Arc::new(SealedHeader {
                 hash: header.hash(),
@@ -173,7 +176,88 @@ fn every_block_comes_out_as_its_header_says() {
             receipts: Arc::new(outcome.receipts),
             changes: Arc::new(outcome.changes),
         };
-        // The backend checks the state root.
-        backend.append(executed).unwrap_or_else(|error| panic!("{name}: {error}"));
+        backend.append(executed).unwrap_or_else(|error| panic!("block {}: {error}", header.number));
     }
+}
+
+#[test]
+fn every_block_comes_out_as_its_header_says() {
+    let Some(shared) = shared() else { return };
+    import(&shared, |_, _, header, _, outcome| {
+        let name = format!("block {}", header.number);
+        assert_eq!(outcome.gas_used, header.gas_used, "gas used by {name}");
+        assert_eq!(outcome.blob_gas_used, header.blob_gas_used.unwrap_or(0), "blob gas used by {name}");
+        let encoded: Vec<_> = outcome.receipts.iter().map(Receipt::encode).collect();
+        assert_eq!(ordered_root(&encoded), header.receipts_root, "receipts of {name}");
+        let bloom: Bloom = outcome.receipts.iter().flat_map(|receipt| &receipt.logs).collect();
+        assert_eq!(bloom, header.logs_bloom, "bloom of {name}");
+        assert_eq!(outcome.requests.as_deref().map(requests_hash), header.requests_hash, "requests of {name}");
+    });
+}
+
+/// A block of which geth's traces were recorded.
+struct RecordedTrace {
+    name: String,
+    block: u64,
+    settings: StructLogs,
+    /// A trace for each transaction.
+    traces: Vec<Value>,
+}
+
+/// The recorded traces of whole blocks by number.
+fn recorded_traces(shared: &Path) -> Vec<RecordedTrace> {
+    let mut recorded = Vec::new();
+    for entry in std::fs::read_dir(shared.join("rpc/debug_traceBlockByNumber")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let requests = text.lines().filter_map(|line| line.strip_prefix(">> "));
+        let answers = text.lines().filter_map(|line| line.strip_prefix("<< "));
+        for (request, answer) in requests.zip(answers) {
+            let [request, answer] = [request, answer].map(|text| serde_json::from_str::<Value>(text).unwrap());
+            let Some(results) = answer["result"].as_array() else { continue };
+            let option = |name: &str| request["params"][1][name].as_bool().unwrap_or(false);
+            recorded.push(RecordedTrace {
+                name: path.file_name().unwrap().to_string_lossy().into_owned(),
+                block: quantity(&request["params"][0]).as_u64(),
+                settings: StructLogs {
+                    enable_memory: option("enableMemory"),
+                    disable_stack: option("disableStack"),
+                    disable_storage: option("disableStorage"),
+                    enable_return_data: option("enableReturnData"),
+                    limit: None,
+                },
+                traces: results.iter().map(|result| result["result"].clone()).collect(),
+            });
+        }
+    }
+    recorded
+}
+
+#[test]
+fn traces_are_those_of_geth() {
+    let Some(shared) = shared() else { return };
+    let mut recorded = recorded_traces(&shared);
+    assert!(recorded.len() >= 6, "{} traces are recorded", recorded.len());
+    import(&shared, |executor, view, header, transactions, outcome| {
+        let (of_block, others) =
+            std::mem::take(&mut recorded).into_iter().partition(|trace| trace.block == header.number);
+        recorded = others;
+        for RecordedTrace { name, settings, traces, .. } in of_block {
+            let context = Context::unbounded();
+            let mut execution = executor.begin_block(&context, view, header).unwrap();
+            let tracing = Tracing { tracer: Tracer::StructLogs(settings), max_bytes: u64::MAX };
+            assert_eq!(traces.len(), transactions.len(), "{name}");
+            for (index, (transaction, expected)) in transactions.iter().zip(traces).enumerate() {
+                let trace = execution.trace(transaction, &tracing).unwrap();
+                let trace: Value = serde_json::from_str(trace.get()).unwrap();
+                let steps = |trace: &Value| trace["structLogs"].as_array().unwrap().clone();
+                for (step, (got, expected)) in steps(&trace).iter().zip(&steps(&expected)).enumerate() {
+                    assert_eq!(got, expected, "{name}: transaction {index}, step {step}");
+                }
+                assert_eq!(trace, expected, "{name}: transaction {index}");
+            }
+            assert_eq!(execution.gas_used(), outcome.gas_used, "{name}");
+        }
+    });
+    assert!(recorded.is_empty(), "not every block was met");
 }

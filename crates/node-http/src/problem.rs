@@ -131,6 +131,7 @@ impl HttpError {
             Self::Node(NodeError::TooManyFilters { .. }) => "max-filters",
             Self::Node(NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. }) => "max-logs",
             Self::Node(NodeError::TooManyBlocks { .. }) => "max-block-range",
+            Self::Node(NodeError::TraceTooLarge { .. }) => "max-trace-bytes",
             Self::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => "call-timeout",
             _ => return None,
         })
@@ -233,7 +234,10 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
         | NodeError::Edited(_)
         | NodeError::Control { .. }
         | NodeError::NotProducing
-        | NodeError::UnknownAccount(_) => (refused, None),
+        | NodeError::UnknownAccount(_)
+        | NodeError::GenesisNotTraceable => (refused, None),
+        NodeError::TransactionNotFound { .. } => (StatusCode::NOT_FOUND, None),
+        NodeError::TraceTooLarge { .. } => (refused, Some(LimitExceeded)),
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
         NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),

@@ -80,11 +80,14 @@ impl From<NodeError> for RpcError {
             NodeError::TooManyFilters { .. }
             | NodeError::TooManyBlocks { .. }
             | NodeError::TooManyLogs { .. }
-            | NodeError::TooManyFilterLogs { .. } => Self::LIMIT,
+            | NodeError::TooManyFilterLogs { .. }
+            | NodeError::TraceTooLarge { .. } => Self::LIMIT,
             NodeError::NotProducing => Self::METHOD_NOT_FOUND,
             NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(of_transaction(refusal)),
             NodeError::NotBuilt(_)
             | NodeError::StatePruned { .. }
+            | NodeError::TransactionNotFound { .. }
+            | NodeError::GenesisNotTraceable
             | NodeError::Edited(_)
             | NodeError::Control { .. }
             | NodeError::UnknownAccount(_)

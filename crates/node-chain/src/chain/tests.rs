@@ -7,6 +7,7 @@ use node_core::block::RecoveredTransaction;
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
 use node_core::forks::Fork;
 use node_core::simulation::{SimulatedExecution, SimulationRules};
+use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::BlockNumber;
 use node_types::consensus::{EMPTY_REQUESTS_HASH, Receipt, Withdrawal};
 use proptest::prelude::*;
@@ -253,6 +254,20 @@ impl Executor for Refusing {
     fn estimate(&self, _: &Context, _: &dyn View, _: &Header, _: &Call) -> Result<EstimateOutcome, ExecutionError> {
         Err(REFUSAL.into())
     }
+
+    fn trace_call(&self, _: &Context, _: &dyn View, _: &Header, _: &Call, _: &Tracing) -> Result<Trace, TraceError> {
+        Err(ExecutionError::from(REFUSAL).into())
+    }
+
+    fn access_list(
+        &self,
+        _: &Context,
+        _: &dyn View,
+        _: &Header,
+        _: &Call,
+    ) -> Result<AccessListOutcome, ExecutionError> {
+        Err(REFUSAL.into())
+    }
 }
 
 /// A block that cannot be finished.
@@ -261,6 +276,14 @@ struct Unfinished;
 impl BlockExecution for Unfinished {
     fn transact(&mut self, _: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
         Err(REFUSAL.into())
+    }
+
+    fn trace(&mut self, _: &RecoveredTransaction, _: &Tracing) -> Result<Trace, TraceError> {
+        Err(ExecutionError::from(REFUSAL).into())
+    }
+
+    fn trace_call(self: Box<Self>, _: &Call, _: &Tracing) -> Result<Trace, TraceError> {
+        Err(ExecutionError::from(REFUSAL).into())
     }
 
     fn gas_used(&self) -> u64 {

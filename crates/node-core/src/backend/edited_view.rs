@@ -1,6 +1,7 @@
-//! A head whose state was edited.
+//! A state that was edited.
 
-use super::{AccountProof, BackendError, FeeRow, LogFilter, View};
+use super::edits::state_edits;
+use super::{AccountProof, BackendError, FeeRow, LogFilter, StateBackend, View};
 use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
@@ -9,29 +10,42 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A view in which changes that no transaction made lie over the state as of the head. The blocks and all other states
+/// `view`, in which the state as of the parent of `block` is what the block began with: edited, if it was by hand before
+/// the block was made.
+pub fn as_edited(
+    backend: &dyn StateBackend,
+    view: Arc<dyn View>,
+    block: BlockRef,
+) -> Result<Arc<dyn View>, BackendError> {
+    let (Some(parent), Some(changes)) = (block.number.checked_sub(1), state_edits(backend, block)?) else {
+        return Ok(view);
+    };
+    Ok(Arc::new(EditedView { base: view, edited: parent, changes: Arc::new(changes) }))
+}
+
+/// A view in which changes that no transaction made lie over the state as of one block. The blocks and all other states
 /// are those of the base.
 pub(super) struct EditedView {
     base: Arc<dyn View>,
-    head: BlockRef,
+    edited: BlockNumber,
     changes: Arc<StateChanges>,
 }
 
 impl EditedView {
     /// Lays `changes` over the state as of the head of `base`.
     pub(super) fn new(base: Arc<dyn View>, changes: Arc<StateChanges>) -> Self {
-        Self { head: base.head(), base, changes }
+        Self { edited: base.head().number, base, changes }
     }
 
     /// The changes that the state as of block `at` has.
     fn changes_at(&self, at: BlockNumber) -> Option<&StateChanges> {
-        (at == self.head.number).then_some(&*self.changes)
+        (at == self.edited).then_some(&*self.changes)
     }
 }
 
 impl View for EditedView {
     fn head(&self) -> BlockRef {
-        self.head
+        self.base.head()
     }
 
     fn earliest_state(&self) -> BlockNumber {
@@ -42,9 +56,9 @@ impl View for EditedView {
         self.base.pending()
     }
 
-    /// What follows the head would have to know of the edits.
+    /// What follows the edited state would have to know of the edits.
     fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
-        if ancestor == self.head.number { Ok(None) } else { self.base.fork(ancestor, branch) }
+        if ancestor >= self.edited { Ok(None) } else { self.base.fork(ancestor, branch) }
     }
 
     fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {

@@ -48,6 +48,15 @@ pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result
     Ok(None)
 }
 
+/// What was done to the state before one block by hand, if anything.
+pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
+    let key = block_key(block);
+    let records = backend.records(RecordKind::EditedBlock)?;
+    let Some(record) = records.iter().find(|record| record.key == key) else { return Ok(None) };
+    let (_, edits) = decode_block(record).map_err(unreadable)?;
+    Ok((edits.state != StateChanges::default()).then_some(edits.state))
+}
+
 /// The record of an edited block.
 pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
     // Records from before gas limits could be chosen end with the state.

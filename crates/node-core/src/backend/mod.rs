@@ -18,6 +18,7 @@ pub mod suite;
 
 pub use branch::{Branch, GrowingBranch};
 pub use editable::EditableBackend;
+pub use edited_view::as_edited;
 pub use edits::{Edits, edited_blocks, first_edited_block};
 pub use fees::fee_row;
 pub use layered::LayeredView;

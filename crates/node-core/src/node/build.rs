@@ -164,3 +164,82 @@ fn tips(block: &ExecutedBlock) -> U256 {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::StateBackend;
+    use crate::node::testing::{FakeExecutor, World};
+    use crate::test_chain::{
+        BASE_FEE, BLOCK_TIME, GAS, GAS_LIMIT as CHAIN_GAS_LIMIT, account, address, transaction, word,
+    };
+
+    fn request(world: &World) -> BlockRequest {
+        let parent = world.backend.view().unwrap().head().hash;
+        BlockRequest { parent, timestamp: 1_000, prev_randao: word(7), fee_recipient: address(9), ..Default::default() }
+    }
+
+    fn build(world: &World, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
+        world.node.build_block(&Context::unbounded(), request)
+    }
+
+    #[test]
+    fn a_block_is_as_it_was_asked_for_and_not_kept() {
+        let world = World::new();
+        world.change(account(1, 0, u64::MAX, &[]));
+        let head = world.backend.view().unwrap().head();
+        let given = transaction(1, 0, 5);
+        let transactions = Some(vec![given.transaction.encode().into()]);
+        let extra_data = Bytes::from_static(b"extra");
+        let built = build(&world, BlockRequest { transactions, extra_data, ..request(&world) }).unwrap();
+        let header = &built.block.header.header;
+        assert_eq!((header.parent_hash, header.number, header.timestamp), (head.hash, head.number + 1, 1_000));
+        assert_eq!((header.mix_hash, header.beneficiary), (word(7), address(9)));
+        assert_eq!(&header.extra_data[..], b"extra");
+        assert_eq!(header.gas_limit, gas_limit_towards(CHAIN_GAS_LIMIT, GAS_LIMIT));
+        assert_eq!(built.block.body.transactions, [given]);
+        assert_eq!(built.value, U256::from(5 * GAS));
+        assert_eq!(world.backend.view().unwrap().head(), head);
+        assert_eq!(header.base_fee_per_gas, Some(BASE_FEE - BASE_FEE / 8));
+    }
+
+    #[test]
+    fn without_transactions_it_holds_those_of_the_pool() {
+        let world = World::new();
+        world.change(account(1, 0, u64::MAX, &[]));
+        let pooled = transaction(1, 0, 5);
+        world.send(&pooled);
+        assert_eq!(build(&world, request(&world)).unwrap().block.body.transactions, [pooled]);
+        let none = BlockRequest { transactions: Some(Vec::new()), ..request(&world) };
+        assert_eq!(build(&world, none).unwrap().block.body.transactions, []);
+        assert_eq!(world.node.pool().hashes().len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let world = World::new();
+        world.change(account(1, 0, u64::MAX, &[]));
+        let of = |bytes: Vec<u8>| Some(vec![Bytes::from(bytes)]);
+        let refused = transaction(1, 0, FakeExecutor::REFUSED_TIP).transaction.encode();
+        let cases = [
+            (BlockRequest { timestamp: BLOCK_TIME, ..request(&world) }, "Invalid"),
+            (BlockRequest { extra_data: vec![0; 33].into(), ..request(&world) }, "Invalid"),
+            (BlockRequest { transactions: of(vec![1, 2, 3]), ..request(&world) }, "Invalid"),
+            (BlockRequest { transactions: of(refused), ..request(&world) }, "NotBuilt"),
+            (BlockRequest { parent: word(1), ..request(&world) }, "BlockNotFound"),
+        ];
+        for (request, expected) in cases {
+            let error = build(&world, request).unwrap_err();
+            assert!(format!("{error:?}").starts_with(expected), "{error:?}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn gas_limits_go_a_step_at_a_time() {
+        let cases = [(60_000_000, 60_000_000), (60_000_010, 60_000_000), (200_000_000, 199_804_689), (1_024, 1_024)];
+        for (parent, expected) in cases {
+            assert_eq!(gas_limit_towards(parent, GAS_LIMIT), expected, "after {parent}");
+        }
+        assert_eq!(gas_limit_towards(30_000_000, GAS_LIMIT), 30_000_000 + 29_295);
+    }
+}

@@ -7,7 +7,7 @@ use crate::executor::{CallFailure, ExecutionError};
 use crate::pool::{AddError, Rejection};
 use crate::producer::ProducerError;
 use node_types::wire::{BlockArgument, Data, ErrorDetail, Quantity};
-use node_types::{Address, BlockNumber, Bytes};
+use node_types::{Address, BlockNumber, Bytes, H256};
 use std::fmt;
 use std::time::Duration;
 
@@ -109,6 +109,21 @@ pub enum NodeError {
         /// Most logs in one answer.
         limit: usize,
     },
+    /// The canonical chain holds no such transaction.
+    #[error("transaction not found")]
+    TransactionNotFound {
+        /// What was asked for.
+        hash: H256,
+    },
+    /// Nothing leads to the genesis block.
+    #[error("genesis is not traceable")]
+    GenesisNotTraceable,
+    /// What was recorded of the run takes too much memory.
+    #[error("the trace takes more than {limit} bytes of memory (`max-trace-bytes`)")]
+    TraceTooLarge {
+        /// Most bytes of a trace.
+        limit: u64,
+    },
     /// The request ended before the work was done.
     #[error(transparent)]
     Interrupted(Interrupted),
@@ -173,7 +188,10 @@ impl NodeError {
                 vec![ErrorDetail::new("path.FilterId", message)]
             }
             Self::Control { location, .. } => vec![here(location)],
-            Self::TooManyFilters { .. }
+            Self::TransactionNotFound { .. }
+            | Self::GenesisNotTraceable
+            | Self::TraceTooLarge { .. }
+            | Self::TooManyFilters { .. }
             | Self::NotProducing
             | Self::UnknownAccount(_)
             | Self::Edited(_)

@@ -21,6 +21,8 @@ pub struct Limits {
     pub gas_cap: u64,
     /// Longest time that a call or an estimate may take.
     pub call_timeout: Duration,
+    /// Most bytes of memory that what is recorded for one request may take.
+    pub trace_bytes: u64,
 }
 
 impl Default for Limits {
@@ -34,6 +36,7 @@ impl Default for Limits {
             percentiles: 100,
             gas_cap: 50_000_000,
             call_timeout: Duration::from_secs(5),
+            trace_bytes: 256 << 20,
         }
     }
 }

@@ -28,6 +28,7 @@ mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod transaction;
 
 pub use build::{BlockRequest, BuiltBlock};
@@ -42,6 +43,7 @@ pub use logs::{InvalidCursor, LogCursor, LogPage};
 pub use proof::InvalidProof;
 pub use request::{NewTransaction, TransactionRequest};
 pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
+pub use trace::{TraceOptions, TransactionTrace};
 
 use crate::accounts::Accounts;
 use crate::assembly::{ByRules, NextHeader};

@@ -285,10 +285,160 @@ fn unsigned(sender: node_types::Address, body: node_types::consensus::Transactio
 
 /// How much a call adds to the answer.
 fn size(call: &SimulatedCall) -> usize {
-    let logs: usize = call.logs.iter().map(|log| log.data.len() + 32 * log.topics.len()).sum();
+    let logs: usize = call.logs.iter().map(|(_, log)| log.data.len() + 32 * log.topics.len()).sum();
     let reverted = match &call.failure {
         Some(crate::executor::CallFailure::Reverted { output, .. }) => output.len(),
         _ => 0,
     };
     call.output.len() + logs + reverted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::StateBackend;
+    use crate::block::BlockRef;
+    use crate::node::testing::World;
+    use crate::test_chain::{BASE_FEE, BLOCK_TIME as CHAIN_BLOCK_TIME, GAS, GAS_LIMIT, address};
+
+    fn at(number: Option<u64>, time: Option<u64>) -> SimulationBlock {
+        let block_overrides = BlockOverrides { number, time, ..BlockOverrides::default() };
+        SimulationBlock { block_overrides, ..SimulationBlock::default() }
+    }
+
+    fn with_calls(calls: Vec<Call>) -> SimulationBlock {
+        SimulationBlock { calls, ..SimulationBlock::default() }
+    }
+
+    fn call(gas: Option<u64>) -> Call {
+        Call {
+            from: address(1),
+            to: Some(address(2)),
+            gas,
+            max_priority_fee_per_gas: Some(0.into()),
+            ..Call::default()
+        }
+    }
+
+    fn simulate(world: &World, blocks: Vec<SimulationBlock>) -> Result<Vec<SimulatedBlock>, SimulateError> {
+        let simulation = Simulation { blocks, ..Simulation::default() };
+        world.node.simulate(&Context::unbounded(), BlockArgument::Latest, simulation)
+    }
+
+    #[test]
+    fn gaps_are_filled_and_each_block_follows_the_one_before() {
+        let world = World::new();
+        world.grow(2);
+        let head = world.backend.view().unwrap().head();
+        let blocks = simulate(&world, vec![at(None, None), at(Some(6), None), at(None, Some(1_000))]).unwrap();
+        let begun = 2 * CHAIN_BLOCK_TIME;
+        let times = [begun + 12, begun + 24, begun + 36, begun + 48, 1_000];
+        let mut parent = head;
+        for (block, (number, time)) in blocks.iter().zip((3..).zip(times)) {
+            let header = &block.block.header;
+            assert_eq!((header.header.number, header.header.timestamp), (number, time));
+            assert_eq!((header.header.parent_hash, header.hash), (parent.hash, header.header.hash()));
+            assert_eq!(header.header.base_fee_per_gas, Some(0), "without validation");
+            assert_eq!(header.header.gas_limit, GAS_LIMIT);
+            parent = BlockRef { number, hash: header.hash };
+        }
+        assert_eq!(blocks.len(), times.len());
+        assert_eq!(world.backend.view().unwrap().head(), head, "nothing of it stays");
+        let simulation = Simulation { blocks: vec![at(None, None)], validation: true, ..Simulation::default() };
+        let valid = world.node.simulate(&Context::unbounded(), BlockArgument::Earliest, simulation).unwrap();
+        let header = &valid[0].block.header.header;
+        assert_eq!((header.number, header.base_fee_per_gas), (1, Some(BASE_FEE - BASE_FEE / 8)));
+    }
+
+    #[test]
+    fn what_is_out_of_order_or_too_much() {
+        let world = World::new();
+        world.grow(2);
+        let now = 2 * CHAIN_BLOCK_TIME;
+        let cases = [
+            (vec![at(Some(2), None)], "block numbers must be in order: 2 <= 2".to_owned()),
+            (vec![at(Some(4), None), at(Some(4), None)], "block numbers must be in order: 4 <= 4".to_owned()),
+            (vec![at(None, Some(now))], format!("block timestamps must be in order: {now} <= {now}")),
+            (vec![at(Some(259), None)], SimulateError::TooManyBlocks.to_string()),
+            (vec![at(Some(u64::MAX), None)], SimulateError::TooManyBlocks.to_string()),
+            (vec![at(None, Some(u64::MAX)), at(None, None)], {
+                format!("block timestamps must be in order: {0} <= {0}", u64::MAX)
+            }),
+        ];
+        for (blocks, expected) in cases {
+            assert_eq!(simulate(&world, blocks.clone()).unwrap_err().to_string(), expected, "{blocks:?}");
+        }
+        assert_eq!(simulate(&world, vec![at(Some(258), None)]).unwrap().len(), 256);
+    }
+
+    #[test]
+    fn all_calls_share_the_gas_of_one() {
+        let world = World::new();
+        world.grow(1);
+        let limits = |blocks: &[SimulatedBlock]| -> Vec<_> {
+            let transactions = blocks.iter().flat_map(|block| &block.block.body.transactions);
+            transactions.map(|transaction| transaction.transaction.body.gas_limit()).collect()
+        };
+        let simulation = |calls: usize| Simulation {
+            blocks: vec![with_calls(vec![call(None); calls]), with_calls(vec![call(None)])],
+            ..Simulation::default()
+        };
+        let run = |budget, calls| {
+            let context = Context::unbounded().with_gas_budget(budget);
+            world.node.simulate(&context, BlockArgument::Latest, simulation(calls))
+        };
+        // What is left of the budget, and not more than what is left of the block.
+        assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
+        assert_eq!(limits(&run(u64::MAX, 2).unwrap()), [GAS_LIMIT, GAS_LIMIT - GAS, GAS_LIMIT]);
+        match run(2 * GAS, 2) {
+            Err(SimulateError::Refused {
+                block: 3,
+                call: 0,
+                source: TransactionError::IntrinsicGas { limit: 0, .. },
+            }) => {}
+            other => panic!("{other:?}"),
+        }
+        match simulate(&world, vec![with_calls(vec![call(None), call(Some(GAS_LIMIT))])]) {
+            Err(SimulateError::Refused {
+                call: 1,
+                source: TransactionError::BlockGasExceeded { limit, available },
+                ..
+            }) => {
+                assert_eq!((limit, available), (GAS_LIMIT, GAS_LIMIT - GAS));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_answer_has_a_bound() {
+        let world = World::new();
+        let long = Call { input: vec![0; MAX_OUTPUT / 2].into(), ..call(None) };
+        let calls = |count| vec![with_calls(vec![long.clone(); count])];
+        assert_eq!(simulate(&world, calls(1)).unwrap()[0].calls[0].output.len(), MAX_OUTPUT / 2);
+        assert!(matches!(simulate(&world, calls(3)), Err(SimulateError::TooMuchOutput)));
+    }
+
+    #[test]
+    fn nonces_follow_each_other_and_blobs_create_nothing() {
+        let world = World::new();
+        let blocks = simulate(&world, vec![with_calls(vec![call(None); 3])]).unwrap();
+        let transactions = &blocks[0].block.body.transactions;
+        let nonces: Vec<_> = transactions.iter().map(|transaction| transaction.transaction.body.nonce()).collect();
+        assert_eq!(nonces, [0, 1, 2]);
+        assert!(transactions.iter().all(|transaction| transaction.sender == address(1)));
+        let creation = Call { to: None, blob_versioned_hashes: vec![H256::zero()], ..call(None) };
+        let refused = simulate(&world, vec![with_calls(vec![creation])]).unwrap_err();
+        assert!(matches!(refused, SimulateError::Refused { source: TransactionError::CannotCreate, .. }), "{refused}");
+    }
+
+    #[test]
+    fn a_simulation_ends_with_its_request() {
+        let world = World::new();
+        let context = Context::unbounded();
+        context.cancel();
+        let simulation = Simulation { blocks: vec![at(None, None)], ..Simulation::default() };
+        let ended = world.node.simulate(&context, BlockArgument::Latest, simulation).unwrap_err();
+        assert!(matches!(ended, SimulateError::Node(NodeError::Interrupted(_))), "{ended}");
+    }
 }

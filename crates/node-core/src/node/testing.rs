@@ -16,7 +16,10 @@ use crate::pool::PoolLimits;
 use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
-use node_types::consensus::{BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal};
+use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
+use node_types::consensus::{
+    AccessListItem, BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal,
+};
 use node_types::{Address, BlockNumber, H256, U256};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -123,14 +126,18 @@ impl Executor for FakeExecutor {
     fn begin_block<'a>(
         &'a self,
         _context: &'a Context,
-        _view: &'a dyn View,
+        view: &'a dyn View,
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
         *self.begun.lock() += 1;
         if let Some(address) = *self.missing.lock() {
             return Err(ExecutionError::SystemContract { address, reason: "there is no code".into() });
         }
-        Ok(Box::new(FakeExecution { base_fee: header.base_fee_per_gas.unwrap(), ..FakeExecution::default() }))
+        Ok(Box::new(FakeExecution {
+            before: Some((view, header.number - 1)),
+            base_fee: header.base_fee_per_gas.unwrap(),
+            ..FakeExecution::default()
+        }))
     }
 
     fn begin_simulated<'a>(
@@ -171,16 +178,49 @@ impl Executor for FakeExecutor {
         *self.seen.lock() = Some(seen);
         self.estimate.lock().take().unwrap()
     }
+
+    fn trace_call(
+        &self,
+        _context: &Context,
+        _view: &dyn View,
+        header: &Header,
+        call: &Call,
+        tracing: &Tracing,
+    ) -> Result<Trace, TraceError> {
+        trace_of(&format!("a call of {:#x} on block {}", call.from, header.number), tracing)
+    }
+
+    fn access_list(
+        &self,
+        _context: &Context,
+        _view: &dyn View,
+        header: &Header,
+        call: &Call,
+    ) -> Result<AccessListOutcome, ExecutionError> {
+        let storage_keys = vec![H256::from_low_u64_be(header.number)];
+        let access_list = vec![AccessListItem { address: call.from, storage_keys }];
+        Ok(AccessListOutcome { access_list, gas_used: GAS, error: None })
+    }
+}
+
+/// A trace that says what was traced; the memory that it takes is its length.
+fn trace_of(what: &str, tracing: &Tracing) -> Result<Trace, TraceError> {
+    if what.len() as u64 > tracing.max_bytes {
+        return Err(TraceError::TooLarge);
+    }
+    Ok(serde_json::value::to_raw_value(what).unwrap())
 }
 
 #[derive(Default)]
-struct FakeExecution {
+struct FakeExecution<'a> {
+    /// Where the state before the block is.
+    before: Option<(&'a dyn View, BlockNumber)>,
     base_fee: u64,
     receipts: Vec<Receipt>,
     changes: StateChanges,
 }
 
-impl BlockExecution for FakeExecution {
+impl BlockExecution for FakeExecution<'_> {
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
         let body = &transaction.transaction.body;
         if body.effective_tip(self.base_fee) == Some(FakeExecutor::REFUSED_TIP.into()) {
@@ -190,6 +230,19 @@ impl BlockExecution for FakeExecution {
         self.changes.merge(&account(sender, body.nonce() + 1, 1, &[]));
         self.receipts.push(receipt(vec![log(sender, &[body.nonce()])], self.gas_used() + GAS));
         Ok(&self.receipts[self.receipts.len() - 1])
+    }
+
+    /// What it can see of the state before the block is the sender's balance.
+    fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
+        self.transact(transaction)?;
+        let (view, parent) = self.before.unwrap();
+        let account = view.account(transaction.sender, parent).map_err(ExecutionError::from)?;
+        let balance = account.unwrap_or_default().balance;
+        trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing)
+    }
+
+    fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
+        trace_of(&format!("a call of {:#x} after {} transactions", call.from, self.receipts.len()), tracing)
     }
 
     fn gas_used(&self) -> u64 {
@@ -212,11 +265,11 @@ impl BlockExecution for FakeExecution {
 
 /// Gives each transaction 21,000 gas, and returns its input.
 #[derive(Default)]
-struct FakeSimulation {
-    execution: FakeExecution,
+struct FakeSimulation<'a> {
+    execution: FakeExecution<'a>,
 }
 
-impl SimulatedExecution for FakeSimulation {
+impl SimulatedExecution for FakeSimulation<'_> {
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError> {
         let account = self.execution.changes.accounts.get(&sender).and_then(|change| change.account);
         Ok(account.map_or(0, |account| account.nonce))
@@ -227,7 +280,7 @@ impl SimulatedExecution for FakeSimulation {
         if body.gas_limit() < GAS {
             return Err(TransactionError::IntrinsicGas { limit: body.gas_limit(), required: GAS }.into());
         }
-        let logs = self.execution.transact(transaction)?.logs.clone();
+        let logs = self.execution.transact(transaction)?.logs.iter().cloned().map(|log| (0, log)).collect();
         let output = body.input().clone();
         Ok(SimulatedCall { output, logs, gas_used: GAS, max_used_gas: GAS, failure: None })
     }

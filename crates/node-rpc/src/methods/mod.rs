@@ -15,6 +15,7 @@ mod pool;
 mod state;
 mod subscriptions;
 mod testing;
+mod traces;
 mod transactions;
 
 use crate::method::Method;
@@ -34,8 +35,9 @@ pub fn table() -> Vec<Method> {
         subscriptions::methods(),
         pool::methods(),
         debug::methods(),
-        dev::methods(),
         testing::methods(),
+        traces::methods(),
+        dev::methods(),
     ];
     let mut methods: Vec<_> = families.into_iter().flatten().collect();
     let modules = modules::modules(&methods);

@@ -15,6 +15,7 @@ mod proof;
 mod receipt;
 mod request;
 mod simulation;
+mod tracer;
 mod transaction;
 
 pub(crate) use address::checksummed;
@@ -32,4 +33,5 @@ pub(crate) use proof::{Proof, Slot};
 pub(crate) use receipt::Receipt;
 pub(crate) use request::TransactionRequest;
 pub(crate) use simulation::{SimulatedBlock, Simulation};
-pub(crate) use transaction::Transaction;
+pub(crate) use tracer::{TraceCallConfig, TraceConfig};
+pub(crate) use transaction::{AccessListItem, Transaction};

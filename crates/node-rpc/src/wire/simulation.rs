@@ -9,6 +9,7 @@ use node_core::node::{self, FoundBlock, SimulateError};
 use node_core::overrides::OverrideError;
 use node_core::simulation::SimulatedCall;
 use node_types::H256;
+use node_types::consensus;
 use node_types::wire::{BytesData, Data};
 use serde::{Deserialize, Serialize};
 
@@ -84,10 +85,9 @@ impl SimulatedBlock {
     /// A block as it is told, `whole` with its transactions.
     pub(crate) fn of(simulated: node::SimulatedBlock, whole: bool) -> Self {
         let node::SimulatedBlock { block, calls } = simulated;
-        let mut log_index = 0;
         let hashes = block.body.transactions.iter().map(|transaction| transaction.hash);
         let calls = (hashes.zip(calls).enumerate())
-            .map(|(index, (hash, call))| CallResult::of(&block.header, index, hash, call, &mut log_index))
+            .map(|(index, (hash, call))| CallResult::of(&block.header, index, hash, call))
             .collect();
         let found = FoundBlock { header: block.header.clone(), body: block.body.clone(), pending: false };
         Self { block: Block::of(&found, whole), calls }
@@ -95,27 +95,23 @@ impl SimulatedBlock {
 }
 
 impl CallResult {
-    /// The result of the call at `index`; `log_index` counts the logs of the block.
-    fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCall, log_index: &mut u64) -> Self {
-        let mut placed = |log: node_types::consensus::Log| {
-            let at = *log_index;
-            *log_index += 1;
-            Log {
-                address: Data(log.address),
-                topics: log.topics.into_iter().map(Data).collect(),
-                data: Data(log.data),
-                block_number: Some(Hex(header.header.number)),
-                transaction_hash: Some(Data(transaction)),
-                transaction_index: Some(Hex(index as u64)),
-                block_hash: Some(Data(header.hash)),
-                block_timestamp: Some(Hex(header.header.timestamp)),
-                log_index: Some(Hex(at)),
-                removed: false,
-            }
+    /// The result of the call at `index`.
+    fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCall) -> Self {
+        let placed = |(log_index, log): (u64, consensus::Log)| Log {
+            address: Data(log.address),
+            topics: log.topics.into_iter().map(Data).collect(),
+            data: Data(log.data),
+            block_number: Some(Hex(header.header.number)),
+            transaction_hash: Some(Data(transaction)),
+            transaction_index: Some(Hex(index as u64)),
+            block_hash: Some(Data(header.hash)),
+            block_timestamp: Some(Hex(header.header.timestamp)),
+            log_index: Some(Hex(log_index)),
+            removed: false,
         };
         Self {
             return_data: Data(call.output),
-            logs: call.logs.into_iter().map(&mut placed).collect(),
+            logs: call.logs.into_iter().map(placed).collect(),
             gas_used: Hex(call.gas_used),
             max_used_gas: Hex(call.max_used_gas),
             status: Hex(call.failure.is_none().into()),

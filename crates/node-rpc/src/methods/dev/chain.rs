@@ -144,7 +144,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["anvil_reorg"],
             &["depth", "transactions?"],
             "Replaces the newest blocks by others, which hold the given transactions.",
-            |scope, (depth, pairs): (Reorg, Option<Vec<(Replacement, Loose<u64>)>>)| reorganize(scope, depth, pairs),
+            |scope, (depth, pairs): (Reorg, Option<Replacements>)| reorganize(scope, depth, pairs),
         ),
         named(
             &["anvil_setChainId"],
@@ -224,7 +224,10 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
     })
 }
 
-fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Vec<(Replacement, Loose<u64>)>>) -> Result<(), RpcError> {
+/// Transactions, each with the position of the block that is to hold it.
+type Replacements = Vec<(Replacement, Loose<u64>)>;
+
+fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Replacements>) -> Result<(), RpcError> {
     let (depth, pairs) = match depth {
         Reorg::Depth(depth) => (depth, pairs.unwrap_or_default()),
         Reorg::Options(ReorgOptions { depth, tx_block_pairs }) => (depth, tx_block_pairs),

@@ -1,0 +1,287 @@
+//! Traces of transactions, blocks and calls, and access lists.
+
+use super::resolve::Snapshot;
+use super::{Node, NodeError};
+use crate::backend::{View, as_edited};
+use crate::block::{Body, RecoveredTransaction, SealedHeader};
+use crate::context::Context;
+use crate::executor::{BlockExecution, Call};
+use crate::trace::{AccessListOutcome, Trace, TraceError, Tracer, Tracing};
+use node_types::wire::{BlockArgument, ErrorDetail};
+use node_types::{BlockNumber, H256};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where traces name their block.
+const LOCATION: &str = "params.block";
+
+/// What to trace, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// What to record.
+    pub tracer: Tracer,
+    /// Longest time; none for as long as any call may take, which is the most.
+    pub timeout: Option<Duration>,
+}
+
+/// The trace of a transaction in its block.
+#[derive(Clone, Debug)]
+pub struct TransactionTrace {
+    /// Hash of the transaction.
+    pub hash: H256,
+    /// Its trace.
+    pub trace: Trace,
+}
+
+impl Node {
+    /// What a mined transaction did, run again where it was.
+    pub fn trace_transaction(&self, context: &Context, hash: H256, options: &TraceOptions) -> Result<Trace, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
+        let replay = Replay::of(self, &snapshot, position.block)?;
+        let context = self.trace_context(context, options);
+        replay.after(self, &context, position.index, |mut block| {
+            let transaction = &replay.body.transactions[position.index];
+            block.trace(transaction, &self.tracing(options, 0))
+        })
+    }
+
+    /// What each transaction of a block did, all run again in one go.
+    pub fn trace_block(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+        options: &TraceOptions,
+    ) -> Result<Vec<TransactionTrace>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, LOCATION)?)?;
+        let context = self.trace_context(context, options);
+        replay.after(self, &context, 0, |mut block| {
+            let mut written = 0;
+            let trace_next = |transaction: &RecoveredTransaction| {
+                let trace = block.trace(transaction, &self.tracing(options, written))?;
+                written += trace.get().len() as u64;
+                Ok(TransactionTrace { hash: transaction.hash, trace })
+            };
+            replay.body.transactions.iter().map(trace_next).collect()
+        })
+    }
+
+    /// What a call would do, over the state after a block, or, with `index`, where transaction number `index` of the
+    /// block began; in the environment of that block.
+    pub fn trace_call(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+        index: Option<u64>,
+        call: &Call,
+        options: &TraceOptions,
+    ) -> Result<Trace, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let tracing = self.tracing(options, 0);
+        let context = self.trace_context(context, options);
+        let Some(index) = index else {
+            let header = snapshot.header(snapshot.state(block, LOCATION)?)?;
+            let trace = self.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
+            return trace.map_err(|error| self.not_traced(error));
+        };
+        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, LOCATION)?)?;
+        let count = replay.body.transactions.len();
+        let index = usize::try_from(index).ok().filter(|index| *index < count.max(1)).ok_or_else(|| {
+            let message = format!("the block has {count} transactions, expected an index below that, got {index}");
+            NodeError::Invalid(vec![ErrorDetail::new("params.txIndex", message)])
+        })?;
+        replay.after(self, &context, index, |block| block.trace_call(call, &tracing))
+    }
+
+    /// The access list that a call needs, over the state after a block and in its environment.
+    pub fn create_access_list(
+        &self,
+        context: &Context,
+        block: BlockArgument,
+        call: &Call,
+    ) -> Result<AccessListOutcome, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let header = snapshot.header(snapshot.state(block, LOCATION)?)?;
+        self.executor
+            .access_list(&self.call_context(context), &*snapshot.view, &header.header, call)
+            .map_err(|error| self.not_traced(error.into()))
+    }
+
+    /// What the executor is to record, where `written` bytes are there already.
+    fn tracing(&self, options: &TraceOptions, written: u64) -> Tracing {
+        Tracing { tracer: options.tracer, max_bytes: self.limits.trace_bytes.saturating_sub(written) }
+    }
+
+    fn trace_context(&self, context: &Context, options: &TraceOptions) -> Context {
+        let context = self.call_context(context);
+        match options.timeout {
+            Some(timeout) => context.with_timeout(timeout),
+            None => context,
+        }
+    }
+
+    fn not_traced(&self, error: TraceError) -> NodeError {
+        match error {
+            TraceError::TooLarge => NodeError::TraceTooLarge { limit: self.limits.trace_bytes },
+            TraceError::Execution(error) => NodeError::of_call(error, self.limits.call_timeout),
+        }
+    }
+}
+
+/// A block that is run again.
+struct Replay {
+    /// Holds the state that the block began with.
+    view: Arc<dyn View>,
+    header: Arc<SealedHeader>,
+    body: Arc<Body>,
+}
+
+impl Replay {
+    /// A canonical block, or the pending one. What was edited by hand before it lies over its parent's state.
+    fn of(node: &Node, snapshot: &Snapshot, number: BlockNumber) -> Result<Self, NodeError> {
+        let parent = number.checked_sub(1).ok_or(NodeError::GenesisNotTraceable)?;
+        let earliest = snapshot.view.earliest_state();
+        if parent < earliest {
+            return Err(NodeError::StatePruned { block: parent, earliest, location: LOCATION });
+        }
+        let (header, body) = (snapshot.header(number)?, snapshot.body(number)?);
+        let view = as_edited(&*node.backend, snapshot.view.clone(), header.block_ref())?;
+        Ok(Self { view, header, body })
+    }
+
+    /// Runs the first `count` transactions, and then `work`.
+    fn after<T>(
+        &self,
+        node: &Node,
+        context: &Context,
+        count: usize,
+        work: impl FnOnce(Box<dyn BlockExecution + '_>) -> Result<T, TraceError>,
+    ) -> Result<T, NodeError> {
+        let run = || {
+            let mut block = node.executor.begin_block(context, &*self.view, &self.header.header)?;
+            for transaction in self.body.transactions.iter().take(count) {
+                block.transact(transaction)?;
+            }
+            work(block)
+        };
+        run().map_err(|error| node.not_traced(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+    use crate::node::testing::World;
+    use crate::node::{Finality, Limits};
+    use crate::state::StateChanges;
+    use crate::test_chain::{account, address, child, log, transaction};
+    use node_types::wire::BlockArgument::{Earliest, Latest, Number, Pending};
+
+    const OPTIONS: TraceOptions = TraceOptions { tracer: Tracer::Noop, timeout: None };
+
+    /// Three blocks: a sender's balance, two transactions of the sender, nothing.
+    fn world() -> (World, [RecoveredTransaction; 2]) {
+        world_with(Limits::default())
+    }
+
+    fn world_with(limits: Limits) -> (World, [RecoveredTransaction; 2]) {
+        let world = World::with(Finality::Head, limits);
+        world.change(account(1, 0, 100, &[]));
+        let transactions = [transaction(1, 0, 5), transaction(1, 1, 5)];
+        world.push(transactions.iter().map(|sent| (sent.clone(), vec![log(1, &[])])).collect());
+        world.grow(1);
+        (world, transactions)
+    }
+
+    fn of_block(world: &World, block: BlockArgument) -> Result<Vec<String>, NodeError> {
+        let traces = world.node.trace_block(&Context::unbounded(), block, &OPTIONS)?;
+        Ok(traces.iter().map(|trace| trace.trace.get().to_owned()).collect())
+    }
+
+    #[test]
+    fn transactions_are_run_again_on_their_parents_state() {
+        let (world, transactions) = world();
+        let expected = [0, 1].map(|index| format!("\"transaction {index} of a sender with 100\""));
+        for (transaction, expected) in transactions.iter().zip(&expected) {
+            let trace = world.node.trace_transaction(&Context::unbounded(), transaction.hash, &OPTIONS).unwrap();
+            assert_eq!(trace.get(), expected);
+        }
+        assert_eq!(of_block(&world, Number(2)).unwrap(), expected);
+        assert_eq!(of_block(&world, Latest).unwrap(), [""; 0]);
+        let traces = world.node.trace_block(&Context::unbounded(), Number(2), &OPTIONS).unwrap();
+        assert_eq!(traces.iter().map(|trace| trace.hash).collect::<Vec<_>>(), transactions.map(|sent| sent.hash));
+    }
+
+    #[test]
+    fn the_pending_block_is_run_as_any() {
+        let world = World::new();
+        world.change(account(1, 0, u64::MAX, &[]));
+        world.send(&transaction(1, 0, 5));
+        let expected = format!("\"transaction 0 of a sender with {}\"", u64::MAX);
+        assert_eq!(of_block(&world, Pending).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn what_was_edited_before_a_block_is_there_when_it_runs_again() {
+        let world = World::new();
+        world.change(account(1, 0, 100, &[]));
+        let editable = EditableBackend::open(world.backend.clone()).unwrap();
+        editable.edit::<BackendError>(|_| Ok(account(1, 0, 777, &[]))).unwrap();
+        let sent = vec![(transaction(1, 0, 5), Vec::new())];
+        let block = child(&*editable.view().unwrap(), 1, 0, sent, StateChanges::default());
+        editable.append_edited(block, Edits::default()).unwrap();
+        assert_eq!(of_block(&world, Number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+        // Others see their parent's state as it was.
+        world.push(vec![(transaction(1, 1, 5), Vec::new())]);
+        editable.edit::<BackendError>(|_| Ok(account(1, 0, 888, &[]))).unwrap();
+        assert_eq!(of_block(&world, Number(3)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+    }
+
+    #[test]
+    fn calls() {
+        let (world, _) = world();
+        let call = Call { from: address(9), ..Call::default() };
+        let trace = |block, index| {
+            let trace = world.node.trace_call(&Context::unbounded(), block, index, &call, &OPTIONS)?;
+            Ok::<_, NodeError>(trace.get().to_owned())
+        };
+        let nine = format!("{:#x}", address(9));
+        assert_eq!(trace(Latest, None).unwrap(), format!("\"a call of {nine} on block 3\""));
+        assert_eq!(trace(Earliest, None).unwrap(), format!("\"a call of {nine} on block 0\""));
+        assert_eq!(trace(Number(2), Some(1)).unwrap(), format!("\"a call of {nine} after 1 transactions\""));
+        assert_eq!(trace(Number(3), Some(0)).unwrap(), format!("\"a call of {nine} after 0 transactions\""));
+        for (block, index) in [(2, 2), (2, u64::MAX), (3, 1)] {
+            assert!(matches!(trace(Number(block), Some(index)), Err(NodeError::Invalid(_))), "{index} of {block}");
+        }
+        assert!(matches!(trace(Earliest, Some(0)), Err(NodeError::GenesisNotTraceable)));
+        let list = world.node.create_access_list(&Context::unbounded(), Number(2), &call).unwrap();
+        assert_eq!(list.access_list[0].storage_keys, [H256::from_low_u64_be(2)]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_traced() {
+        let (world, _) = world();
+        let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS).unwrap_err();
+        assert_eq!(unknown.to_string(), "transaction not found");
+        let genesis = of_block(&world, Earliest).unwrap_err();
+        assert_eq!(genesis.to_string(), "genesis is not traceable");
+        let beyond = of_block(&world, Number(4)).unwrap_err();
+        assert!(matches!(beyond, NodeError::BlockNotFound { block: Number(4), .. }), "{beyond}");
+    }
+
+    #[test]
+    fn traces_of_a_block_share_the_limit() {
+        let fits = "\"transaction 0 of a sender with 100\"".len() as u64 - 2;
+        for (limit, expected) in [(0, false), (fits, false), (2 * fits + 1, false), (2 * fits + 2, true)] {
+            let (world, transactions) = world_with(Limits { trace_bytes: limit, ..Limits::default() });
+            let got = of_block(&world, Number(2));
+            match (got, expected) {
+                (Ok(traces), true) => assert_eq!(traces.len(), transactions.len()),
+                (Err(NodeError::TraceTooLarge { limit: told }), false) => assert_eq!(told, limit),
+                (other, _) => panic!("{limit}: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The access list that a call needs (EIP-2930).
+
+use crate::call::CallRun;
+use crate::convert::ToNode;
+use crate::inspection::Inspection;
+use node_core::executor::ExecutionError;
+use node_core::trace::AccessListOutcome;
+use node_types::consensus::AccessListItem;
+use revm::context::result::ExecutionResult;
+use revm::context_interface::transaction as evm;
+
+/// Runs the call with the list of what it touched before, until the list stays the same: what a call does may depend on
+/// the gas left, and so on the list.
+pub(crate) fn find(mut run: CallRun<'_>) -> Result<AccessListOutcome, ExecutionError> {
+    let mut list = run.access_list();
+    loop {
+        let mut inspection = Inspection::access_list(list.clone());
+        let result = run.with_access_list(list.clone(), &mut inspection)?;
+        let touched = inspection.into_access_list();
+        if touched == list {
+            return Ok(AccessListOutcome {
+                access_list: to_node(&list),
+                gas_used: result.tx_gas_used(),
+                error: error(&result),
+            });
+        }
+        list = touched;
+    }
+}
+
+fn error(result: &ExecutionResult) -> Option<String> {
+    match result {
+        ExecutionResult::Success { .. } => None,
+        ExecutionResult::Revert { .. } => Some("execution reverted".to_owned()),
+        ExecutionResult::Halt { reason, .. } => Some(reason.to_string()),
+    }
+}
+
+fn to_node(list: &evm::AccessList) -> Vec<AccessListItem> {
+    let item = |item: &evm::AccessListItem| AccessListItem {
+        address: item.address.to_node(),
+        storage_keys: item.storage_keys.iter().map(ToNode::to_node).collect(),
+    };
+    list.iter().map(item).collect()
+}

@@ -1,0 +1,219 @@
+//! Blocks that are only imagined.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use node_core::block::RecoveredTransaction;
+use node_core::context::Context;
+use node_core::executor::{AccountOverride, BlockOutcome, CallFailure, ExecutionError, Executor, TransactionError};
+use node_core::forks::Fork;
+use node_core::overrides::StateOverrides;
+use node_core::simulation::{SimulatedCall, SimulationRules};
+use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, Log, TransactionBody};
+use node_types::{Address, U256, keccak256};
+use support::*;
+
+/// What is asked of a simulation.
+#[derive(Clone, Default)]
+struct Asked {
+    overrides: StateOverrides,
+    validate: bool,
+    trace_transfers: bool,
+}
+
+type Simulated = Result<(Vec<SimulatedCall>, BlockOutcome), ExecutionError>;
+
+fn simulate(world: &World, asked: &Asked, transactions: &[RecoveredTransaction]) -> Simulated {
+    let rules = SimulationRules {
+        overrides: &asked.overrides,
+        blob_base_fee: None,
+        validate: asked.validate,
+        trace_transfers: asked.trace_transfers,
+    };
+    let (context, header) = (Context::unbounded(), world.next_header());
+    let mut block = world.executor.begin_simulated(&context, &*world.view, &header, &rules)?;
+    let calls = transactions.iter().map(|transaction| block.transact(transaction)).collect::<Result<_, _>>()?;
+    Ok((calls, block.finish(None)?))
+}
+
+fn free(sender: Address, nonce: u64, to: Address, value: u64) -> RecoveredTransaction {
+    signed_by(
+        sender,
+        TransactionBody::DynamicFee(DynamicFeeTransaction {
+            chain_id: CHAIN_ID,
+            nonce,
+            gas_limit: 1_000_000,
+            to: Some(to),
+            value: wei(value),
+            ..DynamicFeeTransaction::default()
+        }),
+    )
+}
+
+fn topic(address: Address) -> node_types::H256 {
+    address.into()
+}
+
+/// The log that tells a transfer.
+fn transfer(from: Address, to: Address, value: u64) -> Log {
+    Log {
+        address: Address::repeat_byte(0xee),
+        topics: vec![keccak256("Transfer(address,address,uint256)"), topic(from), topic(to)],
+        data: wei(value).to_big_endian().to_vec().into(),
+    }
+}
+
+/// Code that calls `to` with a value of `value` and ignores the outcome.
+fn send_on(to: Address, value: u8) -> String {
+    let to = to.0.map(|byte| format!("{byte:02x}")).concat();
+    format!("5f5f5f5f60{value:02x}73{to}5af150")
+}
+
+#[test]
+fn without_validation_nobody_needs_gas_money_or_the_right_nonce() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "00").build();
+    let cases = [
+        ("nobody", free(BOB, 0, CONTRACT, 0), None),
+        ("a contract", free(CONTRACT, 0, BOB, 0), None),
+        ("a nonce that is too high", free(ALICE, 9, CONTRACT, 0), None),
+        (
+            "no funds",
+            free(BOB, 0, CONTRACT, 1),
+            Some(TransactionError::InsufficientFunds { balance: wei(0), required: wei(1) }),
+        ),
+        (
+            "a price below the base fee",
+            signed(TransactionBody::Legacy(LegacyTransaction { gas_price: wei(1), ..legacy() })),
+            Some(TransactionError::FeeCapTooLow { cap: wei(1), base_fee: BASE_FEE }),
+        ),
+    ];
+    for (name, transaction, refusal) in cases {
+        match (simulate(&world, &Asked::default(), &[transaction]), refusal) {
+            (Ok((calls, outcome)), None) => {
+                assert_eq!(calls[0].failure, None, "{name}");
+                assert_eq!((outcome.receipts.len(), outcome.gas_used), (1, calls[0].gas_used), "{name}");
+            }
+            (Err(ExecutionError::Refused(got)), Some(expected)) => assert_eq!(got, expected, "{name}"),
+            (got, expected) => panic!("{name}: {got:?}, expected {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn with_validation_nonces_come_first_and_fees_count() {
+    let world = Genesis::at(Fork::Osaka).nonce(ALICE, 5).nonce(BOB, u64::MAX).code(CONTRACT, "00").build();
+    let asked = Asked { validate: true, ..Asked::default() };
+    for (transaction, expected) in [
+        (free(ALICE, 4, CONTRACT, 0), TransactionError::NonceTooLow { got: 4, expected: 5 }),
+        (free(ALICE, 6, CONTRACT, 0), TransactionError::NonceTooHigh { got: 6, expected: 5 }),
+        (free(BOB, u64::MAX, CONTRACT, 0), TransactionError::NonceOverflow),
+        (free(ALICE, 5, CONTRACT, 0), TransactionError::FeeCapTooLow { cap: wei(0), base_fee: BASE_FEE }),
+    ] {
+        match simulate(&world, &asked, &[transaction]) {
+            Err(ExecutionError::Refused(got)) => assert_eq!(got, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+    let paid = signed(TransactionBody::Legacy(LegacyTransaction { nonce: 5, ..legacy() }));
+    let (calls, outcome) = simulate(&world, &asked, &[paid]).unwrap();
+    let spent = wei(calls[0].gas_used) * wei(10);
+    let balance = outcome.changes.accounts[&ALICE].account.unwrap().balance;
+    assert_eq!(balance, wei(1000) * wei(ETHER) - spent);
+}
+
+#[test]
+fn the_highest_nonce_is_followed_by_the_first() {
+    let world = Genesis::at(Fork::Osaka).nonce(ALICE, u64::MAX).code(CONTRACT, "00").build();
+    let transactions = [free(ALICE, u64::MAX, CONTRACT, 0), free(ALICE, 0, CONTRACT, 0)];
+    let (_, outcome) = simulate(&world, &Asked::default(), &transactions).unwrap();
+    assert_eq!(outcome.changes.accounts[&ALICE].account.unwrap().nonce, 1);
+}
+
+#[test]
+fn overrides_are_part_of_what_changes() {
+    let world = Genesis::at(Fork::Osaka).build();
+    let code = AccountOverride { code: Some(hex("60015f5500")), balance: Some(wei(3)), ..AccountOverride::default() };
+    let overrides: StateOverrides = [(BOB, code), (CONTRACT, AccountOverride::default())].into();
+    let asked = Asked { overrides, ..Asked::default() };
+    let (_, outcome) = simulate(&world, &asked, &[free(ALICE, 0, BOB, 0)]).unwrap();
+    let change = &outcome.changes.accounts[&BOB];
+    let account = change.account.unwrap();
+    assert_eq!((account.balance, account.code_hash), (wei(3), keccak256(hex("60015f5500"))));
+    assert_eq!(outcome.changes.code[&account.code_hash], hex("60015f5500"), "the next block finds it");
+    assert_eq!(change.storage[&slot(0)], wei(1));
+    assert!(!outcome.changes.accounts.contains_key(&CONTRACT), "what overrides nothing makes no account");
+}
+
+#[test]
+fn transfers_are_told_in_their_place_and_are_in_no_receipt() {
+    let target = Address::repeat_byte(0x77);
+    // A log, a transfer, a log.
+    let code = format!("5f5fa0{}5f5fa0", send_on(target, 2));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).build();
+    let own = Log { address: CONTRACT, topics: Vec::new(), data: Default::default() };
+    let transaction = [free(ALICE, 0, CONTRACT, 5)];
+    let told =
+        [(0, transfer(ALICE, CONTRACT, 5)), (1, own.clone()), (2, transfer(CONTRACT, target, 2)), (3, own.clone())];
+    for (trace_transfers, expected) in [(true, told.to_vec()), (false, vec![(0, own.clone()), (1, own.clone())])] {
+        let asked = Asked { trace_transfers, ..Asked::default() };
+        let (calls, outcome) = simulate(&world, &asked, &transaction).unwrap();
+        assert_eq!(calls[0].logs, expected, "told: {trace_transfers}");
+        assert_eq!(outcome.receipts[0].logs, [own.clone(), own.clone()], "told: {trace_transfers}");
+    }
+}
+
+#[test]
+fn what_is_reverted_is_not_told_but_counted() {
+    let reverting = Address::repeat_byte(0x66);
+    let world = Genesis::at(Fork::Osaka)
+        .code(CONTRACT, &format!("{}5f5fa0", send_on(reverting, 1)))
+        .code(reverting, "5f5fa0 5f5ffd")
+        .build();
+    let asked = Asked { trace_transfers: true, ..Asked::default() };
+    let own = Log { address: CONTRACT, topics: Vec::new(), data: Default::default() };
+    let (calls, _) = simulate(&world, &asked, &[free(ALICE, 0, CONTRACT, 1), free(ALICE, 1, reverting, 1)]).unwrap();
+    // The transfer and the log of the frame that reverts are numbers 1 and 2.
+    assert_eq!(calls[0].logs, [(0, transfer(ALICE, CONTRACT, 1)), (3, own)]);
+    assert_eq!(calls[1].logs, []);
+    assert!(matches!(&calls[1].failure, Some(CallFailure::Reverted { output, .. }) if output.is_empty()));
+}
+
+#[test]
+fn creations_and_selfdestructs_transfer_too() {
+    let heir = Address::repeat_byte(0x55);
+    let heir_digits = heir.0.map(|byte| format!("{byte:02x}")).concat();
+    let world = Genesis::at(Fork::Osaka)
+        .code(CONTRACT, &format!("73{heir_digits}ff"))
+        // Creates an empty contract with three wei.
+        .code(BOB, "5f5f6003f000")
+        .balance(CONTRACT, wei(9))
+        .balance(BOB, wei(3))
+        .build();
+    let asked = Asked { trace_transfers: true, ..Asked::default() };
+    let (calls, outcome) = simulate(&world, &asked, &[free(ALICE, 0, CONTRACT, 0), free(ALICE, 1, BOB, 0)]).unwrap();
+    assert_eq!(calls[0].logs, [(0, transfer(CONTRACT, heir, 9))]);
+    let mut addresses = outcome
+        .changes
+        .accounts
+        .iter()
+        .filter(|(_, change)| change.account.is_some_and(|account| account.balance == wei(3)));
+    let (created, _) = addresses.next().unwrap();
+    assert_eq!(calls[1].logs, [(1, transfer(BOB, *created, 3))]);
+}
+
+#[test]
+fn gas_at_the_highest_point_is_told() {
+    // Frees a slot, for which gas comes back.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f5f5500").slot(CONTRACT, 0, 7).build();
+    let (calls, _) = simulate(&world, &Asked::default(), &[free(ALICE, 0, CONTRACT, 0)]).unwrap();
+    assert_eq!(calls[0].max_used_gas, calls[0].gas_used + 4_800);
+}
+
+#[test]
+fn halts_use_all_gas() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "fe").build();
+    let (calls, outcome) = simulate(&world, &Asked::default(), &[free(ALICE, 0, CONTRACT, 0)]).unwrap();
+    assert!(matches!(calls[0].failure, Some(CallFailure::Halted { .. })));
+    assert_eq!((calls[0].gas_used, outcome.gas_used), (1_000_000, 1_000_000));
+    assert_eq!(U256::from(calls[0].max_used_gas), wei(1_000_000));
+}

@@ -1,0 +1,332 @@
+//! Traces of calls and transactions: what they hold, what they are bounded by, and that they end.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use node_core::context::{Context, Interrupted};
+use node_core::executor::{Call, ExecutionError, Executor, TransactionError};
+use node_core::forks::Fork;
+use node_core::trace::{AccessListOutcome, StructLogs, TraceError, Tracer, Tracing};
+use node_types::consensus::{AccessListItem, Header, LegacyTransaction};
+use node_types::{Address, U256};
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::*;
+
+const CALLEE: Address = node_types::H160([0xca; 20]);
+const BUDGET: u64 = 50_000_000;
+
+const CALLS: Tracer = Tracer::Calls { only_top_call: false, with_log: false };
+const PRESTATE: Tracer = Tracer::Prestate { diff_mode: false, disable_code: false, disable_storage: false };
+
+fn call() -> Call {
+    Call { from: ALICE, to: Some(CONTRACT), gas: Some(100_000), ..Call::default() }
+}
+
+fn header(world: &World) -> Header {
+    Header { base_fee_per_gas: Some(BASE_FEE), beneficiary: MINER, ..world.head() }
+}
+
+fn trace_within(world: &World, context: &Context, call: &Call, tracing: &Tracing) -> Result<Value, TraceError> {
+    let trace = world.executor.trace_call(context, &*world.view, &header(world), call, tracing)?;
+    Ok(serde_json::from_str(trace.get()).unwrap())
+}
+
+fn trace(world: &World, call: &Call, tracer: Tracer) -> Value {
+    let context = Context::unbounded().with_gas_budget(BUDGET);
+    trace_within(world, &context, call, &Tracing { tracer, max_bytes: 1 << 20 }).unwrap()
+}
+
+fn access_list(world: &World, call: &Call) -> Result<AccessListOutcome, ExecutionError> {
+    let context = Context::unbounded().with_gas_budget(BUDGET);
+    world.executor.access_list(&context, &*world.view, &header(world), call)
+}
+
+#[test]
+fn struct_logs_hold_what_is_asked_for() {
+    // Stores 7 in slot 1, puts it in memory, and reverts with that word.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6007600155 6001545f52 60205ffd").build();
+    let word = |n: u64| format!("0x{n:064x}");
+    let step = |pc: u64, op: &str, gas: u64, cost: u64, stack: &[&str]| json!({ "pc": pc, "op": op, "gas": gas, "gasCost": cost, "depth": 1, "stack": stack });
+    let with = |mut step: Value, name: &str, value: Value| {
+        step[name] = value;
+        step
+    };
+    let slots = json!({ word(1): word(7) });
+    let memory = json!([word(7)]);
+    // Gas by hand: 3 a push (2 for PUSH0), 22,100 to fill a cold slot, 100 to read it warm, 3 and 3 for a word of memory.
+    let expected = [
+        step(0, "PUSH1", 79_000, 3, &[]),
+        step(2, "PUSH1", 78_997, 3, &["0x7"]),
+        with(step(4, "SSTORE", 78_994, 22_100, &["0x7", "0x1"]), "storage", slots.clone()),
+        step(5, "PUSH1", 56_894, 3, &[]),
+        with(step(7, "SLOAD", 56_891, 100, &["0x1"]), "storage", slots),
+        step(8, "PUSH0", 56_791, 2, &["0x7"]),
+        step(9, "MSTORE", 56_789, 6, &["0x7", "0x0"]),
+        with(step(10, "PUSH1", 56_783, 3, &[]), "memory", memory.clone()),
+        with(step(12, "PUSH0", 56_780, 2, &["0x20"]), "memory", memory.clone()),
+        with(step(13, "REVERT", 56_778, 0, &["0x20", "0x0"]), "memory", memory),
+    ];
+    let all = StructLogs { enable_memory: true, enable_return_data: true, ..StructLogs::default() };
+    let got = trace(&world, &call(), Tracer::StructLogs(all));
+    assert_eq!(got["gas"], 100_000 - 56_778);
+    assert_eq!(got["failed"], true);
+    assert_eq!(got["returnValue"], json!(word(7)));
+    for (index, expected) in expected.iter().enumerate() {
+        assert_eq!(got["structLogs"][index], *expected, "step {index}");
+    }
+    assert_eq!(got["structLogs"].as_array().unwrap().len(), expected.len());
+
+    let least = StructLogs { disable_stack: true, disable_storage: true, limit: Some(3), ..StructLogs::default() };
+    let got = trace(&world, &call(), Tracer::StructLogs(least));
+    let steps = got["structLogs"].as_array().unwrap();
+    assert_eq!(steps.len(), 3);
+    for step in steps {
+        let names: Vec<_> = step.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["depth", "gas", "gasCost", "op", "pc"]);
+    }
+}
+
+fn digits(address: Address) -> String {
+    format!("{address:#x}")
+}
+
+/// The contract sends 5 wei to the callee, which logs a topic and reverts if it is sent data.
+fn calling() -> World {
+    let to = "ca".repeat(20);
+    Genesis::at(Fork::Osaka)
+        .code(CONTRACT, &format!("5f5f 365f 6005 73{to} 5a f1 00"))
+        .code(CALLEE, "36600a57 60075f5fa1 00 5b 5f5ffd")
+        .balance(CONTRACT, wei(9))
+        .build()
+}
+
+#[test]
+fn calls_are_a_tree() {
+    let world = calling();
+    let got = trace(&world, &call(), Tracer::Calls { only_top_call: false, with_log: true });
+    let outer = &got["calls"][0];
+    assert_eq!(
+        (&got["type"], &got["from"], &got["to"]),
+        (&json!("CALL"), &json!(digits(ALICE)), &json!(digits(CONTRACT)))
+    );
+    assert_eq!((&got["gas"], &got["value"], &got["input"]), (&json!("0x186a0"), &json!("0x0"), &json!("0x")));
+    assert_eq!(
+        (&outer["type"], &outer["from"], &outer["to"]),
+        (&json!("CALL"), &json!(digits(CONTRACT)), &json!(digits(CALLEE)))
+    );
+    assert_eq!((&outer["value"], &outer["error"]), (&json!("0x5"), &Value::Null));
+    let topic = format!("0x{:064x}", 7);
+    assert_eq!(outer["logs"][0]["address"], json!(digits(CALLEE)));
+    assert_eq!(outer["logs"][0]["topics"], json!([topic]));
+    assert_eq!(got["calls"].as_array().unwrap().len(), 1);
+
+    let top = trace(&world, &call(), Tracer::Calls { only_top_call: true, with_log: false });
+    assert_eq!(top.get("calls"), None);
+    assert_eq!(top["gasUsed"], got["gasUsed"]);
+
+    let failing = Call { input: hex("01"), ..call() };
+    let got = trace(&world, &failing, Tracer::Calls { only_top_call: false, with_log: true });
+    assert_eq!(got["calls"][0]["error"], "execution reverted");
+    assert_eq!(got.get("error"), None);
+    assert_eq!(got["calls"][0].get("logs"), None);
+}
+
+#[test]
+fn calls_are_a_list_of_their_own_places() {
+    let got = trace(&calling(), &call(), Tracer::FlatCalls { include_precompiles: false, parity_errors: false });
+    let places: Vec<_> = got.as_array().unwrap().iter().map(|call| &call["traceAddress"]).collect();
+    assert_eq!(places, [&json!([]), &json!([0])]);
+    assert_eq!(got[1]["action"]["value"], "0x5");
+    for (parity_errors, expected) in [(false, "execution reverted"), (true, "Reverted")] {
+        let tracer = Tracer::FlatCalls { include_precompiles: false, parity_errors };
+        let got = trace(&calling(), &Call { input: hex("01"), ..call() }, tracer);
+        assert_eq!((&got[0]["error"], &got[1]["error"]), (&Value::Null, &json!(expected)));
+    }
+}
+
+#[test]
+fn selectors_are_counted() {
+    let world = calling();
+    assert_eq!(trace(&world, &call(), Tracer::FourByte), json!({}));
+    let input = hex("01020304 0506");
+    assert_eq!(
+        trace(&world, &Call { input, ..call() }, Tracer::FourByte),
+        json!({ "0x01020304-2": 1, "0x00000000-2": 1 })
+    );
+}
+
+#[test]
+fn noop_says_nothing() {
+    assert_eq!(trace(&calling(), &call(), Tracer::Noop), json!({}));
+}
+
+#[test]
+fn states_before_and_after() {
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6007600155 600254 00").slot(CONTRACT, 2, 9).build();
+    let word = |n: u64| format!("0x{n:064x}");
+    let got = trace(&world, &call(), PRESTATE);
+    assert_eq!(got[digits(CONTRACT)]["code"], "0x600760015560025400");
+    assert_eq!(got[digits(CONTRACT)]["storage"], json!({ word(1): word(0), word(2): word(9) }));
+    assert_eq!(got[digits(ALICE)]["balance"], "0x3635c9adc5dea00000");
+    assert_eq!(got.as_object().unwrap().len(), 2, "{got}");
+
+    let diff = Tracer::Prestate { diff_mode: true, disable_code: false, disable_storage: false };
+    let got = trace(&world, &call(), diff);
+    assert_eq!(got["post"][digits(CONTRACT)], json!({ "storage": { word(1): word(7) } }));
+    assert_eq!(got["pre"][digits(CONTRACT)]["code"], "0x600760015560025400");
+    assert_eq!(got["post"][digits(ALICE)], json!({ "nonce": 1 }));
+
+    let little = Tracer::Prestate { diff_mode: false, disable_code: true, disable_storage: true };
+    let got = trace(&world, &call(), little);
+    assert_eq!((got[digits(CONTRACT)].get("code"), got[digits(CONTRACT)].get("storage")), (None, None));
+}
+
+#[test]
+fn what_is_recorded_is_bounded() {
+    let memory =
+        StructLogs { enable_memory: true, disable_stack: true, disable_storage: true, ..StructLogs::default() };
+    let bare = StructLogs { disable_stack: true, disable_storage: true, ..StructLogs::default() };
+    let storage = StructLogs { disable_stack: true, ..StructLogs::default() };
+    // The code, the tracer, and whether it is recorded within a megabyte.
+    let cases = [
+        ("an endless loop", "5b5f56", Tracer::StructLogs(StructLogs::default()), false),
+        ("no stack", "5b5f56", Tracer::StructLogs(bare), false),
+        ("the beginning of an endless loop", "5b5f56", Tracer::StructLogs(StructLogs { limit: Some(9), ..bare }), true),
+        ("calls do not record steps", "5b5f56", CALLS, true),
+        // Memory of 64 KiB, and 24 instructions.
+        ("memory", "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00", Tracer::StructLogs(memory), false),
+        (
+            "the same without memory",
+            "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00",
+            Tracer::StructLogs(bare),
+            true,
+        ),
+        // Reads slot after slot.
+        ("slots", "5f 5b 8054 50 600101 600156", Tracer::StructLogs(storage), false),
+        // Calls itself with 64 KiB of data each time.
+        ("call data", "5f5f 62010000 5f5f30 5a f1", CALLS, false),
+        (
+            "call data, flat",
+            "5f5f 62010000 5f5f30 5a f1",
+            Tracer::FlatCalls { include_precompiles: true, parity_errors: false },
+            false,
+        ),
+        ("selectors only", "5f5f 62010000 5f5f30 5a f1", Tracer::FourByte, true),
+    ];
+    for (name, code, tracer, fits) in cases {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
+        let context = Context::unbounded().with_gas_budget(BUDGET);
+        let call = Call { gas: Some(BUDGET / 10), ..call() };
+        let got = trace_within(&world, &context, &call, &Tracing { tracer, max_bytes: 1 << 20 });
+        match (got, fits) {
+            (Ok(_), true) | (Err(TraceError::TooLarge), false) => {}
+            (other, _) => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn code_that_is_only_read_counts() {
+    // Reads the balance of an account with 20,000 bytes of code, which the trace would tell.
+    let code = format!("73{}3100", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).bytecode(CALLEE, vec![0; 20_000].into()).build();
+    let context = Context::unbounded();
+    let within = |max_bytes| trace_within(&world, &context, &call(), &Tracing { tracer: PRESTATE, max_bytes });
+    assert!(matches!(within(20_000), Err(TraceError::TooLarge)));
+    within(30_000).unwrap();
+}
+
+#[test]
+fn traced_code_ends_with_the_deadline() {
+    for tracer in [CALLS, Tracer::Noop, Tracer::FourByte, PRESTATE] {
+        let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5b5f56").build();
+        let context = Context::unbounded().with_timeout(Duration::from_millis(20));
+        let call = Call { gas: Some(u64::MAX), ..call() };
+        let error = trace_within(&world, &context, &call, &Tracing { tracer, max_bytes: u64::MAX }).unwrap_err();
+        let TraceError::Execution(ExecutionError::Interrupted(Interrupted::DeadlineExceeded)) = error else {
+            panic!("{tracer:?}: {error:?}")
+        };
+    }
+}
+
+#[test]
+fn refused_calls_have_no_trace() {
+    let world = Genesis::at(Fork::Osaka).build();
+    let context = Context::unbounded();
+    let tracing = Tracing { tracer: CALLS, max_bytes: 1 << 20 };
+    let call = Call { value: U256::MAX, ..call() };
+    let error = trace_within(&world, &context, &call, &tracing).unwrap_err();
+    let TraceError::Execution(ExecutionError::Refused(TransactionError::InsufficientFunds { .. })) = error else {
+        panic!("{error:?}")
+    };
+}
+
+#[test]
+fn transactions_are_traced_where_they_are_and_change_the_same() {
+    // Counts its calls in slot 0, and returns the number.
+    let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f54600101805f555f5260205ff3").build();
+    let transactions: Vec<_> = (0..3).map(|nonce| send(LegacyTransaction { nonce, ..legacy() })).collect();
+    let header = world.next_header();
+    let plain = world.execute_with(&header, &transactions, &[], None).unwrap();
+    let context = Context::unbounded();
+    let begin = || world.executor.begin_block(&context, &*world.view, &header).unwrap();
+    let tracing = Tracing { tracer: CALLS, max_bytes: 1 << 20 };
+    let output = |trace: &str| serde_json::from_str::<Value>(trace).unwrap()["output"].clone();
+    let word = |n: usize| json!(format!("0x{n:064x}"));
+
+    let mut block = begin();
+    for (index, transaction) in transactions.iter().enumerate() {
+        assert_eq!(output(block.trace(transaction, &tracing).unwrap().get()), word(index + 1));
+    }
+    let traced = block.finish(&[], None).unwrap();
+    assert_eq!((traced.receipts, traced.changes), (plain.receipts, plain.changes));
+
+    // One after others that are not traced, and a call after those.
+    let mut block = begin();
+    block.transact(&transactions[0]).unwrap();
+    assert_eq!(output(block.trace(&transactions[1], &tracing).unwrap().get()), word(2));
+    assert_eq!(output(block.trace_call(&call(), &tracing).unwrap().get()), word(3));
+
+    // Where it stands is told.
+    world.extend(&transactions);
+    let flat = Tracing { tracer: Tracer::FlatCalls { include_precompiles: false, parity_errors: false }, ..tracing };
+    let mut block = world.executor.begin_block(&context, &*world.view, &header).unwrap();
+    block.transact(&transactions[0]).unwrap();
+    let trace: Value = serde_json::from_str(block.trace(&transactions[1], &flat).unwrap().get()).unwrap();
+    assert_eq!((&trace[0]["blockNumber"], &trace[0]["transactionPosition"]), (&json!(1), &json!(1)));
+    let hash = world.view.canonical_hash(1).unwrap().unwrap();
+    assert_eq!(trace[0]["blockHash"], json!(format!("{hash:#x}")));
+}
+
+#[test]
+fn access_lists_name_what_is_touched_beside_the_ends() {
+    // Reads slots 1 and 2 of its own and the balance of the callee; with data, it reverts after that.
+    let code = format!("600154 600254 73{}31 36 602157 00 5b 5f5ffd", "ca".repeat(20));
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).build();
+    let item = |address, slots: &[u64]| AccessListItem {
+        address,
+        storage_keys: slots.iter().map(|number| slot(*number)).collect(),
+    };
+    let got = access_list(&world, &call()).unwrap();
+    assert_eq!(got.access_list, [item(CONTRACT, &[1, 2]), item(CALLEE, &[])]);
+    assert_eq!(got.error, None);
+    // EIP-2930: 2,400 an address and 1,900 a slot, then all is warm: three reads at 100; pushes and the rest.
+    let list = 2 * 2_400 + 2 * 1_900;
+    assert_eq!(got.gas_used - 21_000 - list - 300, 3 + 3 + 3 + 2 + 3 + 10);
+
+    let got = access_list(&world, &Call { input: hex("01"), ..call() }).unwrap();
+    assert_eq!(got.access_list, [item(CONTRACT, &[1, 2]), item(CALLEE, &[])]);
+    assert_eq!(got.error.as_deref(), Some("execution reverted"));
+
+    let nothing = access_list(&world, &Call { to: Some(BOB), gas: None, ..call() }).unwrap();
+    assert_eq!(nothing, AccessListOutcome { access_list: Vec::new(), gas_used: 21_000, error: None });
+}
+
+#[test]
+fn access_lists_are_found_in_as_many_runs_as_it_takes() {
+    // Reads slot 1, and slot 2 only where less than 75,500 gas is left: with the list of the first run in place.
+    let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6001545a 620126ec 11 600d57 00 5b 600254 00").build();
+    let got = access_list(&world, &call()).unwrap();
+    assert_eq!(got.access_list, [AccessListItem { address: CONTRACT, storage_keys: vec![slot(1), slot(2)] }]);
+}

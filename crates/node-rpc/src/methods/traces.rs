@@ -1,0 +1,112 @@
+//! Traces of what code does, by geth's tracers.
+
+use crate::error::RpcError;
+use crate::method::{Method, Scope};
+use crate::wire::{
+    AccessListItem, Block32, BlockId, BlockTagOrNumber, CallArguments, Hex, StateOverrides, TraceCallConfig,
+    TraceConfig,
+};
+use node_core::node::{NodeError, TransactionTrace};
+use node_core::trace::Trace;
+use node_types::H256;
+use node_types::consensus::Block;
+use node_types::wire::{BlockArgument, BytesData, Data};
+use serde::Serialize;
+
+pub(super) fn methods() -> Vec<Method> {
+    vec![
+        Method::new(
+            "debug_traceTransaction",
+            &["hash", "options?"],
+            "What a mined transaction did, as a tracer of geth tells it.",
+            |scope, (hash, config): (Block32, TraceConfig)| {
+                Ok(scope.node.trace_transaction(scope.context, hash.0, &config.0)?)
+            },
+        )
+        .code(),
+        Method::new(
+            "debug_traceBlockByNumber",
+            &["block", "options?"],
+            "What each transaction of a canonical block did.",
+            |scope, (tag, config): (BlockTagOrNumber, TraceConfig)| block(scope, tag.0.into(), config),
+        )
+        .code(),
+        Method::new(
+            "debug_traceBlockByHash",
+            &["hash", "options?"],
+            "What each transaction of a canonical block did.",
+            |scope, (hash, config): (Block32, TraceConfig)| block(scope, BlockArgument::Hash(hash.0), config),
+        )
+        .code(),
+        Method::new(
+            "debug_traceBlock",
+            &["block", "options?"],
+            "What each transaction of a canonical block did, which is given as RLP.",
+            |scope, (rlp, config): (BytesData, TraceConfig)| {
+                let given = Block::decode(&rlp.0)
+                    .map_err(|error| RpcError::server(format!("could not decode block: {error}")))?;
+                block(scope, BlockArgument::Hash(given.header.hash()), config)
+            },
+        )
+        .code(),
+        Method::new(
+            "debug_traceCall",
+            &["call", "block?", "options?"],
+            "What a message call would do; nothing of it stays.",
+            |scope, (call, block, config): (CallArguments, BlockId, TraceCallConfig)| {
+                let call =
+                    call.read_with(scope.node.spec().chain_id, config.state_overrides, config.block_overrides)?;
+                let index = config.index.map(|index| index.0);
+                Ok(scope.node.trace_call(scope.context, block.0, index, &call, &config.trace.0)?)
+            },
+        )
+        .code(),
+        Method::new(
+            "eth_createAccessList",
+            &["call", "block?", "stateOverrides?"],
+            "The accounts and slots that a message call touches, as a list for its transaction (EIP-2930).",
+            access_list,
+        )
+        .code(),
+    ]
+}
+
+fn access_list(
+    scope: Scope<'_>,
+    (call, block, state): (CallArguments, BlockId, Option<StateOverrides>),
+) -> Result<AccessList, RpcError> {
+    let call = call.read_with(scope.node.spec().chain_id, state, None)?;
+    let found = scope.node.create_access_list(scope.context, block.0, &call)?;
+    Ok(AccessList {
+        access_list: found.access_list.iter().map(AccessListItem::from).collect(),
+        error: found.error,
+        gas_used: Hex(found.gas_used),
+    })
+}
+
+/// What eth_createAccessList answers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccessList {
+    access_list: Vec<AccessListItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    gas_used: Hex<u64>,
+}
+
+/// The trace of one transaction of a block.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfTransaction {
+    tx_hash: Data<H256>,
+    result: Trace,
+}
+
+fn block(scope: Scope<'_>, block: BlockArgument, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {
+    let traces = scope.node.trace_block(scope.context, block, &config.0).map_err(|error| match error {
+        NodeError::BlockNotFound { .. } => RpcError::server(format!("block {block} not found")),
+        error => error.into(),
+    })?;
+    let of_transaction = |trace: TransactionTrace| OfTransaction { tx_hash: Data(trace.hash), result: trace.trace };
+    Ok(traces.into_iter().map(of_transaction).collect())
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Requests per second of JSON-RPC, of this node and of anvil on the same chain.
+
+    scripts/bench_rpc.py --anvil PROGRAM [--bin FOLDER] [--rounds N] [--seconds S] [METHOD...]
+
+Both servers run all the time and hold the chain of compare_anvil.py. In each round every request is measured on one and
+then on the other, so that a machine that slows down slows both down; medians of the rounds are compared. wrk sends with
+one thread over 16 connections. A method that is slower here ends with 1. Needs wrk, and eth-account (PyPI).
+"""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from compare_anvil import CHAIN_ID, GENESIS_TIME, MNEMONIC, Anvil, Chain, Rpc
+from nodes import Failure, Server, build, machine
+
+BATCH = 100
+
+
+def requests(chain, hashes):
+    """What is measured: a name and a message."""
+    alice = chain.signers[0].address
+    slot = "0x" + "00" * 32
+    everything = {"fromBlock": "0x0", "toBlock": "latest", "address": chain.counter}
+    single = [
+        ("eth_chainId",), ("eth_blockNumber",), ("eth_gasPrice",), ("eth_getBalance", alice, "latest"),
+        ("eth_getTransactionCount", alice, "latest"), ("eth_getCode", chain.counter, "latest"),
+        ("eth_getStorageAt", chain.counter, slot, "latest"), ("eth_getBlockByNumber", "latest", False),
+        ("eth_getBlockByNumber", "0x6", True), ("eth_getTransactionByHash", hashes[5]),
+        ("eth_getTransactionReceipt", hashes[5]), ("eth_getBlockReceipts", "0x6"), ("eth_getLogs", everything),
+        ("eth_feeHistory", "0x8", "latest", [25, 75]), ("eth_getProof", chain.counter, [slot], "latest"),
+        ("eth_call", {"to": chain.counter}, "latest"), ("eth_estimateGas", {"to": chain.counter}),
+        ("eth_createAccessList", {"to": chain.counter}, "latest"),
+        ("debug_traceTransaction", hashes[8], {"tracer": "callTracer"}),
+        ("debug_traceCall", {"to": chain.counter}, "latest", {"tracer": "callTracer"}),
+    ]
+    measured = [(method, message(1, method, *parameters)) for method, *parameters in single]
+    # Two of one method are told apart by what is asked.
+    names = [name for name, _ in measured]
+    measured = [(f"{name} {text['params'][-1]}" if names.count(name) > 1 else name, text) for name, text in measured]
+    reads = [message(id, "eth_getBalance", f"0x{id:040x}", "latest") for id in range(BATCH)]
+    calls = [message(id, "eth_call", {"to": chain.counter}, "latest") for id in range(BATCH)]
+    return [*measured, (f"{BATCH} eth_getBalance", reads), (f"{BATCH} eth_call", calls)]
+
+
+def message(id, method, *parameters):
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": list(parameters)}
+
+
+def check(url, name, text):
+    """What is measured must be answered, not refused."""
+    answer = json.loads(Rpc(url).post(json.dumps(text).encode()))
+    answers = answer if isinstance(answer, list) else [answer]
+    expected = len(text) if isinstance(text, list) else 1
+    if len(answers) != expected or any(answer.get("result") is None for answer in answers):
+        raise Failure(f"{url}: {name}: {str(answer)[:300]}")
+
+
+def rate(url, script, seconds):
+    """Messages per second."""
+    command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(script), url]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    if re.search(r"Non-2xx|Socket errors", told):
+        raise Failure(told)
+    return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1))
+
+
+def measure(options):
+    folder = options.bin or build()
+    common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000",
+              "--timestamp", str(GENESIS_TIME)]
+    node = Server(folder / "node-server", "dev", "--log", "error", *common)
+    anvil = Anvil(options.anvil, *common)
+    urls = [node.url + "/", anvil.url + "/"]
+    print(machine(), flush=True)
+    try:
+        chain = Chain()
+        hashes = [chain.grow(Rpc(url)) for url in urls][0]
+        measured = [(name, text) for name, text in requests(chain, hashes)
+                    if not options.methods or any(method in name for method in options.methods)]
+        rates = {name: ([], []) for name, _ in measured}
+        with tempfile.TemporaryDirectory() as work:
+            for index, (name, text) in enumerate(measured):
+                script = Path(work) / f"{index}.lua"
+                script.write_text(f"wrk.method = 'POST'\nwrk.headers['Content-Type'] = 'application/json'\n"
+                                  f"wrk.body = [==[{json.dumps(text)}]==]\n")
+                for url in urls:
+                    check(url, name, text)
+            for _ in range(options.rounds):
+                for index, (name, _) in enumerate(measured):
+                    for url, of_server in zip(urls, rates[name]):
+                        of_server.append(rate(url, Path(work) / f"{index}.lua", options.seconds))
+    finally:
+        node.kill()
+        anvil.kill()
+    print("\n| Message | requests/s here | requests/s anvil | ratio |\n|---|---:|---:|---:|")
+    slower = []
+    for name, of_servers in rates.items():
+        here, there = [statistics.median(of_server) for of_server in of_servers]
+        print(f"| {name} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
+        if here < there:
+            slower.append(name)
+    if slower:
+        print(f"slower here: {', '.join(slower)}")
+    return 1 if slower else 0
+
+
+def main():
+    options = argparse.ArgumentParser(description="measures JSON-RPC of this node and of anvil")
+    options.add_argument("methods", nargs="*", help="parts of the names of what is measured; all otherwise")
+    options.add_argument("--anvil", required=True, help="the path of anvil")
+    options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--seconds", type=int, default=2)
+    sys.exit(measure(options.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,419 @@
+#!/usr/bin/env python3
+"""The same chain on this node and on anvil, and each answer of JSON-RPC compared.
+
+    scripts/compare_anvil.py --anvil PROGRAM [--bin FOLDER] [--all]
+
+Both begin with the same mnemonic, chain id, rules and fees. The same signed transactions of types 0 to 4 go to both, each in
+a block of the same time; then both are asked the same, and what differs must stand in the first table of
+docs/rpc-differences.md: a method and where in its answer, `*` for anything but a dot, `**` for anything. A difference that is
+not listed ends with 1, and so does a row that nothing is met of. Hashes of blocks cannot be equal, for the genesis blocks
+are not; they are compared by the blocks that they name. --all prints listed differences as well. Needs eth-account (PyPI)
+for the signatures.
+"""
+
+import argparse
+import fnmatch
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import rlp
+from eth_account import Account
+from eth_utils import keccak, to_checksum_address
+
+from nodes import ROOT, Failure, Server, build
+
+DIFFERENCES = ROOT / "docs/rpc-differences.md"
+MNEMONIC = "test test test test test test test test test test test junk"
+CHAIN_ID = 31337
+GENESIS_TIME = 1_800_000_000
+GWEI = 10**9
+NOBODY = "0x00000000000000000000000000000000000000b0"
+UNKNOWN = "0x" + "99" * 32
+
+# Empty call data: adds one to slot 0, logs the sum under topic 0xaa, returns it. Otherwise: reverts with "no".
+REVERT = "08c379a0" + "20".zfill(64) + "02".zfill(64) + "6e6f".ljust(64, "0")
+COUNTER = "36601857" "5f54600101" "805f55" "5f52" "60aa60205fa1" "60205ff3" "5b606460235f3960645ffd" + REVERT
+# Calls the account that the data names, and the identity contract; returns how many of the calls succeeded.
+CALLER = "5f5f5f5f5f5f355af1" "60205f5f5f60045afa" "015f5260205ff3"
+# Keeps slots 1 and 2, logs nothing, and destroys itself for the caller when it is called with data.
+KEEPER = "36600e57" "6001600155" "6002545000" "5b33ff"
+
+
+def deploy(code):
+    """Creation code that deploys `code`."""
+    return f"0x60{len(code) // 2:02x}8060095f395ff3{code}"
+
+
+class Rpc:
+    """A server that answers JSON-RPC."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def post(self, body):
+        request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+
+    def ask(self, method, *parameters):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}
+        return json.loads(self.post(json.dumps(body).encode()))
+
+    def result(self, method, *parameters):
+        answer = self.ask(method, *parameters)
+        if "error" in answer:
+            raise Failure(f"{self.url}: {method}: {answer['error']}")
+        return answer["result"]
+
+
+class Anvil(Server):
+    """anvil, which names its address in another way."""
+
+    def __init__(self, program, *options):
+        command = [program, "--port", "0", *options]
+        self.errors = open("/dev/null")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in self.process.stdout:
+            if found := re.match(r"Listening on ([0-9.:]+)", line):
+                self.url = f"http://{found.group(1)}"
+                return
+        raise Failure("anvil does not start")
+
+
+class Signer:
+    """An account of the mnemonic that signs one transaction after the other."""
+
+    def __init__(self, index):
+        Account.enable_unaudited_hdwallet_features()
+        self.account = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
+        self.address = self.account.address.lower()
+        self.nonce = 0
+
+    def sign(self, blobs=None, **fields):
+        fields = {"nonce": self.nonce, "gas": 1_000_000, "value": 0, "data": "0x", **fields}
+        if "gasPrice" not in fields:
+            fields = {"maxFeePerGas": 20 * GWEI, "maxPriorityFeePerGas": GWEI, "type": 2, **fields}
+        if fields["type"] == 0:
+            del fields["type"]
+        fields["chainId"] = CHAIN_ID
+        fields["to"] = to_checksum_address(fields["to"]) if "to" in fields else ""
+        self.nonce += 1
+        return "0x" + self.account.sign_transaction(fields, blobs=blobs).raw_transaction.hex()
+
+    def authorize(self, address, nonce):
+        authorization = {"chainId": CHAIN_ID, "address": address, "nonce": nonce}
+        return self.account.sign_authorization(authorization)
+
+
+def created(sender, nonce):
+    """The address of a contract."""
+    return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()
+
+
+def mined(server, hash):
+    """Waits until a transaction is in a block."""
+    for _ in range(500):
+        if server.result("eth_getTransactionReceipt", hash):
+            return
+        time.sleep(0.01)
+    raise Failure(f"{server.url}: {hash} is not mined")
+
+
+class Chain:
+    """The transactions, a block each, and what they leave behind."""
+
+    def __init__(self):
+        alice, bob, carol = self.signers = [Signer(index) for index in range(3)]
+        self.counter, self.caller, self.keeper = [created(alice.address, nonce) for nonce in range(3)]
+        word = self.counter[2:].zfill(64)
+        slot = {"address": to_checksum_address(self.counter), "storageKeys": ["0x" + "00" * 32]}
+        blob = b"\x00" * (4096 * 32)
+        self.transactions = [
+            alice.sign(data=deploy(COUNTER)),
+            alice.sign(data=deploy(CALLER)),
+            alice.sign(data=deploy(KEEPER)),
+            # Types 0 to 4.
+            bob.sign(type=0, gasPrice=20 * GWEI, to=NOBODY, value=7, gas=21_000),
+            bob.sign(type=1, gasPrice=20 * GWEI, to=self.counter, accessList=[slot]),
+            bob.sign(to=self.counter),
+            bob.sign(blobs=[blob], type=3, to=self.counter, maxFeePerBlobGas=10 * GWEI),
+            bob.sign(type=4, to=carol.address, authorizationList=[carol.authorize(self.counter, 0)]),
+            # A call of a call, storage, a revert, gas that runs out, a contract that destroys itself.
+            alice.sign(to=self.caller, data="0x" + word),
+            alice.sign(to=self.keeper),
+            alice.sign(to=self.counter, data="0x01", gas=100_000),
+            alice.sign(to=self.counter, gas=21_300),
+            alice.sign(to=self.keeper, data="0x01"),
+            alice.sign(to=self.caller, data="0x" + word, value=5),
+        ]
+
+    def grow(self, server):
+        """Sends each transaction in a block of its own, and answers their hashes."""
+        hashes = []
+        # What the genesis blocks lead to is not the same.
+        server.result("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
+        for index, transaction in enumerate(self.transactions):
+            server.result("evm_setNextBlockTimestamp", hex(GENESIS_TIME + 12 * (index + 1)))
+            hashes.append(server.result("eth_sendRawTransaction", transaction))
+            # anvil answers before the block is there.
+            mined(server, hashes[-1])
+        return hashes
+
+
+TRACERS = {
+    "struct": {},
+    "structWithAll": {"enableMemory": True, "enableReturnData": True},
+    "structWithLittle": {"disableStack": True, "disableStorage": True, "limit": 5},
+    "call": {"tracer": "callTracer"},
+    "callWithLogs": {"tracer": "callTracer", "tracerConfig": {"withLog": True}},
+    "callOnlyTop": {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": True}},
+    "prestate": {"tracer": "prestateTracer"},
+    "prestateDiff": {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
+    "fourByte": {"tracer": "4byteTracer"},
+    "flatCall": {"tracer": "flatCallTracer", "tracerConfig": {"convertParityErrors": True}},
+    "noop": {"tracer": "noopTracer"},
+}
+
+
+def questions(chain, hashes, blocks):
+    """What both are asked: a method and its parameters. `blocks` are the hashes of the blocks of the server that is
+    asked."""
+    alice, bob, carol = [signer.address for signer in chain.signers]
+    head = len(hashes)
+    numbers = [hex(number) for number in (1, 5, 7, head)]
+    asked = [("web3_sha3", "0x68656c6c6f"), ("web3_clientVersion",), ("net_version",), ("net_listening",),
+             ("net_peerCount",), ("eth_chainId",), ("eth_blockNumber",), ("eth_syncing",), ("eth_gasPrice",),
+             ("eth_maxPriorityFeePerGas",), ("eth_blobBaseFee",), ("eth_accounts",), ("eth_coinbase",),
+             ("eth_mining",), ("eth_hashrate",), ("eth_config",), ("eth_capabilities",), ("eth_protocolVersion",),
+             ("txpool_status",), ("txpool_content",), ("txpool_inspect",), ("rpc_modules",),
+             ("eth_feeHistory", "0x4", "latest", [25, 75]), ("eth_feeHistory", hex(head), hex(head), []),
+             ("eth_newBlockFilter",), ("eth_newFilter", {}), ("eth_newPendingTransactionFilter",)]
+    for account in (alice, carol, chain.counter, chain.keeper, NOBODY):
+        for block in ("latest", "earliest", hex(5), {"blockHash": blocks[6]}):
+            asked += [("eth_getBalance", account, block), ("eth_getTransactionCount", account, block),
+                      ("eth_getCode", account, block), ("eth_getStorageAt", account, "0x0", block)]
+        asked += [("eth_getProof", account, ["0x0", "0x1"], "latest"),
+                  ("eth_getProof", account, ["0x" + "00" * 32, "0x" + "11" * 32], "latest"),
+                  ("eth_getStorageValues", {account: ["0x" + "00" * 32]}, "latest")]
+    for number in ("earliest", "latest", "safe", "finalized", "pending", *numbers):
+        asked += [("eth_getBlockByNumber", number, full) for full in (False, True)]
+        asked += [("eth_getBlockTransactionCountByNumber", number), ("eth_getUncleCountByBlockNumber", number),
+                  ("eth_getTransactionByBlockNumberAndIndex", number, "0x0"), ("eth_getBlockReceipts", number),
+                  ("eth_getUncleByBlockNumberAndIndex", number, "0x0"), ("debug_getRawHeader", number),
+                  ("debug_getRawBlock", number), ("debug_getRawReceipts", number)]
+    for block in (blocks[1], blocks[5], UNKNOWN):
+        asked += [("eth_getBlockByHash", block, full) for full in (False, True)]
+        asked += [("eth_getBlockTransactionCountByHash", block), ("eth_getUncleCountByBlockHash", block),
+                  ("eth_getTransactionByBlockHashAndIndex", block, "0x0"), ("eth_getLogs", {"blockHash": block}),
+                  ("debug_traceBlockByHash", block, {"tracer": "callTracer"})]
+    for transaction in (*hashes, UNKNOWN):
+        asked += [("eth_getTransactionByHash", transaction), ("eth_getTransactionReceipt", transaction),
+                  ("eth_getRawTransactionByHash", transaction), ("debug_getRawTransaction", transaction)]
+        asked += [("debug_traceTransaction", transaction, options) for options in TRACERS.values()]
+    asked += [("debug_traceBlockByNumber", "0x6"), ("debug_traceBlockByNumber", "0x0"),
+              ("debug_traceTransaction", hashes[0], {"tracer": "nobodysTracer"})]
+    everything = {"fromBlock": "0x0", "toBlock": "latest"}
+    topic = "0x" + "aa".zfill(64)
+    asked += [("eth_getLogs", logs) for logs in (
+        everything, {}, {**everything, "address": chain.counter}, {**everything, "topics": [topic]},
+        {**everything, "topics": [None, topic]}, {**everything, "address": [NOBODY]},
+        {"fromBlock": "0x6", "toBlock": "0x5"}, {"fromBlock": "0x1", "toBlock": "0x1000"})]
+    word = "0x" + chain.counter[2:].zfill(64)
+    calls = [
+        {"to": chain.counter}, {"from": alice, "to": chain.counter, "gas": "0x186a0"},
+        {"to": chain.counter, "data": "0x01"}, {"to": chain.caller, "input": word}, {"from": bob, "to": NOBODY, "value": "0x1"},
+        {"from": NOBODY, "to": bob, "value": "0xde0b6b3a7640000"}, {"data": deploy(COUNTER)}, {"data": "0xfe"},
+        {"to": chain.counter, "gas": "0x5300"}, {"to": chain.counter, "gas": "0x1"},
+        {"from": alice, "to": chain.counter, "maxFeePerGas": hex(20 * GWEI), "maxPriorityFeePerGas": "0x1"},
+        {"from": alice, "to": chain.counter, "gasPrice": hex(20 * GWEI), "type": "0x0"},
+        {"from": alice, "to": chain.counter, "gasPrice": "0x1"},
+        {"to": "0x0000000000000000000000000000000000000004", "data": "0x1234"},
+    ]
+    for call in calls:
+        asked += [("eth_call", call, "latest"), ("eth_call", call), ("eth_estimateGas", call),
+                  ("eth_createAccessList", call, "latest"), ("debug_traceCall", call, "latest", {"tracer": "callTracer"}),
+                  ("debug_traceCall", call, "latest", {"tracer": "prestateTracer"}),
+                  ("debug_traceCall", call, "latest")]
+    overrides = {chain.counter: {"stateDiff": {"0x" + "00" * 32: "0x" + "ff".zfill(64)}}, NOBODY: {"balance": "0x7"}}
+    asked += [("eth_call", {"to": chain.counter}, "latest", overrides),
+              ("eth_call", {"to": chain.counter}, "latest", {}, {"number": "0x63"}),
+              ("eth_estimateGas", {"to": chain.counter}, "latest", overrides),
+              ("debug_traceCall", {"to": chain.counter}, "latest", {"tracer": "callTracer", "stateOverrides": overrides}),
+              ("eth_simulateV1", {"blockStateCalls": [{"calls": [{"from": alice, "to": chain.counter}]}]}, "latest"),
+              ("eth_sign", alice, "0x68656c6c6f"), ("personal_sign", "0x68656c6c6f", alice)]
+    # Requests that are wrong.
+    asked += [("eth_getBalance",), ("eth_getBalance", alice, "latest", "more"), ("eth_getBalance", "0x12", "latest"),
+              ("eth_getBalance", alice, "0x1000"), ("eth_getBalance", alice, "12"), ("eth_getBlockByNumber", "0x1000", False),
+              ("eth_call", {"to": chain.counter}, {"blockHash": UNKNOWN}), ("eth_sendRawTransaction", "0x1234"),
+              ("eth_sendRawTransaction", chain.transactions[0]), ("eth_nothing",), ("eth_getLogs", {"fromBlock": "x"}),
+              ("eth_getTransactionByHash", "0x12"), ("eth_getFilterChanges", "0xffff"), ("eth_uninstallFilter", "0xffff")]
+    return asked
+
+
+def controls(chain):
+    """How both chains are then controlled and read, in this order. `SNAPSHOT` is what the first of them answered."""
+    alice, bob, _ = [signer.address for signer in chain.signers]
+    word = "0x" + "7".zfill(64)
+    later = GENESIS_TIME + 1_000
+    transfer = {"from": NOBODY, "to": bob, "value": "0x5", "gas": "0x5208", "maxFeePerGas": hex(20 * GWEI),
+                "maxPriorityFeePerGas": hex(GWEI)}
+    return [
+        ("evm_snapshot",), ("anvil_setBalance", NOBODY, hex(10**18)), ("eth_getBalance", NOBODY, "latest"),
+        ("anvil_setNonce", NOBODY, "0x9"), ("eth_getTransactionCount", NOBODY, "latest"),
+        ("anvil_setStorageAt", chain.keeper, word, word), ("eth_getStorageAt", chain.keeper, word, "latest"),
+        ("hardhat_setCode", "0x00000000000000000000000000000000000000b1", "0x6001"),
+        ("eth_getCode", "0x00000000000000000000000000000000000000b1", "latest"),
+        ("evm_setNextBlockTimestamp", hex(later)), ("evm_mine",), ("eth_getBlockByNumber", "latest", False),
+        ("anvil_impersonateAccount", NOBODY), ("evm_setNextBlockTimestamp", hex(later + 12)),
+        ("evm_setAutomine", False), ("eth_sendTransaction", transfer), ("txpool_status",), ("evm_setAutomine", True),
+        ("evm_mine",), ("eth_getBlockTransactionCountByNumber", "latest"),
+        ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"}),
+        ("debug_traceBlockByNumber", "latest", {"tracer": "prestateTracer"}),
+        ("anvil_stopImpersonatingAccount", NOBODY), ("eth_sendTransaction", transfer),
+        ("anvil_setNextBlockBaseFeePerGas", hex(3 * GWEI)), ("evm_setNextBlockTimestamp", hex(later + 100)),
+        ("anvil_mine", "0x3", "0xa"), ("eth_feeHistory", "0x5", "latest", []), ("eth_getBlockByNumber", "latest", True),
+        ("evm_revert", "SNAPSHOT"), ("eth_blockNumber",), ("eth_getBalance", NOBODY, "latest"),
+        ("evm_revert", "SNAPSHOT"),
+    ]
+
+
+def block_names(server, head):
+    """The hashes of the blocks, and each with the name of its block."""
+    hashes = [server.result("eth_getBlockByNumber", hex(number), False)["hash"] for number in range(head + 1)]
+    return hashes, {hash: f"the hash of block {number}" for number, hash in enumerate(hashes)}
+
+
+def named(value, names):
+    """The value with the names of blocks for their hashes."""
+    if isinstance(value, dict):
+        return {key: named(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [named(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def differences(path, ours, theirs):
+    """Where two answers differ."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            if key not in ours:
+                yield f"{path}.{key}", "(absent)", theirs[key]
+            elif key not in theirs:
+                yield f"{path}.{key}", ours[key], "(absent)"
+            else:
+                yield from differences(f"{path}.{key}", ours[key], theirs[key])
+    elif isinstance(ours, list) and isinstance(theirs, list):
+        if len(ours) != len(theirs):
+            yield f"{path}.length", len(ours), len(theirs)
+        for index, (our, their) in enumerate(zip(ours, theirs)):
+            yield from differences(f"{path}[{index}]", our, their)
+    elif ours != theirs:
+        yield path, ours, theirs
+
+
+def compared(answer):
+    """What counts of an answer: its result, or the code and the data of its error. Messages are free."""
+    if "error" in answer:
+        return {"error": {"code": answer["error"].get("code"), "data": answer["error"].get("data")}}
+    return {"result": answer.get("result")}
+
+
+def listed():
+    """The known differences: methods and places, with how often each was met."""
+    rows = {}
+    for line in DIFFERENCES.read_text().splitlines():
+        cells = re.match(r"\| `([^`]+)` \| `([^`]+)` \|", line)
+        if cells:
+            rows[cells.groups()] = 0
+    if not rows:
+        raise Failure(f"{DIFFERENCES} lists nothing")
+    return rows
+
+
+def short(value):
+    text = json.dumps(value)
+    return text if len(text) < 160 else text[:157] + "..."
+
+
+def matching(rows, method, path):
+    """The row that lists a difference."""
+    for row in rows:
+        methods, places = row
+        pattern = re.escape(places).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
+        if fnmatch.fnmatchcase(method, methods) and re.fullmatch(pattern, path):
+            return row
+    return None
+
+
+def compare(options):
+    folder = options.bin or build()
+    common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000"]
+    common += ["--timestamp", str(GENESIS_TIME)]
+    # anvil gives calls without a limit what a block may use.
+    node = Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000")
+    anvil = Anvil(options.anvil, *common, "--steps-tracing")
+    rows = listed()
+    try:
+        servers = [Rpc(server.url) for server in (node, anvil)]
+        chain = Chain()
+        ours, theirs = [chain.grow(server) for server in servers]
+        if ours != theirs:
+            raise Failure("the transactions have other hashes")
+        views = [block_names(server, len(ours)) for server in servers]
+        asked = [questions(chain, ours, hashes) + controls(chain) for hashes, _ in views]
+        methods, equal, met, unknown, missing, snapshots = set(), 0, 0, 0, {}, [None, None]
+        for (method, *our_parameters), (_, *their_parameters) in zip(*asked):
+            parameters = [[snapshot if value == "SNAPSHOT" else value for value in of_server]
+                          for of_server, snapshot in zip((our_parameters, their_parameters), snapshots)]
+            answers = [server.ask(method, *of_server) for server, of_server in zip(servers, parameters)]
+            if method == "evm_snapshot":
+                snapshots = [answer.get("result") for answer in answers]
+            absent = [answer.get("error", {}).get("code") == -32601 for answer in answers]
+            if any(absent):
+                missing.setdefault(method, absent)
+                continue
+            methods.add(method)
+            our, their = [named(compared(answer), names) for answer, (_, names) in zip(answers, views)]
+            found = list(differences("", our, their))
+            equal += not found
+            if "pending" in our_parameters:
+                # It has the time of the machine.
+                found = [place for place in found if place[0] != ".result.timestamp"]
+            for path, our, their in found:
+                row = matching(rows, method, path.removeprefix("."))
+                if row is not None:
+                    rows[row] += 1
+                    met += 1
+                if row is None or options.all:
+                    print(f"{'listed ' if row else 'DIFFERS'} {method}{short(our_parameters)}: {path.removeprefix('.')}")
+                    print(f"        here {short(our)}\n        there {short(their)}")
+                unknown += row is None
+    finally:
+        node.kill()
+        anvil.kill()
+    for method, (here, there) in sorted(missing.items()):
+        if here and not there:
+            print(f"only anvil has {method}")
+    unmet = [row for row, count in rows.items() if count == 0]
+    for methods_of, places in unmet:
+        print(f"NOT MET {methods_of} {places}")
+    print(f"{len(methods)} methods asked {sum(1 for _ in asked[0])} times: {equal} answers are equal, {met} differences are"
+          f" listed, {unknown} are not")
+    return 1 if unknown or unmet else 0
+
+
+def main():
+    options = argparse.ArgumentParser(description="compares the answers of this node with those of anvil")
+    options.add_argument("--anvil", required=True, help="the path of anvil")
+    options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
+    options.add_argument("--all", action="store_true", help="print listed differences as well")
+    sys.exit(compare(options.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+//! Whatever is sent to a method of JSON-RPC, the answer is a clear error, and the next request is answered.
+//!
+//! The methods are read from the library, so that none is forgotten.
+
+#![allow(clippy::unwrap_used)]
+
+use node_rpc::{Method, table};
+use node_tests::server::Server;
+use node_tests::wallet::{ALICE, hex, sign, transfer};
+use node_types::consensus::TransactionBody;
+use serde_json::{Value, json};
+
+const NONE: [&str; 0] = [];
+const INTERNAL: i64 = -32603;
+const INVALID_PARAMS: i64 = -32602;
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// Values of every JSON type; hardly a parameter takes more than three of them.
+fn of_each_type() -> [Value; 6] {
+    [Value::Null, json!(true), json!(5), json!("text"), json!([7]), json!({"a": 7})]
+}
+
+/// Values that are wrong in more subtle ways.
+fn hostile() -> Vec<Value> {
+    let nested = (0..100).fold(json!([]), |inner, _| json!([inner]));
+    let texts = ["", "0x", "0x0g", "0X1", "-0x1", "0x-1", " 0x1", "0x1 ", "1", "١", "\u{0}", "latest ", "LATEST"];
+    let long = ["f".repeat(64), "f".repeat(65), "f".repeat(40), "0".repeat(20_000)].map(|digits| format!("0x{digits}"));
+    let mut values: Vec<Value> = texts.iter().map(|text| json!(text)).chain(long.map(Value::from)).collect();
+    values.extend([json!(-1), json!(1.5), json!(u64::MAX), json!(1e300), json!([]), json!({}), nested]);
+    values.extend([json!([null]), json!([[], {}]), json!({"": null}), json!({"blockHash": 1, "blockNumber": []})]);
+    // Objects that are nearly what calls, filters and simulations are.
+    values.extend([
+        json!({"to": 1}),
+        json!({"from": "0x1", "to": null}),
+        json!({"gas": "0x10000000000000000"}),
+        json!({"value": format!("0x1{}", "0".repeat(64))}),
+        json!({"accessList": {}}),
+        json!({"accessList": [{"address": ALICE}]}),
+        json!({"authorizationList": [{}]}),
+        json!({"blobVersionedHashes": ["0x"]}),
+        json!({"data": "0x0"}),
+        json!({"topics": [[[]]], "address": 7}),
+        json!({"fromBlock": "0x2", "toBlock": "0x1"}),
+        json!({"blockStateCalls": {}}),
+        json!({"blockStateCalls": []}),
+        json!({"blockStateCalls": [{"calls": [[]]}]}),
+        json!({"blockStateCalls": [{"blockOverrides": {"number": "0xffffffffffffffff"}}]}),
+        json!({"blockStateCalls": [{"blockOverrides": {"time": "0xffffffffffffffff"}}, {}]}),
+        json!({"blockStateCalls": [{"stateOverrides": {ALICE: {"state": {}, "stateDiff": {}}}}]}),
+        json!({"blockStateCalls": [{"stateOverrides": {ALICE: {"movePrecompileToAddress": ALICE}}}]}),
+        json!({ALICE: {"balance": "0x"}}),
+        json!({ALICE: []}),
+        json!({"number": "0xffffffffffffffff", "time": "0x0", "gasLimit": "0x0", "baseFeePerGas": "0x0"}),
+        json!({"baseFeePerGas": "0xffffffffffffffff", "blobBaseFee": format!("0x{}", "f".repeat(64))}),
+    ]);
+    values
+}
+
+/// A value that a parameter takes, so that those behind it are read; null for those that may be left out.
+fn valid(method: &Method, parameter: &str) -> Value {
+    let hash = format!("0x{}", "01".repeat(32));
+    match parameter {
+        optional if optional.ends_with('?') => Value::Null,
+        "address" => json!(ALICE),
+        "block" | "newestBlock" => json!("latest"),
+        "hash" | "parentHash" => json!(hash),
+        "index" | "blockCount" | "id" | "subscription" => json!("0x1"),
+        "slot" => json!("0x0"),
+        "slots" if method.name() == "eth_getProof" => json!(["0x0"]),
+        "slots" => json!({ALICE: ["0x0"]}),
+        "filter" | "call" => json!({}),
+        "data" => json!("0x01"),
+        "kind" => json!("newHeads"),
+        "transaction" => json!(hex(&sign(TransactionBody::Legacy(transfer(0))).encode())),
+        "simulation" => json!({"blockStateCalls": [{}]}),
+        "payloadAttributes" => {
+            json!({"timestamp": "0xffffffff", "prevRandao": hash, "suggestedFeeRecipient": ALICE})
+        }
+        other => panic!("which value does the parameter {other} of {} take? say so here", method.name()),
+    }
+}
+
+fn request(method: &str, params: impl Into<Value>) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params.into()})
+}
+
+/// Sends a batch, checks that nothing in its answer is a defect, and answers each request's error code and message.
+fn ask(server: &Server, name: &str, requests: &[Value]) -> Vec<Option<(i64, String)>> {
+    let answer = server.post("/", Value::from(requests).to_string());
+    assert_eq!(answer.status, 200, "{name}: {}", answer.text);
+    let answers = answer.body.as_array().unwrap_or_else(|| panic!("{name}: {}", answer.text)).clone();
+    assert_eq!(answers.len(), requests.len(), "{name}");
+    let error = |(answer, request): (&Value, &Value)| {
+        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(1)), "{name}");
+        assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{name}: {answer}");
+        let error = answer.get("error")?;
+        let (code, message) = (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned());
+        assert_ne!(code, INTERNAL, "{name}: {answer} to {request}");
+        assert!(!message.is_empty(), "{name}: {answer}");
+        Some((code, message))
+    };
+    answers.iter().zip(requests).map(error).collect()
+}
+
+#[test]
+fn every_parameter_of_every_method() {
+    let server = Server::dev(NONE);
+    for method in table() {
+        let name = method.name();
+        let before: Vec<_> = method.parameters().iter().map(|parameter| valid(&method, parameter)).collect();
+        for position in 0..before.len() {
+            let with = |value: &Value| {
+                let params: Vec<_> = before[..position].iter().chain([value]).cloned().collect();
+                request(name, params)
+            };
+            let what = format!("{name}, argument {position}");
+            let types: Vec<_> = of_each_type().iter().map(with).collect();
+            let refused = ask(&server, &what, &types);
+            let named = format!("invalid argument {position}: ");
+            let refused = refused.iter().flatten().filter(|(code, message)| {
+                // What the transport does not carry is refused before its parameters are read.
+                *code == METHOD_NOT_FOUND || *code == INVALID_PARAMS && message.starts_with(&named)
+            });
+            assert!(refused.count() >= 3, "{what}: {:?}", ask(&server, &what, &types));
+            ask(&server, &what, &hostile().iter().map(with).collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(server.post("/", request("eth_chainId", json!([])).to_string()).body["result"], "0x7a69");
+}
+
+#[test]
+fn missing_and_surplus_parameters() {
+    let server = Server::dev(NONE);
+    for method in table() {
+        let (name, parameters) = (method.name(), method.parameters());
+        let valid: Vec<_> = parameters.iter().map(|parameter| valid(&method, parameter)).collect();
+        let required = parameters.iter().take_while(|parameter| !parameter.ends_with('?')).count();
+        let params = (0..required).map(|count| valid[..count].to_vec());
+        let missing: Vec<_> = params.map(|params| request(name, params)).collect();
+        if !missing.is_empty() {
+            for (position, error) in ask(&server, name, &missing).into_iter().enumerate() {
+                let (code, message) = error.unwrap_or_else(|| panic!("{name} without argument {position}"));
+                if code != METHOD_NOT_FOUND {
+                    let expected = format!("missing value for required argument {position}");
+                    assert_eq!((code, message), (INVALID_PARAMS, expected), "{name}");
+                }
+            }
+        }
+        let surplus: Vec<_> = valid.iter().cloned().chain([json!(1)]).collect();
+        let expected = format!("too many arguments, want at most {}", parameters.len());
+        let not_arrays = [json!({}), json!({"a": 1}), json!("text"), json!(1), json!(true)];
+        let requests: Vec<_> =
+            [Value::from(surplus)].into_iter().chain(not_arrays).map(|params| request(name, params)).collect();
+        let errors = ask(&server, name, &requests);
+        for (index, error) in errors.into_iter().enumerate() {
+            let (code, message) = error.unwrap_or_else(|| panic!("{name} takes {}", requests[index]));
+            assert!([INVALID_PARAMS, METHOD_NOT_FOUND, -32600].contains(&code), "{name}: {code} {message}");
+            assert!(index > 0 || code != INVALID_PARAMS || message == expected, "{name}: {message}");
+        }
+    }
+}
+
+#[test]
+fn ids_of_every_type() {
+    let server = Server::dev(NONE);
+    let long = "i".repeat(100_000);
+    for id in ["1", "-7", "1.25", "1e400", "\"a\"", "\"\"", "null", &format!("\"{long}\""), &"9".repeat(1_000)] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#);
+        let answer = server.post("/", body);
+        assert_eq!(answer.status, 200, "{id}");
+        assert!(answer.text.contains(&format!("\"id\":{id}")), "an id comes back as it was: {}", answer.text);
+    }
+    for id in ["true", "[]", "{}", "[[[]]]"] {
+        let answer = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#));
+        assert_eq!((answer.status, &answer.body["error"]["code"]), (200, &json!(-32600)), "{id}");
+    }
+}
+
+#[test]
+fn deep_and_huge_bodies() {
+    let server = Server::dev(NONE);
+    for (open, close) in [("[", "]"), ("{\"a\":", "}"), (r#"{"jsonrpc":"2.0","id":1,"params":["#, "]}")] {
+        for depth in [200, 10_000, 100_000] {
+            let answer = server.post("/", format!("{}1{}", open.repeat(depth), close.repeat(depth)));
+            assert_eq!(answer.status, 200, "{depth} times {open}");
+            let code = answer.body["error"]["code"].as_i64();
+            assert!([Some(-32600), Some(-32700)].contains(&code), "{depth} times {open}: {}", answer.text);
+        }
+    }
+    let cut = server.post("/", "[".repeat(1_000_000));
+    assert_eq!(cut.status, 200);
+    assert!(cut.body["error"].is_object(), "{}", cut.text);
+    let before = server.peak_memory();
+    let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"web3_sha3","params":["0x{}"]}}"#, "00".repeat(16 << 20));
+    assert_eq!(server.post("/", huge).status, 413);
+    assert!(server.peak_memory() - before < 16 << 20, "what is refused is not read");
+    assert_eq!(server.post("/", request("eth_chainId", json!([])).to_string()).body["result"], "0x7a69");
+}
+
+#[test]
+fn batches_of_ten_thousand() {
+    let batch = |item: Value| Value::from(vec![item; 10_000]).to_string();
+    let strict = Server::dev(NONE);
+    for item in [request("eth_chainId", json!([])), Value::Null, json!([]), json!({}), json!("text")] {
+        let answer = strict.post("/", batch(item));
+        assert_eq!((answer.status, &answer.body["error"]["code"]), (200, &json!(-32600)), "{}", answer.text);
+    }
+    let wide = Server::dev(["--max-batch", "10000", "--max-batch-bytes", "1000000"]);
+    let begun = wide.peak_memory();
+    let block = json!(["0x0", true]);
+    // What asks for little is answered in full; of what asks for much as much as fits.
+    let cases = [
+        (request("eth_chainId", json!([])), 10_000),
+        (Value::Null, 0),
+        (request("eth_getBlockByNumber", block), 500),
+        (request("eth_simulateV1", json!([{"blockStateCalls": [{}, {"calls": [{}]}]}])), 200),
+    ];
+    for (item, least) in cases {
+        let answer = wide.post("/", batch(item.clone()));
+        assert_eq!(answer.status, 200, "{item}");
+        let answers = answer.body.as_array().unwrap();
+        assert_eq!(answers.len(), 10_000, "{item}");
+        let done = answers.iter().take_while(|answer| answer.get("result").is_some()).count();
+        assert!(done >= least, "{done} of {item}");
+        let refused = &answers[done..];
+        let codes = [Some(-32600), Some(-32003)];
+        assert!(refused.iter().all(|answer| codes.contains(&answer["error"]["code"].as_i64())), "{item}");
+        assert!(answer.text.len() < 4_000_000, "{} bytes for {item}", answer.text.len());
+    }
+    let taken = wide.peak_memory() - begun;
+    assert!(taken < 256 << 20, "{} MiB more than at first", taken >> 20);
+}
