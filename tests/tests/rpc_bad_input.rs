@@ -71,16 +71,18 @@ fn valid(method: &Method, parameter: &str) -> Value {
         "filter" | "call" => json!({}),
         "data" => json!("0x01"),
         "kind" => json!("newHeads"),
+        "transaction" if method.controls() => json!({"from": ALICE}),
         "transaction" => json!(hex(&sign(TransactionBody::Legacy(transfer(0))).encode())),
         "simulation" => json!({"blockStateCalls": [{}]}),
         "payloadAttributes" => {
             json!({"timestamp": "0xffffffff", "prevRandao": hash, "suggestedFeeRecipient": ALICE})
         }
-        "message" | "code" | "dump" => json!("0x01"),
+        "seconds" | "timestamp" | "baseFee" | "gasLimit" | "gasPrice" | "snapshot" | "depth" | "chainId"
+        | "balance" | "wei" | "nonce" => json!("0x1"),
+        "automine" | "enabled" => json!(true),
+        "value" => json!(hash),
         "sender" => json!(ALICE),
-        "enabled" | "automine" => json!(true),
-        // Numbers, for the most part.
-        _ if method.controls() => json!("0x1"),
+        "message" | "code" | "dump" | "url" => json!("0x"),
         other => panic!("which value does the parameter {other} of {} take? say so here", method.name()),
     }
 }
