@@ -1,0 +1,20 @@
+//! The program itself. That it is tested here lets cargo build it together with all tests, for those that talk to a server.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+fn output(argument: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_node-server")).arg(argument).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn it_tells_its_version_and_its_commands() {
+    assert_eq!(output("--version"), format!("node-server {}\n", env!("CARGO_PKG_VERSION")));
+    let help = output("--help");
+    for command in ["dev", "run", "import", "export", "verify", "backup"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}: {help}");
+    }
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Lets the tools that people have speak JSON-RPC to a development chain: cast, viem, ethers and web3.py.
+
+    scripts/rpc_clients.py [--bin FILE] [--work FOLDER] [cast] [viem] [ethers] [web3py]
+
+Each is in `clients/rpc`, with its versions pinned; it is installed into a folder that is removed at the end (or kept, --work), and
+gets a chain of its own. A client fails when an answer is not what it has to be, and when it did not do all the steps that are
+asked of it.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from nodes import ROOT, Failure, Server, build
+
+FOLDER = ROOT / "clients" / "rpc"
+
+# What every client has to do. Each tells `ok` and the name when a step is done.
+STEPS = [
+    "deploy", "accounts", "type 0", "type 1", "type 2", "type 3", "type 4", "read", "call", "estimate", "logs", "subscribe",
+    "revert reason", "proof", "signatures", "snapshot", "mine", "automine", "time", "blocks", "edits", "impersonation", "state",
+]
+
+# What some of them do beside that.
+MORE = {"viem": ["reorganization"]}
+
+# Seconds that a client may take: cast starts a program for each request.
+LIMIT = 300
+
+
+def npm(folder):
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True)
+
+
+def javascript(folder):
+    npm(folder)
+    return ["node", "run.mjs"]
+
+
+def cast(folder):
+    npm(folder)
+    return [sys.executable, "run.py"]
+
+
+def web3py(folder):
+    programs = folder / "venv" / "bin"
+    if not (programs / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        subprocess.run([programs / "pip", "install", "--quiet", "-r", "requirements.txt"], cwd=folder, check=True)
+    return [str(programs / "python"), "run.py"]
+
+
+CLIENTS = {"cast": cast, "viem": javascript, "ethers": javascript, "web3py": web3py}
+
+
+def run(name, command, folder, url):
+    """Runs a client, shows what it tells, and compares the steps."""
+    environment = {**os.environ, "NODE_RPC_URL": url}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, text=True, timeout=LIMIT, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Failure(f"{name} takes longer than {LIMIT} s: {late.output}") from late
+    steps = [line.removeprefix("ok ") for line in done.stdout.splitlines() if line.startswith("ok ")]
+    expected = [*STEPS, *MORE.get(name, [])]
+    if done.returncode != 0 or sorted(steps) != sorted(expected):
+        missing = [step for step in expected if step not in steps]
+        raise Failure(f"{name} ended with {done.returncode}, without the steps {missing}:\n{done.stdout}")
+    return len(steps)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Lets tools speak JSON-RPC to a development chain.")
+    parser.add_argument("--bin", type=Path, help="the server's program; it is built where none is named")
+    parser.add_argument("--work", type=Path, help="where clients are installed; it is kept")
+    parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
+    options = parser.parse_args()
+    binary = (options.bin or build() / "node-server").resolve()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (options.work or Path(temporary)).resolve()
+        ignored = shutil.ignore_patterns("node_modules", "venv")
+        shutil.copytree(FOLDER, work, ignore=ignored, dirs_exist_ok=True)
+        for name in options.clients or CLIENTS:
+            folder = work / name
+            command = CLIENTS[name](folder)
+            server = Server(binary, "dev", "--data-dir", ":memory:")
+            started = time.monotonic()
+            try:
+                steps = run(name, command, folder, server.url)
+                server.stop()
+            except BaseException:
+                server.kill()
+                raise
+            print(f"{name}: {steps} steps, {time.monotonic() - started:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failure, subprocess.CalledProcessError) as failure:
+        sys.exit(f"FAIL {failure}")
