@@ -104,7 +104,9 @@ def measure(options):
     slower = []
     for name, of_servers in rates.items():
         here, there = [statistics.median(of_server) for of_server in of_servers]
-        print(f"| {name} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
+        # Nothing at all is no rate: the machine was too busy, or the time too short.
+        ratio = f"{here / there:.2f}" if there else "-"
+        print(f"| {name} | {here:,.0f} | {there:,.0f} | {ratio} |")
         if here < there:
             slower.append(name)
     if slower:
