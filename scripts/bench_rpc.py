@@ -65,9 +65,10 @@ def check(url, name, text):
 def rate(url, script, seconds):
     """Messages per second."""
     command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(script), url]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    if re.search(r"Non-2xx|Socket errors", told):
-        raise Failure(told)
+    ran = subprocess.run(command, capture_output=True, text=True)
+    told = ran.stdout
+    if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", told):
+        raise Failure(f"{url}: {script.read_text()[-300:]}\n{told}{ran.stderr}")
     return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1))
 
 
@@ -103,7 +104,9 @@ def measure(options):
     slower = []
     for name, of_servers in rates.items():
         here, there = [statistics.median(of_server) for of_server in of_servers]
-        print(f"| {name} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
+        # Nothing at all is no rate: the machine was too busy, or the time too short.
+        ratio = f"{here / there:.2f}" if there else "-"
+        print(f"| {name} | {here:,.0f} | {there:,.0f} | {ratio} |")
         if here < there:
             slower.append(name)
     if slower:

@@ -195,7 +195,7 @@ struct LimitOptions {
     /// Most gas that a call or an estimate may use
     #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
-    /// Most bytes of memory that the recording of a trace may take; its text takes up to about twice as many
+    /// Most bytes of memory that the recording of a trace may take; at its end about two and a half times as many are used
     #[arg(long, env = "NODE_MAX_TRACE_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
     max_trace_bytes: u64,
     /// Time that a filter lives after its last use

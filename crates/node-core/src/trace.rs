@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub struct Tracing {
     /// What to record.
     pub tracer: Tracer,
-    /// Most bytes of memory that the record may take; its text takes up to about twice as many.
+    /// Most bytes of memory that the record may take; at its end, with its text, about two and a half times as many are used.
     pub max_bytes: u64,
 }
 

@@ -36,7 +36,7 @@ impl Default for Limits {
             percentiles: 100,
             gas_cap: 50_000_000,
             call_timeout: Duration::from_secs(5),
-            trace_bytes: 256 << 20,
+            trace_bytes: 128 << 20,
         }
     }
 }
