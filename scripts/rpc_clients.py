@@ -34,17 +34,18 @@ MORE = {"viem": ["reorganization"]}
 LIMIT = 300
 
 
-def npm(folder):
-    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True)
+def npm(folder, command):
+    subprocess.run(["npm", command, "--no-audit", "--no-fund", "--silent"], cwd=folder, check=True)
 
 
 def javascript(folder):
-    npm(folder)
+    npm(folder, "ci")
     return ["node", "run.mjs"]
 
 
 def cast(folder):
-    npm(folder)
+    # Its programs for other systems are not in every registry, so that no lock file is complete; the version is exact.
+    npm(folder, "install")
     return [sys.executable, "run.py"]
 
 
