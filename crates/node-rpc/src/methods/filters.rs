@@ -2,7 +2,7 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Log, LogFilter, logs};
+use crate::wire::{Log, LogFilter, Object, logs};
 use node_types::wire::{self, FilterIdOutput, HashData, NewFilterInput};
 use serde::Serialize;
 
@@ -16,15 +16,20 @@ enum Changes {
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::new("eth_getLogs", &["filter"], "All logs that match.", |scope, (filter,): (LogFilter,)| {
-            logs(scope, scope.node.get_logs(scope.context, filter.query())?.logs)
-        })
+        Method::new(
+            "eth_getLogs",
+            &["filter"],
+            "All logs that match.",
+            |scope, (Object(filter),): (Object<LogFilter>,)| {
+                logs(scope, scope.node.get_logs(scope.context, filter.query())?.logs)
+            },
+        )
         .brief(),
         Method::new(
             "eth_newFilter",
             &["filter"],
             "Makes a filter that reports logs from now on.",
-            |scope, (filter,): (LogFilter,)| {
+            |scope, (Object(filter),): (Object<LogFilter>,)| {
                 let filter_object = filter.filter().map_err(|reason| RpcError::argument(0, reason))?;
                 Ok(id(scope.node.new_filter(scope.context, NewFilterInput { filter_object })?))
             },

@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::session::{Session, Topic};
-use crate::wire::LogFilter;
+use crate::wire::{LogFilter, Object};
 use node_types::wire::EventsInput;
 use serde_json::value::RawValue;
 
@@ -45,8 +45,8 @@ fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<Events
     match kind {
         "newHeads" => Ok((Topic::Heads, Some(EventsInput::Blocks { from_block: None, after: None }))),
         "logs" => {
-            let filter: Option<LogFilter> = serde_json::from_str(text).map_err(invalid)?;
-            let (address, topics) = filter.unwrap_or_default().criteria();
+            let filter: Option<Object<LogFilter>> = serde_json::from_str(text).map_err(invalid)?;
+            let (address, topics) = filter.map(|Object(filter)| filter).unwrap_or_default().criteria();
             Ok((Topic::Logs, Some(EventsInput::Logs { address, topics, from_block: None, after: None })))
         }
         "newPendingTransactions" => {

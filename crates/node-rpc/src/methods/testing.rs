@@ -1,7 +1,7 @@
 //! Blocks that are made on request, for tests of execution.
 
 use crate::method::Method;
-use crate::wire::{Block32, BuiltPayload, PayloadAttributes};
+use crate::wire::{Block32, BuiltPayload, Object, PayloadAttributes};
 use node_types::wire::BytesData;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -10,8 +10,8 @@ pub(super) fn methods() -> Vec<Method> {
             "testing_buildBlockV1",
             &["parentHash", "payloadAttributes", "transactions?", "extraData?"],
             "Makes a block on top of another one, of these transactions or of what the pool has; nothing of it stays.",
-            |scope, parameters: (Block32, PayloadAttributes, Option<Vec<BytesData>>, Option<BytesData>)| {
-                let (parent, attributes, transactions, extra_data) = parameters;
+            |scope, parameters: (Block32, Object<PayloadAttributes>, Option<Vec<BytesData>>, Option<BytesData>)| {
+                let (parent, Object(attributes), transactions, extra_data) = parameters;
                 let request = attributes.request(parent, transactions, extra_data);
                 Ok(BuiltPayload::from(scope.node.build_block(scope.context, request)?))
             },

@@ -3,7 +3,7 @@
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{
-    AccessListItem, Block32, BlockId, BlockTagOrNumber, CallArguments, Hex, StateOverrides, TraceCallConfig,
+    AccessListItem, Block32, BlockId, BlockTagOrNumber, CallArguments, Hex, Object, StateOverrides, TraceCallConfig,
     TraceConfig,
 };
 use node_core::node::{NodeError, TransactionTrace};
@@ -53,7 +53,7 @@ pub(super) fn methods() -> Vec<Method> {
             "debug_traceCall",
             &["call", "block?", "options?"],
             "What a message call would do; nothing of it stays.",
-            |scope, (call, block, config): (CallArguments, BlockId, TraceCallConfig)| {
+            |scope, (Object(call), block, config): (Object<CallArguments>, BlockId, TraceCallConfig)| {
                 let call =
                     call.read_with(scope.node.spec().chain_id, config.state_overrides, config.block_overrides)?;
                 let index = config.index.map(|index| index.0);
@@ -73,7 +73,7 @@ pub(super) fn methods() -> Vec<Method> {
 
 fn access_list(
     scope: Scope<'_>,
-    (call, block, state): (CallArguments, BlockId, Option<StateOverrides>),
+    (Object(call), block, state): (Object<CallArguments>, BlockId, Option<StateOverrides>),
 ) -> Result<AccessList, RpcError> {
     let call = call.read_with(scope.node.spec().chain_id, state, None)?;
     let found = scope.node.create_access_list(scope.context, block.0, &call)?;

@@ -1,6 +1,6 @@
 //! What is to be traced, and how.
 
-use super::{BlockOverrides, Hex, StateOverrides};
+use super::{BlockOverrides, Hex, Object, StateOverrides};
 use node_core::node::TraceOptions;
 use node_core::trace::{StructLogs, Tracer};
 use serde::Deserialize;
@@ -48,8 +48,9 @@ impl<'de> Deserialize<'de> for TraceCallConfig {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let wrong = |error| D::Error::custom(crate::message::plain(&error));
         let trace = serde_json::from_str(raw.get()).map_err(wrong)?;
-        let of_call = serde_json::from_str::<Option<OfCall>>(raw.get()).map_err(wrong)?.unwrap_or_default();
-        let OfCall { state_overrides, block_overrides, tx_index: index } = of_call;
+        let of_call = serde_json::from_str::<Option<Object<OfCall>>>(raw.get()).map_err(wrong)?;
+        let OfCall { state_overrides, block_overrides, tx_index: index } =
+            of_call.map(|Object(of_call)| of_call).unwrap_or_default();
         Ok(Self { trace, state_overrides, block_overrides, index })
     }
 }
@@ -92,7 +93,8 @@ struct PrestateOptions {
 
 impl<'de> Deserialize<'de> for TraceConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let options = Option::<Options>::deserialize(deserializer)?.unwrap_or_default();
+        let options =
+            Option::<Object<Options>>::deserialize(deserializer)?.map(|Object(options)| options).unwrap_or_default();
         read(options).map(Self).map_err(D::Error::custom)
     }
 }
@@ -148,8 +150,8 @@ fn named(name: &str, config: Option<&RawValue>) -> Result<Tracer, String> {
 
 fn settings<T: DeserializeOwned + Default>(name: &str, config: Option<&RawValue>) -> Result<T, String> {
     let Some(config) = config else { return Ok(T::default()) };
-    let read = serde_json::from_str::<Option<T>>(config.get());
-    read.map(Option::unwrap_or_default)
+    let read = serde_json::from_str::<Option<Object<T>>>(config.get());
+    read.map(|settings| settings.map(|Object(settings)| settings).unwrap_or_default())
         .map_err(|error| format!("tracerConfig of {name}: {}", crate::message::plain(&error)))
 }
 

@@ -4,7 +4,7 @@ use super::{named, producer};
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::typed_data::TypedData;
-use crate::wire::TransactionRequest;
+use crate::wire::{Object, TransactionRequest};
 use node_core::node;
 use node_types::consensus::Signature;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
@@ -57,19 +57,19 @@ fn signing() -> Vec<Method> {
             &["eth_sendTransaction"],
             &["transaction"],
             "Fills in a transaction, signs it, and puts it into the pool; answers its hash.",
-            |scope, (request,): (TransactionRequest,)| send(scope, request, false),
+            |scope, (Object(request),): (Object<TransactionRequest>,)| send(scope, request, false),
         ),
         named(
             &["eth_sendUnsignedTransaction"],
             &["transaction"],
             "Puts a transaction of any sender into the pool, unsigned; answers its hash.",
-            |scope, (request,): (TransactionRequest,)| send(scope, request, true),
+            |scope, (Object(request),): (Object<TransactionRequest>,)| send(scope, request, true),
         ),
         named(
             &["eth_signTransaction"],
             &["transaction"],
             "Fills in a transaction and signs it; answers the form in which it is sent.",
-            |scope, (transaction,): (TransactionRequest,)| {
+            |scope, (Object(transaction),): (Object<TransactionRequest>,)| {
                 let signed = scope.node.sign_transaction(scope.context, request(transaction)?)?;
                 Ok(Data(Bytes::from(signed.encode())))
             },

@@ -3,7 +3,7 @@
 use super::{named, producer, refused};
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Hex, Loose, TransactionRequest};
+use crate::wire::{Hex, Loose, Object, TransactionRequest};
 use node_core::node::NewTransaction;
 use node_core::pool::TransactionOrder;
 use node_types::U256;
@@ -125,8 +125,8 @@ pub(super) fn methods() -> Vec<Method> {
             &["anvil_reset", "hardhat_reset"],
             &["options?"],
             "Begins anew with the genesis block.",
-            |scope, (options,): (Option<ResetOptions>,)| {
-                if options.and_then(|options| options.forking?.json_rpc_url).is_some() {
+            |scope, (options,): (Option<Object<ResetOptions>>,)| {
+                if options.and_then(|Object(options)| options.forking?.json_rpc_url).is_some() {
                     return Err(no_forks());
                 }
                 producer(scope)?.reset().map(drop).map_err(refused)
