@@ -62,6 +62,7 @@ fn valid(method: &Method, parameter: &str) -> Value {
     match parameter {
         optional if optional.ends_with('?') => Value::Null,
         "address" => json!(ALICE),
+        "block" if method.name() == "debug_traceBlock" => json!("0x01"),
         "block" | "newestBlock" => json!("latest"),
         "hash" | "parentHash" => json!(hash),
         "index" | "blockCount" | "id" | "subscription" => json!("0x1"),
