@@ -195,6 +195,22 @@ fn limits_of_a_connection() {
 }
 
 #[test]
+fn what_is_not_run_is_refused_under_its_ids() {
+    let server = Server::dev(["--rate-limit", "5"]);
+    let mut socket = connect(&server);
+    let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "eth_chainId"});
+    let notification = json!({"jsonrpc": "2.0", "method": "eth_chainId"});
+    socket.send(Value::from_iter((1..=6).map(request).chain([notification])));
+    let refused = socket.receive();
+    let ids: Vec<_> = refused.as_array().unwrap().iter().map(|answer| answer["id"].as_u64()).collect();
+    assert_eq!(ids, (1..=6).map(Some).collect::<Vec<_>>());
+    for answer in refused.as_array().unwrap() {
+        assert_eq!(answer["error"]["code"], -32005);
+        assert!(answer["error"]["message"].as_str().unwrap().contains("`rate-limit`"), "{answer}");
+    }
+}
+
+#[test]
 fn the_end_of_the_server_is_told() {
     let server = Server::dev(NONE);
     let mut socket = connect(&server);

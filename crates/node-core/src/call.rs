@@ -78,11 +78,28 @@ impl Call {
     /// contracts, and it would.
     pub fn into_body(self, fork: Fork, chain_id: u64, nonce: u64, gas_limit: u64) -> Option<TransactionBody> {
         let transaction_type = self.transaction_type(fork);
+        let mut body = self.into_body_of(transaction_type, chain_id, nonce, gas_limit)?;
+        if let TransactionBody::Legacy(legacy) = &mut body
+            && fork < Fork::SpuriousDragon
+        {
+            legacy.chain_id = None;
+        }
+        Some(body)
+    }
+
+    /// The same of a type that is chosen, and of one chain alone. What the type has no place for is left out.
+    pub fn into_body_of(
+        self,
+        transaction_type: TransactionType,
+        chain_id: u64,
+        nonce: u64,
+        gas_limit: u64,
+    ) -> Option<TransactionBody> {
         let (max_fee_per_gas, max_priority_fee_per_gas) = (self.gas_price, self.tip_cap());
         let Self { to, value, input, access_list, .. } = self;
         Some(match transaction_type {
             TransactionType::Legacy => TransactionBody::Legacy(LegacyTransaction {
-                chain_id: (fork >= Fork::SpuriousDragon).then_some(chain_id),
+                chain_id: Some(chain_id),
                 nonce,
                 gas_price: max_fee_per_gas,
                 gas_limit,

@@ -43,14 +43,23 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     }
 }
 
-/// The answer to a message that the server does not take, where no status can say so.
+/// The answer to a message that the server does not read, where no status can say so.
 pub(crate) fn refusal(error: &HttpError) -> Vec<u8> {
+    Rpc::refuse(told(error))
+}
+
+/// The answer to a message that the server read and does not run, where no status can say so.
+pub(crate) fn refusal_of(message: &Message, error: &HttpError) -> Answer {
+    Rpc::refuse_message(message, &told(error))
+}
+
+fn told(error: &HttpError) -> RpcError {
     let code = match error {
         HttpError::BodyTooDeep { .. } => RpcError::INVALID_REQUEST,
         HttpError::Panicked => RpcError::INTERNAL,
         _ => RpcError::LIMIT,
     };
-    Rpc::refuse(RpcError::new(code, error.to_string()))
+    RpcError::new(code, error.to_string())
 }
 
 /// Reads a message, or makes the answer to what is none.

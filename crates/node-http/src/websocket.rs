@@ -34,6 +34,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// Signs of life that may stay without any answer before the client counts as gone.
 const UNANSWERED: u32 = 4;
 
+/// What a message is for that is not read.
+const UNREAD: &str = "rpc";
+
 /// Begins to speak WebSocket with a client.
 pub(crate) async fn begin(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
@@ -243,41 +246,53 @@ impl Socket {
         let (operation, answer) = self.work_out(context, body).await;
         let id = Uuid::new_v4();
         let elapsed = started.elapsed();
-        let status = answer.as_ref().map_or_else(problem::status, |_| StatusCode::OK);
+        let status = answer.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         self.service.metrics.answered(operation, status, elapsed);
         tracing::info!(target: "request", %id, operation, status = status.as_u16(), micros = elapsed.as_micros() as u64);
         // The client hears of subscriptions before it hears of what they tell.
         self.behind = !self.session.is_empty();
-        match answer {
-            Ok(Some(answer)) => self.text(answer, out),
-            Ok(None) => {}
-            Err(error) => {
-                self.service.metrics.refused(&error);
-                self.text(rpc::refusal(&error), out);
-            }
+        let answer = answer.unwrap_or_else(|(error, refusal)| {
+            self.service.metrics.refused(&error);
+            refusal
+        });
+        if let Some(answer) = answer {
+            self.text(answer, out);
         }
     }
 
-    async fn work_out(&self, context: Context, body: Bytes) -> (&'static str, Result<rpc::Answer, HttpError>) {
+    /// What a message is for, and its answer, or why it is not run with what the client is told.
+    async fn work_out(
+        &self,
+        context: Context,
+        body: Bytes,
+    ) -> (&'static str, Result<rpc::Answer, (HttpError, rpc::Answer)>) {
         let service = &self.service;
-        let limit = service.config.max_requests;
-        let Ok(_slot) = Arc::clone(&service.requests).try_acquire_owned() else {
-            return ("rpc", Err(HttpError::TooManyRequests { limit }));
+        let unread = |error: HttpError| {
+            let refusal = rpc::refusal(&error);
+            (UNREAD, Err((error, Some(refusal))))
         };
-        if body::is_too_deep(&body, service.config.max_depth) {
-            return ("rpc", Err(HttpError::BodyTooDeep { limit: service.config.max_depth }));
+        let (requests, depth) = (service.config.max_requests, service.config.max_depth);
+        let Ok(_slot) = Arc::clone(&service.requests).try_acquire_owned() else {
+            return unread(HttpError::TooManyRequests { limit: requests });
+        };
+        if body::is_too_deep(&body, depth) {
+            return unread(HttpError::BodyTooDeep { limit: depth });
         }
         let message = match rpc::read(service, body).await {
             Ok(Ok(message)) => message,
-            Ok(Err(refusal)) => return ("rpc", Ok(Some(refusal))),
-            Err(error) => return ("rpc", Err(error)),
+            Ok(Err(refusal)) => return (UNREAD, Ok(Some(refusal))),
+            Err(error) => return unread(error),
         };
-        let operation = message.operation();
-        if let Err(error) = admission::count_requests(&self.request, service, message.requests()) {
-            return (operation, Err(error));
-        }
         let session = Some(self.session.clone());
-        (operation, rpc::answer(service.clone(), context, message, session, self.controls).await)
+        let answer = match admission::count_requests(&self.request, service, message.requests()) {
+            Ok(()) => rpc::answer(service.clone(), context, message.clone(), session, self.controls).await,
+            Err(error) => Err(error),
+        };
+        let answer = answer.map_err(|error| {
+            let refusal = rpc::refusal_of(&message, &error);
+            (error, refusal)
+        });
+        (message.operation(), answer)
     }
 
     /// Tells what has happened, a page of each subscription.

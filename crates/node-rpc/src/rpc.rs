@@ -60,34 +60,19 @@ impl Rpc {
     /// changes something.
     pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Option<Vec<u8>> {
         let scope = Scope { node: &self.node, context, client };
-        let mut out = Vec::new();
-        match message {
-            Message::Single(request) => self.answer_request(scope, request, &mut out),
-            Message::Batch(requests) => {
-                out.push(b'[');
-                for request in requests {
-                    let length = out.len();
-                    if length > 1 {
-                        out.push(b',');
-                    }
-                    let before = out.len();
-                    if length > self.limits.batch_bytes {
-                        self.refuse_request(request, &mut out);
-                    } else {
-                        self.answer_request(scope, request, &mut out);
-                    }
-                    if out.len() == before {
-                        out.truncate(length);
-                    }
-                }
-                if out.len() == 1 {
-                    out.clear();
-                } else {
-                    out.push(b']');
-                }
+        write(message, |request, out| match message {
+            Message::Batch(_) if out.len() > self.limits.batch_bytes => self.refuse_request(request, out),
+            _ => self.answer_request(scope, request, out),
+        })
+    }
+
+    /// Refuses every request of a message that is not run, for a reason of the transport.
+    pub fn refuse_message(message: &Message, error: &RpcError) -> Option<Vec<u8>> {
+        write(message, |request, out| {
+            if let Some(id) = &request.id {
+                answer::answer(out, id, |_| Err(error.clone()));
             }
-        }
-        (!out.is_empty()).then_some(out)
+        })
     }
 
     fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) {
@@ -132,4 +117,27 @@ impl Rpc {
         );
         answer::answer(out, id, |_| Err(RpcError::new(RpcError::RESPONSE_TOO_LARGE, message)));
     }
+}
+
+/// Writes what `each` writes for the requests of a message; none where it writes nothing.
+fn write(message: &Message, mut each: impl FnMut(&Request, &mut Vec<u8>)) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    match message {
+        Message::Single(request) => each(request, &mut out),
+        Message::Batch(requests) => {
+            for request in requests {
+                let end = out.len();
+                out.push(if end == 0 { b'[' } else { b',' });
+                let before = out.len();
+                each(request, &mut out);
+                if out.len() == before {
+                    out.truncate(end);
+                }
+            }
+            if !out.is_empty() {
+                out.push(b']');
+            }
+        }
+    }
+    (!out.is_empty()).then_some(out)
 }

@@ -9,9 +9,8 @@ use crate::executor::TransactionError;
 use crate::fees;
 use crate::pool::Rejection;
 use node_types::consensus::{
-    AccessListItem, AccessListTransaction, Authorization, BlobSidecar, BlobTransaction, DynamicFeeTransaction,
-    LegacyTransaction, PooledTransaction, SetCodeTransaction, Signature, Transaction, TransactionBody, TransactionType,
-    versioned_hash,
+    AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
+    TransactionType, versioned_hash,
 };
 use node_types::wire::{BlockArgument, ErrorDetail};
 use node_types::{Address, Bytes, H256, U256};
@@ -83,8 +82,18 @@ impl TransactionRequest {
         Ok(kind)
     }
 
-    fn receiver(&self, kind: TransactionType) -> Result<Address, NodeError> {
-        self.to.ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
+    /// What it does, at no price.
+    fn call(&self) -> Call {
+        let Self { from, to, value, input, access_list, authorization_list, .. } = self.clone();
+        Call {
+            from,
+            to,
+            value,
+            input,
+            access_list: access_list.unwrap_or_default(),
+            authorization_list: authorization_list.unwrap_or_default(),
+            ..Call::default()
+        }
     }
 
     /// The hashes of the blobs.
@@ -184,17 +193,7 @@ impl Node {
         if let Some(gas) = request.gas {
             return Ok(gas);
         }
-        let TransactionRequest { from, to, value, input, access_list, authorization_list, .. } = request.clone();
-        let call = Call {
-            from,
-            to,
-            value,
-            input,
-            access_list: access_list.unwrap_or_default(),
-            authorization_list: authorization_list.unwrap_or_default(),
-            ..Call::default()
-        };
-        self.estimate_call(context, &call, BlockArgument::Latest)
+        self.estimate_call(context, &request.call(), BlockArgument::Latest)
     }
 
     /// Fills in what a transaction leaves open beside its gas limit.
@@ -216,77 +215,29 @@ impl Node {
             None => snapshot.view.account(request.from, snapshot.latest())?.unwrap_or_default().nonce,
         };
         let kind = request.kind(next.base_fee_per_gas.is_some())?;
-        let (to, value, input) = (request.to, request.value, request.input.clone());
-        let access_list = request.access_list.clone().unwrap_or_default();
-        let chain_id = expected;
+        let mut call = request.call();
         if matches!(kind, TransactionType::Legacy | TransactionType::AccessList) {
-            let gas_price = match request.gas_price.or(request.max_fee_per_gas) {
+            call.gas_price = match request.gas_price.or(request.max_fee_per_gas) {
                 Some(price) => price,
                 None => self.gas_price(context)?.gas_price.0,
             };
-            return Ok(if kind == TransactionType::Legacy {
-                let chain_id = Some(chain_id);
-                TransactionBody::Legacy(LegacyTransaction { chain_id, nonce, gas_price, gas_limit, to, value, input })
-            } else {
-                TransactionBody::AccessList(AccessListTransaction {
-                    chain_id,
-                    nonce,
-                    gas_price,
-                    gas_limit,
-                    to,
-                    value,
-                    input,
-                    access_list,
-                })
-            });
+        } else {
+            let suggested_tip = self.max_priority_fee_per_gas(context)?.max_priority_fee_per_gas.0;
+            let max_fee = request.max_fee_per_gas;
+            let tip =
+                request.max_priority_fee_per_gas.unwrap_or_else(|| suggested_tip.min(max_fee.unwrap_or(suggested_tip)));
+            let base_fee = U256::from(next.base_fee_per_gas.unwrap_or(0));
+            call.gas_price = max_fee.unwrap_or_else(|| tip.saturating_add(base_fee * 2));
+            call.max_priority_fee_per_gas = Some(tip);
         }
-        let suggested_tip = self.max_priority_fee_per_gas(context)?.max_priority_fee_per_gas.0;
-        let max_fee = request.max_fee_per_gas;
-        let max_priority_fee_per_gas =
-            request.max_priority_fee_per_gas.unwrap_or_else(|| suggested_tip.min(max_fee.unwrap_or(suggested_tip)));
-        let base_fee = U256::from(next.base_fee_per_gas.unwrap_or(0));
-        let max_fee_per_gas = max_fee.unwrap_or_else(|| max_priority_fee_per_gas.saturating_add(base_fee * 2));
-        Ok(match kind {
-            TransactionType::Blob => TransactionBody::Blob(BlobTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to: request.receiver(kind)?,
-                value,
-                input,
-                access_list,
-                max_fee_per_blob_gas: match request.max_fee_per_blob_gas {
-                    Some(cap) => cap,
-                    None => fees::blob_base_fee(&self.spec, &next).unwrap_or_else(U256::one).saturating_mul(2.into()),
-                },
-                blob_versioned_hashes: request.blob_hashes()?,
-            }),
-            TransactionType::SetCode => TransactionBody::SetCode(SetCodeTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to: request.receiver(kind)?,
-                value,
-                input,
-                access_list,
-                authorization_list: request.authorization_list.clone().unwrap_or_default(),
-            }),
-            _ => TransactionBody::DynamicFee(DynamicFeeTransaction {
-                chain_id,
-                nonce,
-                max_priority_fee_per_gas,
-                max_fee_per_gas,
-                gas_limit,
-                to,
-                value,
-                input,
-                access_list,
-            }),
-        })
+        if kind == TransactionType::Blob {
+            let suggested =
+                || fees::blob_base_fee(&self.spec, &next).unwrap_or_else(U256::one).saturating_mul(2.into());
+            call.max_fee_per_blob_gas = request.max_fee_per_blob_gas.unwrap_or_else(suggested);
+            call.blob_versioned_hashes = request.blob_hashes()?;
+        }
+        call.into_body_of(kind, expected, nonce, gas_limit)
+            .ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
     }
 
     /// Replaces the newest blocks by others that hold the given transactions (see
