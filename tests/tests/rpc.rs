@@ -175,6 +175,8 @@ fn a_receipt_is_waited_for() {
 fn modules_are_those_of_the_table() {
     let server = Server::start(NONE);
     let modules = call(&server, "rpc_modules", json!([]));
+    assert_eq!(modules.get("anvil"), None, "{modules}");
+    assert_eq!(call(&Server::dev(NONE), "rpc_modules", json!([]))["anvil"], "1.0");
     for family in ["eth", "net", "web3", "txpool", "debug", "rpc"] {
         assert_eq!(modules[family], "1.0", "{modules}");
     }

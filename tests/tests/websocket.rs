@@ -194,6 +194,46 @@ fn limits_of_a_connection() {
     assert_eq!(closed(&mut socket), CloseCode::Protocol);
 }
 
+/// Each subscription hears of each block, however many are made at once and whoever else listens.
+#[test]
+fn no_subscription_misses_a_block() {
+    let server = Server::dev(["--log", "error"]);
+    let mut socket = connect(&server);
+    let subscriptions: Vec<_> = (0..3).map(|_| socket.call("eth_subscribe", json!(["newHeads"]))).collect();
+    let server = &server;
+    let blocks = 1_500;
+    std::thread::scope(|scope| {
+        scope.spawn(move || (0..15).for_each(|_| drop(control(server, "mine", json!({"Blocks": "100"})))));
+        let mut next = vec![1; subscriptions.len()];
+        while next.iter().any(|number| *number <= blocks) {
+            let message = socket.receive();
+            let index = subscriptions.iter().position(|id| *id == message["params"]["subscription"]).unwrap();
+            assert_eq!(message["params"]["result"]["number"], format!("{:#x}", next[index]), "subscription {index}");
+            next[index] += 1;
+        }
+    });
+}
+
+#[test]
+fn a_quiet_subscriber_gets_signs_of_life() {
+    let server = Server::dev(["--block-time", "0.2", "--stream-keep-alive", "1s"]);
+    let mut socket = connect(&server);
+    socket.call("eth_subscribe", json!(["logs", {"address": format!("0x{}", "07".repeat(20))}]));
+    assert!(matches!(socket.inner().read(), Ok(Message::Ping(_))));
+}
+
+#[test]
+fn a_frame_that_says_it_is_too_long_is_not_waited_for() {
+    let server = Server::dev(NONE);
+    let mut socket = connect(&server);
+    let head = [&[0x81, 0xff][..], &(1_u64 << 50).to_be_bytes(), &[1, 2, 3, 4], b"the beginning"].concat();
+    socket.inner().get_mut().write_all(&head).unwrap();
+    match socket.inner().read() {
+        Ok(Message::Close(Some(frame))) => assert_eq!(frame.code, CloseCode::Size),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn what_is_not_run_is_refused_under_its_ids() {
     let server = Server::dev(["--rate-limit", "5"]);

@@ -23,6 +23,9 @@ use tokio::time::sleep;
 /// How long a stream waits when the server is busy.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// Events that are worked out at once, so that a client who does not read holds little memory.
+const PAGE: usize = 256;
+
 /// What changes that a stream has to look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StreamKind {
@@ -155,7 +158,7 @@ impl Teller {
         self.changed.borrow_and_update();
         let service = self.service.clone();
         let work = move |context: &Context, stream| {
-            let (events, stream) = service.node.next_events(context, stream)?;
+            let (events, stream) = service.node.next_events(context, stream, PAGE)?;
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());

@@ -57,6 +57,7 @@ fn told(error: &HttpError) -> RpcError {
     let code = match error {
         HttpError::BodyTooDeep { .. } => RpcError::INVALID_REQUEST,
         HttpError::Panicked => RpcError::INTERNAL,
+        HttpError::Node(NodeError::Interrupted(_)) => RpcError::TIMEOUT,
         _ => RpcError::LIMIT,
     };
     RpcError::new(code, error.to_string())
@@ -113,5 +114,6 @@ pub(crate) async fn notifications(
             Err(HttpError::Overloaded)
         }
     };
-    dispatch::run(&service.pools, Place::Pool, service.message_context(), session.clone(), work).await
+    // Each look opens a view of its own: what happened is newer than what was read for the subscription before.
+    dispatch::run(&service.pools, Place::Pool, service.context(), session.clone(), work).await
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 use uuid::Uuid;
 
@@ -71,6 +71,7 @@ pub(crate) async fn begin(exchange: Exchange) -> HttpResponse {
         arrivals: service.arrivals.listen(),
         closing: service.closing.subscribe(),
         behind: false,
+        quiet_until: TimerInstant::now() + service.config.stream_keep_alive,
         silent: 0,
         ended: false,
         _permit: permit,
@@ -121,6 +122,8 @@ struct Socket {
     closing: watch::Receiver<bool>,
     /// Whether there may be something to tell.
     behind: bool,
+    /// When a sign of life is due, if nothing is heard or sent before.
+    quiet_until: TimerInstant,
     /// Signs of life since the client was heard last.
     silent: u32,
     ended: bool,
@@ -150,6 +153,7 @@ impl Socket {
                 self.handle(event, &mut out).await;
             }
             if !out.is_empty() {
+                self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
                 return Some((out.freeze(), self));
             }
         }
@@ -157,25 +161,20 @@ impl Socket {
     }
 
     async fn event(&mut self) -> Event {
-        let Self { codec, buffer, incoming, heads, arrivals, closing, session, .. } = self;
-        match codec.decode(buffer) {
-            Ok(Some(frame)) => return Event::Frame(Ok(frame)),
-            Err(error) => return Event::Frame(Err(error)),
-            Ok(None) => {}
+        let Self { codec, buffer, incoming, heads, arrivals, closing, session, quiet_until, .. } = self;
+        let limit = self.service.config.max_body;
+        if let Some(frame) = decode(codec, buffer, limit) {
+            return Event::Frame(frame);
         }
         let listens = !session.is_empty();
-        let quiet = sleep(self.service.config.stream_keep_alive);
+        let quiet = sleep_until(*quiet_until);
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Event::Closing,
             piece = poll_fn(|context| incoming.as_mut().poll_next(context)) => match piece {
                 Some(Ok(piece)) => {
                     buffer.extend_from_slice(&piece);
-                    match codec.decode(buffer) {
-                        Ok(Some(frame)) => Event::Frame(Ok(frame)),
-                        Ok(None) => Event::Changed,
-                        Err(error) => Event::Frame(Err(error)),
-                    }
+                    decode(codec, buffer, limit).map_or(Event::Changed, Event::Frame)
                 }
                 Some(Err(_)) | None => Event::Gone,
             },
@@ -188,6 +187,7 @@ impl Socket {
     async fn handle(&mut self, event: Event, out: &mut BytesMut) {
         if matches!(event, Event::Frame(Ok(_))) {
             self.silent = 0;
+            self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
         }
         match event {
             Event::Gone => self.ended = true,
@@ -323,6 +323,46 @@ impl Socket {
     fn send(&mut self, message: Outgoing, out: &mut BytesMut) {
         if self.codec.encode(message, out).is_err() {
             self.ended = true;
+        }
+    }
+}
+
+/// The next frame of `buffer`, if it is whole. One that says that it is too long is refused before the rest of it has come:
+/// the codec would wait for it.
+fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Result<Frame, ProtocolError>> {
+    if payload_length(buffer).is_some_and(|length| length > limit as u64) {
+        return Some(Err(ProtocolError::Overflow));
+    }
+    codec.decode(buffer).transpose()
+}
+
+/// How long the payload of the first frame is, in bytes, once its head says so (RFC 6455, section 5.2).
+fn payload_length(buffer: &[u8]) -> Option<u64> {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    match buffer.get(1)? & 0x7f {
+        126 => buffer.get(2..4).map(number),
+        127 => buffer.get(2..10).map(number),
+        short => Some(short.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_payloads() {
+        let cases: [(&[u8], Option<u64>); 7] = [
+            (&[0x81], None),
+            (&[0x81, 0x85], Some(5)),
+            (&[0x81, 0x7d, 1], Some(125)),
+            (&[0x81, 0xfe, 1], None),
+            (&[0x81, 0xfe, 1, 2], Some(0x102)),
+            (&[0x81, 0xff, 0, 0, 0, 0, 0, 0, 0], None),
+            (&[0x81, 0xff, 0, 4, 0, 0, 0, 0, 0, 1, 9], Some((1 << 50) + 1)),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(payload_length(bytes), expected, "{bytes:x?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use node_core::executor::{ExecutionError, TransactionError};
 use node_core::node::NodeError;
 use node_core::pool::{PoolError, Rejection};
-use node_types::wire::Data;
+use node_types::wire::{Data, ErrorDetail};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -69,7 +69,7 @@ impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
         let code = match &error {
             NodeError::Invalid(faults) => {
-                let faults: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
+                let faults: Vec<_> = faults.iter().map(located).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
@@ -99,6 +99,18 @@ impl From<NodeError> for RpcError {
             }
         };
         Self::new(code, error.to_string())
+    }
+}
+
+/// A fault with the name of the property that is at fault, as this interface writes it.
+fn located(fault: &ErrorDetail) -> String {
+    let name = fault.location.rsplit('.').next().unwrap_or_default();
+    let mut letters = name.chars();
+    match letters.next() {
+        Some(first) if name != "body" => {
+            format!("{}{}: {}", first.to_ascii_lowercase(), letters.as_str(), fault.message)
+        }
+        _ => fault.message.clone(),
     }
 }
 

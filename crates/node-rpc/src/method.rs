@@ -135,7 +135,8 @@ impl Method {
 
     /// What it needs with these parameters.
     pub fn cost(&self, parameters: &str) -> Cost {
-        // To assemble the pending block runs code.
-        if parameters.contains("\"pending\"") { Cost::Code } else { (self.cost)(parameters) }
+        // To assemble the pending block runs code. Its name may be written with escapes.
+        let may_be_pending = parameters.contains("\"pending\"") || parameters.contains('\\');
+        if may_be_pending { Cost::Code } else { (self.cost)(parameters) }
     }
 }

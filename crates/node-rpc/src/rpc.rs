@@ -60,19 +60,22 @@ impl Rpc {
     /// changes something.
     pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Option<Vec<u8>> {
         let scope = Scope { node: &self.node, context, client };
-        write(message, |request, out| match message {
-            Message::Batch(_) if out.len() > self.limits.batch_bytes => self.refuse_request(request, out),
-            _ => self.answer_request(scope, request, out),
+        write(message, |request, out| match (message, context.check()) {
+            (Message::Single(_), _) => self.answer_request(scope, request, out),
+            (Message::Batch(_), Err(over)) => refuse(request, &RpcError::new(RpcError::TIMEOUT, over.to_string()), out),
+            (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
+                let limit = self.limits.batch_bytes;
+                let message =
+                    format!("response too large: the answers before take more than {limit} bytes (`max-batch-bytes`)");
+                refuse(request, &RpcError::new(RpcError::RESPONSE_TOO_LARGE, message), out);
+            }
+            (Message::Batch(_), Ok(())) => self.answer_request(scope, request, out),
         })
     }
 
     /// Refuses every request of a message that is not run, for a reason of the transport.
     pub fn refuse_message(message: &Message, error: &RpcError) -> Option<Vec<u8>> {
-        write(message, |request, out| {
-            if let Some(id) = &request.id {
-                answer::answer(out, id, |_| Err(error.clone()));
-            }
-        })
+        write(message, |request, out| refuse(request, error, out))
     }
 
     fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) {
@@ -107,15 +110,12 @@ impl Rpc {
         }
         result
     }
+}
 
-    /// Answers a request of a batch whose answers are too long already.
-    fn refuse_request(&self, request: &Request, out: &mut Vec<u8>) {
-        let Some(id) = &request.id else { return };
-        let message = format!(
-            "response too large: the answers before take more than {} bytes (`max-batch-bytes`)",
-            self.limits.batch_bytes
-        );
-        answer::answer(out, id, |_| Err(RpcError::new(RpcError::RESPONSE_TOO_LARGE, message)));
+/// Answers a request with an error, and does not run it.
+fn refuse(request: &Request, error: &RpcError, out: &mut Vec<u8>) {
+    if let Some(id) = &request.id {
+        answer::answer(out, id, |_| Err(error.clone()));
     }
 }
 

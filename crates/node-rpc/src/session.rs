@@ -9,6 +9,12 @@ use node_core::node::{EventStream, Node, NodeError};
 use node_types::wire::{BlockArgument, EventData, EventsInput};
 use parking_lot::Mutex;
 
+/// Events of a subscription that are worked out at once.
+const PAGE: usize = 32;
+
+/// Bytes of messages after which no more are worked out before these are sent.
+const ENOUGH: usize = 256 * 1024;
+
 /// What one connection may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -34,6 +40,8 @@ struct Subscriptions {
     /// How many there ever were; names the next.
     made: u64,
     all: Vec<Subscription>,
+    /// Whose turn is next, modulo how many there are.
+    first: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -104,18 +112,35 @@ impl Session {
         subscriptions.all.len() < before
     }
 
-    /// The next things to tell, each a whole message: at most a page of each subscription. None when nothing has happened.
+    /// The next things to tell, each a whole message: about a page of each subscription, in turn, until there is enough to
+    /// send. None when nothing has happened.
     ///
     /// # Errors
-    /// When the chain cannot be read; the same is asked for again then.
+    /// When the chain cannot be read and nothing was found before; the same is asked for again then.
     pub fn notifications(&self, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
-        let all = self.subscriptions.lock().all.clone();
-        let mut messages = Vec::new();
-        for subscription in all {
-            let stream = subscription.tell(Scope { node, context, client: Client::default() }, &mut messages)?;
+        let (all, first) = {
+            let subscriptions = self.subscriptions.lock();
+            (subscriptions.all.clone(), subscriptions.first)
+        };
+        let (mut messages, mut bytes) = (Vec::new(), 0);
+        let turns = (0..all.len()).map(|turn| (first + turn) % all.len());
+        for turn in turns {
+            let subscription = &all[turn];
+            let (told, stream) = match subscription.tell(Scope { node, context, client: Client::default() }) {
+                Ok(told) => told,
+                // What was found so far is told, and the rest asked for again.
+                Err(_) if !messages.is_empty() => break,
+                Err(error) => return Err(error),
+            };
+            bytes += told.iter().map(Vec::len).sum::<usize>();
+            messages.extend(told);
             let mut subscriptions = self.subscriptions.lock();
             if let Some(kept) = subscriptions.all.iter_mut().find(|kept| kept.id == subscription.id) {
                 kept.stream = stream;
+            }
+            if bytes >= ENOUGH {
+                subscriptions.first = turn + 1;
+                break;
             }
         }
         Ok(messages)
@@ -123,15 +148,18 @@ impl Session {
 }
 
 impl Subscription {
-    /// Adds what happened to `messages`, and answers where to go on.
-    fn tell(&self, scope: Scope<'_>, messages: &mut Vec<Vec<u8>>) -> Result<EventStream, RpcError> {
+    /// What happened, each a whole message, and where to go on.
+    fn tell(&self, scope: Scope<'_>) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
         let (node, context) = (scope.node, scope.context);
-        let (events, stream) = match node.next_events(context, self.stream.clone()) {
+        let (events, stream) = match node.next_events(context, self.stream.clone(), PAGE) {
             Ok(next) => next,
             // The chain begins anew, and with it the subscription.
-            Err(NodeError::BlockNotFound { .. }) => return Ok(node.events(context, self.input.clone())?),
+            Err(NodeError::BlockNotFound { .. }) => {
+                return Ok((Vec::new(), node.events(context, self.input.clone())?));
+            }
             Err(error) => return Err(error.into()),
         };
+        let mut messages = Vec::new();
         let mut timestamps = Timestamps::default();
         for event in events.into_iter().filter_map(|event| event.data) {
             match (event, self.topic) {
@@ -151,6 +179,6 @@ impl Subscription {
                 (EventData::Transaction(hash), _) => messages.push(answer::notification(&self.id, &hash)),
             }
         }
-        Ok(stream)
+        Ok((messages, stream))
     }
 }

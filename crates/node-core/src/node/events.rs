@@ -15,9 +15,6 @@ use node_types::wire::{
     BlockArgument, BlockTag, ChainEventId, Data, ErrorDetail, Event, EventData, EventId, EventsInput, LastEvent,
 };
 
-/// Events that are worked out at once, so that a client who does not read holds little memory.
-const PAGE: usize = 256;
-
 /// Events of which some were told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventStream {
@@ -62,7 +59,7 @@ impl Node {
         Ok(EventStream { subscription: Subscription { criteria, cursor }, told })
     }
 
-    /// The next events, a limited number of them, and the stream behind them. None when nothing has happened.
+    /// The next events, about `page` of them at most, and the stream behind them. None when nothing has happened.
     ///
     /// The last event names the place that was reached, with nothing else where nothing that is wanted happened on the way
     /// there.
@@ -70,9 +67,10 @@ impl Node {
         &self,
         context: &Context,
         mut stream: EventStream,
+        page: usize,
     ) -> Result<(Vec<Event>, EventStream), NodeError> {
         let view = self.backend.view()?;
-        let next = stream.subscription.next(context, &*view, &self.pool, PAGE);
+        let next = stream.subscription.next(context, &*view, &self.pool, page);
         let (changes, cursor) = next.map_err(failed)?;
         context.check()?;
         let mut events: Vec<_> = match changes {
@@ -162,6 +160,8 @@ mod tests {
     use node_types::H256;
     use node_types::wire::{AddressFilter, Quantity, TopicFilter};
 
+    const PAGE: usize = 64;
+
     fn context() -> Context {
         Context::unbounded()
     }
@@ -199,7 +199,7 @@ mod tests {
     fn drain(world: &World, stream: &mut EventStream) -> Vec<Shown> {
         let mut all = Vec::new();
         loop {
-            let (events, next) = world.node.next_events(&context(), stream.clone()).unwrap();
+            let (events, next) = world.node.next_events(&context(), stream.clone(), PAGE).unwrap();
             *stream = next;
             if events.is_empty() {
                 return all;
@@ -263,7 +263,7 @@ mod tests {
         let world = World::new();
         push_logs(&world, 0, &vec![1; PAGE + 1]);
         let mut stream = open(&world, logs(Some(BlockTag::Earliest), None));
-        let (events, next) = world.node.next_events(&context(), stream.clone()).unwrap();
+        let (events, next) = world.node.next_events(&context(), stream.clone(), PAGE).unwrap();
         assert_eq!(events.len(), PAGE);
         stream = next;
         let rest = drain(&world, &mut stream);

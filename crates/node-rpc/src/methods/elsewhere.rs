@@ -1,7 +1,7 @@
 //! Methods of other servers that are not there, so that whoever asks for one learns why.
 
 /// Families by the beginning of the name, with the reason.
-const FAMILIES: [(&str, &str); 19] = [
+const FAMILIES: [(&str, &str); 20] = [
     ("admin_", "the node has no peers, and its settings are those it was started with"),
     ("clique_", "there is no proof of authority"),
     ("engine_", "there is no consensus layer: chains are imported or made by the node itself"),
@@ -17,14 +17,15 @@ const FAMILIES: [(&str, &str); 19] = [
     ("ssz_", "there is no consensus layer"),
     ("tenderly_", "it is known from Tenderly"),
     ("trace_", "it is known from OpenEthereum and erigon; use debug_trace methods with the tracer flatCallTracer"),
-    ("anvil_", "it is known from anvil"),
-    ("evm_", "it is known from ganache or anvil"),
-    ("hardhat_", "it is known from hardhat"),
+    ("anvil_", "of anvil's methods those are here that docs/json-rpc.md lists"),
+    ("evm_", "of such methods those are here that docs/json-rpc.md lists"),
+    ("hardhat_", "of hardhat's methods those are here that docs/json-rpc.md lists"),
     ("bor_", "it is known from Polygon"),
+    ("debug_", "of geth's debug methods those are here that docs/json-rpc.md lists"),
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 12] = [
+const METHODS: [(&str, &str); 19] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -40,6 +41,19 @@ const METHODS: [(&str, &str); 12] = [
     ("eth_hashrate", "there is no mining"),
     ("eth_getCompilers", "there are no compilers"),
     ("eth_protocolVersion", "the node has no peers"),
+    ("eth_coinbase", "there is no mining; who gets the tips of a development chain is set by anvil_setCoinbase"),
+    ("eth_mining", "there is no mining"),
+    (
+        "eth_fillTransaction",
+        "use eth_signTransaction on development chains, or fill it in from eth_estimateGas and eth_feeHistory",
+    ),
+    ("eth_getBlockAccessList", "no fork in force has lists of a block's accesses (EIP-7928)"),
+    ("eth_sendBundle", "there is no builder"),
+    ("eth_pendingTransactions", "use txpool_content"),
+    (
+        "eth_getTransactionBySenderAndNonce",
+        "there is no index of transactions by sender; use txpool_contentFrom for those that wait",
+    ),
 ];
 
 /// Why a method that other servers have is not there; none for one that is not known.

@@ -50,9 +50,14 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getFilterChanges",
             &["id"],
             "What happened since the last poll of a filter.",
-            |scope, (id,): (String,)| match scope.node.get_filter_changes(scope.context, &id)?.result {
-                wire::FilterChanges::Hashes(hashes) => Ok(Changes::Hashes(hashes)),
-                wire::FilterChanges::Logs(changed) => logs(scope, changed).map(Changes::Logs),
+            |scope, (id,): (String,)| {
+                let changes = scope.node.get_filter_changes(scope.context, &id)?.result;
+                // They may be newer than the view that the requests before have read.
+                scope.context.release_view();
+                match changes {
+                    wire::FilterChanges::Hashes(hashes) => Ok(Changes::Hashes(hashes)),
+                    wire::FilterChanges::Logs(changed) => logs(scope, changed).map(Changes::Logs),
+                }
             },
         )
         .long(),
@@ -60,7 +65,11 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getFilterLogs",
             &["id"],
             "All logs in the range of a filter for logs.",
-            |scope, (id,): (String,)| logs(scope, scope.node.get_filter_logs(scope.context, &id)?.logs),
+            |scope, (id,): (String,)| {
+                let found = scope.node.get_filter_logs(scope.context, &id)?.logs;
+                scope.context.release_view();
+                logs(scope, found)
+            },
         )
         .long(),
         Method::new("eth_uninstallFilter", &["id"], "Ends a filter; true if there was one.", uninstall).long(),

@@ -3,9 +3,17 @@
 use crate::method::Method;
 use std::collections::BTreeMap;
 
+type Modules = BTreeMap<&'static str, &'static str>;
+
 /// rpc_modules, over all other methods.
 pub(super) fn modules(methods: &[Method]) -> Method {
-    let families = methods.iter().filter_map(|method| method.name().split_once('_')).map(|(family, _)| family);
-    let modules: BTreeMap<&'static str, &'static str> = families.chain(["rpc"]).map(|family| (family, "1.0")).collect();
-    Method::new("rpc_modules", &[], "The families of methods with their versions.", move |_, ()| Ok(modules.clone()))
+    let families = |methods: &mut dyn Iterator<Item = &Method>| -> Modules {
+        let families = methods.filter_map(|method| method.name().split_once('_')).map(|(family, _)| family);
+        families.chain(["rpc"]).map(|family| (family, "1.0")).collect()
+    };
+    let all = families(&mut methods.iter());
+    let without_control = families(&mut methods.iter().filter(|method| !method.controls()));
+    Method::new("rpc_modules", &[], "The families of methods with their versions.", move |scope, ()| {
+        Ok(if scope.node.producer().is_some() { all.clone() } else { without_control.clone() })
+    })
 }

@@ -6,6 +6,7 @@ use crate::wire::{Block32, BlockTagOrNumber, Hex, Receipt, Transaction};
 use node_types::H256;
 use node_types::wire::{BlockArgument, BytesData, Data, SendRawTransactionInput};
 use serde_json::value::to_raw_value;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 /// How often is looked whether a transaction is mined.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How many may wait for a receipt at a time: each keeps a thread for calls waiting. Further ones are told at once what there is.
+const WAITING: usize = 2;
 
 /// The transaction is in the pool, and was not mined in time (EIP-7966).
 const NOT_MINED_YET: i64 = 4;
@@ -64,10 +68,13 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_sendRawTransactionSync",
             &["transaction", "timeoutMs?"],
             "Puts a signed transaction into the pool and answers its receipt, once it is mined (EIP-7966).",
-            send_and_wait,
+            {
+                let waiting = AtomicUsize::new(0);
+                move |scope, parameters| send_and_wait(scope, &waiting, parameters)
+            },
         )
         .changing()
-        // It keeps a thread waiting, and nothing else should wait behind it.
+        // Reads and transactions should not wait behind it.
         .code(),
     ]
 }
@@ -93,9 +100,17 @@ fn send(scope: Scope<'_>, data: BytesData) -> Result<H256, RpcError> {
     Ok(output.transaction_hash.0)
 }
 
-fn send_and_wait(scope: Scope<'_>, (data, wait): (BytesData, Option<Hex<u64>>)) -> Result<Receipt, RpcError> {
-    let wait = wait.map_or(DEFAULT_WAIT, |millis| Duration::from_millis(millis.0));
+fn send_and_wait(
+    scope: Scope<'_>,
+    waiting: &AtomicUsize,
+    (data, wait): (BytesData, Option<Hex<u64>>),
+) -> Result<Receipt, RpcError> {
     let hash = send(scope, data)?;
+    let place = Place::take(waiting);
+    let wait = match place {
+        Some(_) => wait.map_or(DEFAULT_WAIT, |millis| Duration::from_millis(millis.0)),
+        None => Duration::ZERO,
+    };
     let end = Instant::now().checked_add(wait);
     loop {
         scope.context.release_view();
@@ -108,5 +123,22 @@ fn send_and_wait(scope: Scope<'_>, (data, wait): (BytesData, Option<Hex<u64>>)) 
             return Err(error);
         }
         thread::sleep(LOOK);
+    }
+}
+
+/// One of those who may wait at a time.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    /// None where all places are taken.
+    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
+        let taken = |count: usize| (count < WAITING).then_some(count + 1);
+        waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).ok().map(|_| Self(waiting))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What evm_mine takes: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a timestamp, or an object with timestamp and blocks")]
 enum MineOptions {
     Timestamp(Loose<u64>),
     Options { timestamp: Option<Loose<u64>>, blocks: Option<Loose<u64>> },

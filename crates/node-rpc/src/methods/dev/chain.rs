@@ -78,7 +78,7 @@ struct Forking {
 
 /// A transaction for a block that is replaced.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a signed transaction, or the fields of one")]
 enum Replacement {
     Signed(BytesData),
     Request(Box<TransactionRequest>),
@@ -94,7 +94,7 @@ struct ReorgOptions {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number of blocks, or an object with depth and txBlockPairs")]
 enum Reorg {
     Depth(Loose<u64>),
     Options(ReorgOptions),
