@@ -22,6 +22,9 @@ from nodes import Failure, Server, build, machine
 
 BATCH = 100
 
+# Seconds that a run of wrk may take beyond its own time.
+PATIENCE = 5
+
 
 def requests(chain, hashes):
     """What is measured: a name and a message."""
@@ -65,7 +68,11 @@ def check(url, name, text):
 def rate(url, script, seconds):
     """Messages per second."""
     command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(script), url]
-    ran = subprocess.run(command, capture_output=True, text=True)
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE)
+    except subprocess.TimeoutExpired:
+        # A server that takes no connections for a while is asked once more.
+        ran = subprocess.run(command, capture_output=True, text=True)
     told = ran.stdout
     if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", told):
         raise Failure(f"{url}: {script.read_text()[-300:]}\n{told}{ran.stderr}")

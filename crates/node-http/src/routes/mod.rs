@@ -33,6 +33,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     let mut routes = Routes { app, base, added: Vec::new() };
     // Static paths are compared one after the other, and dynamic ones need a regular expression each, so that the
     // ones asked for most come first.
+    messages::all(&mut routes);
     health::gets(&mut routes);
     state::posts(&mut routes);
     calls::posts(&mut routes);
@@ -49,7 +50,6 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     state::gets(&mut routes);
     documents::gets(&mut routes);
     pages::gets(&mut routes);
-    messages::all(&mut routes);
     if controlled {
         control::all(&mut routes);
     }
