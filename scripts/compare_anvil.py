@@ -12,9 +12,11 @@ what signs come from npm and PyPI into a folder that is removed at the end; with
 """
 
 import argparse
+import contextlib
 import fnmatch
 import json
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -81,13 +83,18 @@ class Anvil(Server):
     """anvil, which names its address in another way."""
 
     def __init__(self, program, *options):
-        command = [program, "--port", "0", *options]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        # Silent: it writes a line for each request, and would stop where nobody reads them. So it is asked whether it is there.
+        command = [program, "--silent", "--port", str(port), *options]
         self.errors = open("/dev/null")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for line in self.process.stdout:
-            if found := re.match(r"Listening on ([0-9.:]+)", line):
-                self.url = f"http://{found.group(1)}"
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.url = f"http://127.0.0.1:{port}"
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 return
+            time.sleep(0.1)
         raise Failure("anvil does not start")
 
 
