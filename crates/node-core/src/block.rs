@@ -90,6 +90,12 @@ impl RecoveredTransaction {
         Address::from_slice(&keccak256(list.out())[12..])
     }
 
+    /// What it pays in wei per gas in a block with this base fee. A block holds none whose fee cap is below its base fee.
+    pub fn paid_price(&self, base_fee: Option<u64>) -> U256 {
+        let body = &self.transaction.body;
+        body.effective_gas_price(base_fee.unwrap_or(0)).unwrap_or_else(|| body.max_fee_per_gas())
+    }
+
     /// Whether nobody signed it.
     pub fn is_impersonating(&self) -> bool {
         self.transaction.signature == impersonation(self.sender)

@@ -8,14 +8,10 @@ use crate::problem::HttpError;
 use crate::report::Reporter;
 use crate::server::Service;
 use crate::signal::Signal;
-use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::{self, Bytes};
 use node_core::context::Context;
 use node_core::node::EventStream;
 use node_types::wire::{Event, EventsInput};
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::sleep;
@@ -51,49 +47,8 @@ impl StreamKind {
     }
 }
 
-/// The body of an answer that ends with the client, the server, or an error.
-pub(crate) struct EventBody {
-    /// None behind the end.
-    next: Option<Pin<Box<dyn Future<Output = Told>>>>,
-}
-
-/// The next bytes, and who tells what comes then; none at the end.
-type Told = Option<(Bytes, Teller)>;
-
-impl EventBody {
-    pub(crate) fn new(
-        service: web::Data<Service>,
-        kind: StreamKind,
-        stream: EventStream,
-        reporter: Reporter,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
-        let changed = kind.signal(&service).listen();
-        let closing = service.closing.subscribe();
-        let state = State::Behind;
-        let teller = Teller { service, stream, reporter, changed, closing, state, _permit: permit };
-        Self { next: Some(Box::pin(teller.next())) }
-    }
-}
-
-impl MessageBody for EventBody {
-    type Error = Infallible;
-
-    fn size(&self) -> BodySize {
-        BodySize::Stream
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let told = ready!(next.as_mut().poll(cx));
-        let (bytes, next) = told.map(|(bytes, teller)| (bytes, Box::pin(teller.next()) as _)).unzip();
-        self.next = next;
-        Poll::Ready(bytes.map(Ok))
-    }
-}
-
 /// Tells one client what happens.
-struct Teller {
+pub(crate) struct Teller {
     service: web::Data<Service>,
     stream: EventStream,
     reporter: Reporter,
@@ -115,8 +70,21 @@ enum State {
 }
 
 impl Teller {
+    /// Goes on with `stream` until the client, the server, or an error ends it.
+    pub(crate) fn new(
+        service: web::Data<Service>,
+        kind: StreamKind,
+        stream: EventStream,
+        reporter: Reporter,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let changed = kind.signal(&service).listen();
+        let closing = service.closing.subscribe();
+        Self { service, stream, reporter, changed, closing, state: State::Behind, _permit: permit }
+    }
+
     /// The next piece of text, with who tells what follows; none at the end.
-    async fn next(mut self) -> Option<(Bytes, Self)> {
+    pub(crate) async fn next(mut self) -> Option<(Bytes, Self)> {
         if self.state == State::Ended {
             return None;
         }

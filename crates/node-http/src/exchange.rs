@@ -8,9 +8,10 @@ use crate::compress;
 use crate::config::HttpConfig;
 use crate::dispatch::{self, Place};
 use crate::encode;
-use crate::events::{EventBody, StreamKind};
+use crate::events::{StreamKind, Teller};
 use crate::parameters::{Parameters, is_decodable};
 use crate::problem::HttpError;
+use crate::pulled::pulled;
 use crate::report::{self, Reporter};
 use crate::server::Service;
 use actix_http::ConnectionType;
@@ -392,7 +393,7 @@ impl Exchange {
         let begin = move |context: &Context, input| Ok(service.node.events(context, input)?);
         match dispatch::run(&self.service.pools, Place::Here, self.service.context(), input, begin).await {
             Ok(stream) => {
-                let body = EventBody::new(self.service.clone(), kind, stream, self.reporter(), permit);
+                let teller = Teller::new(self.service.clone(), kind, stream, self.reporter(), permit);
                 self.headers.push((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")));
                 // Nothing follows on this connection, so that an end of the server need not wait for it. HTTP/2 knows no such
                 // header: other streams may follow there.
@@ -400,7 +401,7 @@ impl Exchange {
                     self.headers.push((CONNECTION, HeaderValue::from_static("close")));
                 }
                 let response = self.begin(StatusCode::OK, EVENT_STREAM);
-                self.finish(response.set_body(BoxBody::new(body)))
+                self.finish(response.set_body(pulled(teller, Teller::next)))
             }
             Err(error) => self.fail(&error),
         }

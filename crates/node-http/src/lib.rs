@@ -26,6 +26,7 @@ mod parameters;
 mod priority;
 mod problem;
 mod problem_page;
+mod pulled;
 mod rate;
 mod report;
 mod routes;

@@ -7,21 +7,20 @@ use crate::admission;
 use crate::body;
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
+use crate::pulled::pulled;
 use crate::rpc;
 use crate::server::Service;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Frame, Item, Message as Outgoing, ProtocolError};
-use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody};
+use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, SEC_WEBSOCKET_KEY};
 use actix_web::web::{self, Bytes, BytesMut, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::Context;
 use node_rpc::Session;
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
@@ -77,32 +76,7 @@ pub(crate) async fn begin(exchange: Exchange) -> HttpResponse {
         _permit: permit,
         service,
     };
-    exchange.upgrade(accept, BoxBody::new(SocketBody { next: Some(Box::pin(socket.next())) }))
-}
-
-/// What is sent to a client, frame by frame.
-struct SocketBody {
-    /// None behind the end.
-    next: Option<Pin<Box<dyn Future<Output = Sent>>>>,
-}
-
-/// The next frames, and who makes those after them; none at the end.
-type Sent = Option<(Bytes, Socket)>;
-
-impl MessageBody for SocketBody {
-    type Error = Infallible;
-
-    fn size(&self) -> BodySize {
-        BodySize::Stream
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let sent = ready!(next.as_mut().poll(cx));
-        let (bytes, next) = sent.map(|(bytes, socket)| (bytes, Box::pin(socket.next()) as _)).unzip();
-        self.next = next;
-        Poll::Ready(bytes.map(Ok))
-    }
+    exchange.upgrade(accept, pulled(socket, Socket::next))
 }
 
 /// A connection that speaks WebSocket.
@@ -143,7 +117,7 @@ enum Event {
 
 impl Socket {
     /// The next frames to send, with who goes on behind them; none at the end.
-    async fn next(mut self) -> Sent {
+    async fn next(mut self) -> Option<(Bytes, Self)> {
         while !self.ended {
             let mut out = BytesMut::new();
             if self.behind {
@@ -153,7 +127,7 @@ impl Socket {
                 self.handle(event, &mut out).await;
             }
             if !out.is_empty() {
-                self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
+                self.is_not_quiet();
                 return Some((out.freeze(), self));
             }
         }
@@ -187,7 +161,7 @@ impl Socket {
     async fn handle(&mut self, event: Event, out: &mut BytesMut) {
         if matches!(event, Event::Frame(Ok(_))) {
             self.silent = 0;
-            self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
+            self.is_not_quiet();
         }
         match event {
             Event::Gone => self.ended = true,
@@ -198,10 +172,7 @@ impl Socket {
                 self.silent += 1;
                 self.send(Outgoing::Ping(Bytes::new()), out);
             }
-            Event::Frame(Err(ProtocolError::Overflow)) => {
-                let limit = self.service.config.max_body;
-                self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
-            }
+            Event::Frame(Err(ProtocolError::Overflow)) => self.close_too_long(out),
             Event::Frame(Err(error)) => self.close(CloseCode::Protocol, &error.to_string(), out),
             Event::Frame(Ok(frame)) => self.take(frame, out).await,
         }
@@ -233,7 +204,7 @@ impl Socket {
     fn collect(&mut self, piece: &[u8], out: &mut BytesMut) {
         let limit = self.service.config.max_body;
         if piece.len() > limit - self.fragments.len() {
-            self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
+            self.close_too_long(out);
         } else {
             self.fragments.extend_from_slice(piece);
         }
@@ -313,6 +284,16 @@ impl Socket {
             Ok(text) => self.send(Outgoing::Text(text.into()), out),
             Err(_) => self.close(CloseCode::Error, "an answer is no text", out),
         }
+    }
+
+    /// Something was heard or is sent: a sign of life can wait.
+    fn is_not_quiet(&mut self) {
+        self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
+    }
+
+    fn close_too_long(&mut self, out: &mut BytesMut) {
+        let limit = self.service.config.max_body;
+        self.close(CloseCode::Size, &format!("a message is longer than {limit} bytes (max-body)"), out);
     }
 
     fn close(&mut self, code: CloseCode, reason: &str, out: &mut BytesMut) {

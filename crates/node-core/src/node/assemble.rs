@@ -3,7 +3,7 @@
 use super::found::ReceiptInBlock;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::logs::FoundLog;
-use node_types::consensus::{Log, ReceiptOutcome, Transaction, TransactionBody};
+use node_types::consensus::{Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
 use node_types::{H256, U256};
 
@@ -12,15 +12,15 @@ use node_types::{H256, U256};
 pub(super) struct Place {
     /// Hash and number; none while the block is pending.
     mined: Option<(H256, u64)>,
-    /// Base fee in wei per gas; zero before London.
-    base_fee: u64,
+    /// Base fee in wei per gas; none before London.
+    base_fee: Option<u64>,
 }
 
 impl Place {
     pub(super) fn of(header: &SealedHeader, pending: bool) -> Self {
         Self {
             mined: (!pending).then_some((header.hash, header.header.number)),
-            base_fee: header.header.base_fee_per_gas.unwrap_or(0),
+            base_fee: header.header.base_fee_per_gas,
         }
     }
 
@@ -94,7 +94,7 @@ pub(super) fn mined_transaction(place: &Place, index: usize, transaction: &Recov
         block_hash: Some(Data(hash)),
         block_number: Some(Quantity(number)),
         transaction_index: Some(Quantity(index as u64)),
-        gas_price: Quantity(effective_gas_price(&transaction.transaction, place.base_fee)),
+        gas_price: Quantity(transaction.paid_price(place.base_fee)),
         ..pooled
     }
 }
@@ -134,11 +134,6 @@ pub(super) fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Tran
     }
 }
 
-/// What a mined transaction paid in wei per gas. A block holds none whose fee cap is below its base fee.
-fn effective_gas_price(transaction: &Transaction, base_fee: u64) -> U256 {
-    transaction.body.effective_gas_price(base_fee).unwrap_or_else(|| transaction.body.max_fee_per_gas())
-}
-
 /// The receipt of a transaction.
 pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {
     let ReceiptInBlock { index, transaction: recovered, receipt, gas_used, first_log } = found;
@@ -152,7 +147,7 @@ pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> w
             None => Some(Data(recovered.created_address())),
         },
         cumulative_gas_used: Quantity(receipt.cumulative_gas_used),
-        effective_gas_price: Quantity(effective_gas_price(&recovered.transaction, place.base_fee)),
+        effective_gas_price: Quantity(recovered.paid_price(place.base_fee)),
         from: Data(recovered.sender),
         gas_used: Quantity(gas_used),
         logs: logs.map(|(log, log_index)| placed_log(place, log.clone(), log_index, recovered.hash, index)).collect(),
@@ -170,7 +165,7 @@ pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> w
 
 /// A log that a scan found; `pending` if its block is not mined yet.
 pub(crate) fn log(found: FoundLog, pending: bool, removed: bool) -> wire::Log {
-    let place = Place { mined: (!pending).then_some((found.block.hash, found.block.number)), base_fee: 0 };
+    let place = Place { mined: (!pending).then_some((found.block.hash, found.block.number)), base_fee: None };
     wire::Log {
         removed,
         ..placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
@@ -198,7 +193,7 @@ mod tests {
     use crate::test_chain::{BASE_FEE, GAS, address, log, receipt, transaction, word};
     use node_types::consensus::{
         AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Receipt,
-        Signature, TransactionType, Withdrawal,
+        Signature, Transaction, TransactionType, Withdrawal,
     };
 
     fn sealed(header: Header) -> SealedHeader {

@@ -10,9 +10,6 @@ use node_types::consensus::Header;
 use node_types::wire::{ErrorDetail, FeeHistoryInput, FeeHistoryOutput, Quantity};
 use node_types::{BlockNumber, U256};
 
-/// Most blocks in one answer.
-const MAX_BLOCKS: u64 = 1_024;
-
 /// Fees of consecutive blocks, the oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeeHistory {
@@ -28,6 +25,11 @@ pub struct FeeHistory {
     pub blob_gas_used_ratios: Vec<f64>,
     /// For each block the tips at the percentiles that were asked for, in wei per gas; empty where none were.
     pub rewards: Vec<Vec<U256>>,
+}
+
+impl FeeHistory {
+    /// Most blocks in one answer.
+    pub const MAX_BLOCKS: u64 = 1_024;
 }
 
 impl Node {
@@ -90,8 +92,8 @@ fn next_blob_base_fee(spec: &ChainSpec, last: &Header) -> Option<U256> {
 fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
     let mut faults = Vec::new();
     let count = input.block_count.0;
-    if !(1..=MAX_BLOCKS).contains(&count) {
-        let message = format!("expected a number from 1 to {MAX_BLOCKS}");
+    if !(1..=FeeHistory::MAX_BLOCKS).contains(&count) {
+        let message = format!("expected a number from 1 to {}", FeeHistory::MAX_BLOCKS);
         faults.push(ErrorDetail::new("body.BlockCount", message).with_value(&input.block_count));
     }
     let percentiles = &input.reward_percentiles;

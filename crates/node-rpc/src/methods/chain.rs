@@ -2,11 +2,9 @@
 
 use crate::method::Method;
 use crate::wire::{BlockCount, BlockTagOrNumber, FeeHistory, Hex};
+use node_core::node;
 use node_types::keccak256;
 use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
-
-/// Most blocks of one fee history; of those who ask for more the newest are told.
-const MAX_BLOCKS: u64 = 1_024;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -55,7 +53,8 @@ pub(super) fn methods() -> Vec<Method> {
             "Base fees, gas used ratios and tips of consecutive blocks.",
             |scope, (count, newest, percentiles): (BlockCount, BlockTagOrNumber, Option<Vec<f64>>)| {
                 let input = FeeHistoryInput {
-                    block_count: Quantity(count.0.min(MAX_BLOCKS)),
+                    // Of those who ask for more the newest are told.
+                    block_count: Quantity(count.0.min(node::FeeHistory::MAX_BLOCKS)),
                     newest_block: newest.0,
                     reward_percentiles: percentiles.unwrap_or_default(),
                 };

@@ -33,9 +33,8 @@ impl Serialize for Nonce {
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::new("txpool_status", &[], "How many transactions the pool holds.", |scope, ()| {
-            let content = scope.node.find_pooled(scope.context)?;
-            let count = |part: &Pooled| Hex(part.values().map(Vec::len).sum::<usize>() as u64);
-            Ok(Parts { pending: count(&content.pending), queued: count(&content.queued) })
+            let size = scope.node.pool().size();
+            Ok(Parts { pending: Hex(size.pending as u64), queued: Hex(size.queued as u64) })
         }),
         Method::new("txpool_content", &[], "All transactions of the pool by sender and nonce.", |scope, ()| {
             let content = scope.node.find_pooled(scope.context)?;

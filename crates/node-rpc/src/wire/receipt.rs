@@ -56,7 +56,6 @@ impl Receipt {
         let block_hash = (!found.block.pending).then_some(Data(sealed.hash));
         let body = &recovered.transaction.body;
         let blobs = body.blob_versioned_hashes().len() as u64;
-        let base_fee = header.base_fee_per_gas.unwrap_or(0);
         let logs = receipt.logs.iter().zip(first_log..).map(|(log, log_index)| Log {
             address: Data(log.address),
             topics: log.topics.iter().copied().map(Data).collect(),
@@ -80,7 +79,7 @@ impl Receipt {
             block_number: Some(Hex(header.number)),
             contract_address: body.to().is_none().then(|| Data(recovered.created_address())),
             cumulative_gas_used: Hex(receipt.cumulative_gas_used),
-            effective_gas_price: Hex(body.effective_gas_price(base_fee).unwrap_or_else(|| body.max_fee_per_gas())),
+            effective_gas_price: Hex(recovered.paid_price(header.base_fee_per_gas)),
             from: Data(recovered.sender),
             gas_used: Hex(gas_used),
             logs: logs.collect(),

@@ -85,8 +85,6 @@ impl TransactionRequest {
 }
 
 fn known_type(number: u64) -> Result<TransactionType, String> {
-    use TransactionType::{AccessList, Blob, DynamicFee, Legacy, SetCode};
-    let all = [Legacy, AccessList, DynamicFee, Blob, SetCode];
-    let found = all.into_iter().find(|kind| *kind as u64 == number);
-    found.ok_or_else(|| format!("transaction type not supported: {number}"))
+    let known = u8::try_from(number).ok().and_then(|byte| TransactionType::try_from(byte).ok());
+    known.ok_or_else(|| format!("transaction type not supported: {number}"))
 }

@@ -93,15 +93,12 @@ impl Transaction {
 
     /// The transaction at a position of a block.
     pub(crate) fn mined(header: &SealedHeader, index: usize, recovered: &RecoveredTransaction) -> Self {
-        let body = &recovered.transaction.body;
-        let base_fee = header.header.base_fee_per_gas.unwrap_or(0);
-        let price = body.effective_gas_price(base_fee).unwrap_or_else(|| body.max_fee_per_gas());
         Self {
             block_hash: Some(Data(header.hash)),
             block_number: Some(Hex(header.header.number)),
             block_timestamp: Some(Hex(header.header.timestamp)),
             transaction_index: Some(Hex(index as u64)),
-            gas_price: Hex(price),
+            gas_price: Hex(recovered.paid_price(header.header.base_fee_per_gas)),
             ..Self::waiting(recovered)
         }
     }

@@ -8,7 +8,7 @@ use node_core::node::NewTransaction;
 use node_core::pool::TransactionOrder;
 use node_types::U256;
 use node_types::consensus::PooledTransaction;
-use node_types::wire::{BlockArgument, BytesData, Data, HashData};
+use node_types::wire::{BytesData, Data, HashData};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -184,12 +184,11 @@ fn no_forks() -> RpcError {
 fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
     let producer = producer(scope)?;
     let next = producer.next_header().map_err(|error| refused(error.into()))?;
-    let head =
-        scope.node.find_block(scope.context, BlockArgument::Latest)?.ok_or_else(|| RpcError::server("no head"))?;
+    let head = scope.node.head(scope.context)?;
     Ok(NodeInfo {
-        current_block_number: Hex(head.header.header.number),
-        current_block_timestamp: head.header.header.timestamp,
-        current_block_hash: Data(head.header.hash),
+        current_block_number: Hex(head.header.number),
+        current_block_timestamp: head.header.timestamp,
+        current_block_hash: Data(head.hash),
         hard_fork: format!("{:?}", scope.node.spec().fork(&next)),
         transaction_order: match producer.order() {
             TransactionOrder::Fees => "fees",
@@ -207,8 +206,7 @@ fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
 
 fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
     let producer = producer(scope)?;
-    let head =
-        scope.node.find_block(scope.context, BlockArgument::Latest)?.ok_or_else(|| RpcError::server("no head"))?;
+    let head = scope.node.head(scope.context)?;
     let snapshots = producer.snapshots().into_iter().map(|(id, block)| {
         let snapshot = Snapshot { block_number: block.number, block_hash: Data(block.hash) };
         (format!("{id:#x}"), snapshot)
@@ -217,8 +215,8 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
         client_version: scope.node.client_version(scope.context)?.client_version,
         chain_id: scope.node.spec().chain_id,
         instance_id: Data(producer.instance()),
-        latest_block_number: head.header.header.number,
-        latest_block_hash: Data(head.header.hash),
+        latest_block_number: head.header.number,
+        latest_block_hash: Data(head.hash),
         forked_network: None,
         snapshots: snapshots.collect(),
     })

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use node_core::producer::WholeAccount;
-use node_types::wire::{AddressData, BytesData, Data, StorageKey, Word};
+use node_types::wire::{AddressData, BytesData, Data, HashData, StorageKey, Word};
 use node_types::{Bytes, U256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,17 +33,7 @@ struct Account {
     nonce: u64,
     balance: Hex<U256>,
     code: BytesData,
-    storage: BTreeMap<AtSlot, Word>,
-}
-
-/// A slot as a key.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct AtSlot(U256);
-
-impl Serialize for AtSlot {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Word(self.0).serialize(serializer)
-    }
+    storage: BTreeMap<HashData, Word>,
 }
 
 /// What is read of a dump.
@@ -86,8 +76,7 @@ fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
     let accounts = producer(scope)?.dump().map_err(refused)?;
     let accounts = accounts.into_iter().map(|(address, account)| {
         let WholeAccount { nonce, balance, code, storage } = account;
-        let slot = |(slot, value): (node_types::H256, U256)| (AtSlot(U256::from_big_endian(&slot.0)), Word(value));
-        let storage = storage.into_iter().map(slot).collect();
+        let storage = storage.into_iter().map(|(slot, value)| (Data(slot), Word(value))).collect();
         (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
     });
     let dump =
