@@ -132,6 +132,8 @@ class Browser:
         except Exception as error:
             raise Failure(f"{error}\n{page.url} complains: {faults}, and shows:\n{page.inner_text('body')[:2000]}") from error
         finally:
+            # The page may ask for something just now.
+            page.unroute_all(behavior="ignoreErrors")
             context.close()
         if faults:
             raise Failure("\n".join([f"{url} complains:", *faults]))
