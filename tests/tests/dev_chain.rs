@@ -314,6 +314,47 @@ fn blocks_are_rolled_back_with_their_transactions() {
 }
 
 #[test]
+fn nobody_hears_of_transactions_that_are_taken_back() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let heard = |since| -> Vec<H256> {
+        let arrivals = chain.pool().arrivals(since, 100).transactions;
+        arrivals.into_iter().map(|arrival| arrival.hash).collect()
+    };
+    let now = || chain.pool().arrivals(u64::MAX, 0).next;
+    let send = || chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let kept = send();
+    let snapshot = producer.snapshot().unwrap();
+    mine(&chain);
+    let gone = send();
+    mine(&chain);
+
+    // What waited at the snapshot waits again, and is told again.
+    let since = now();
+    producer.revert(snapshot).unwrap();
+    assert_eq!((heard(since), chain.pool().hashes()), (vec![kept], vec![kept]));
+    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::SetBack));
+
+    mine(&chain);
+    let since = now();
+    producer.rollback(1).unwrap();
+    assert_eq!((heard(since), chain.pool().hashes()), (vec![], vec![]));
+    let again = send();
+    mine(&chain);
+    let since = now();
+    producer.reset().unwrap();
+    assert_eq!((heard(since), chain.pool().hashes()), (vec![], vec![]));
+    assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::SetBack));
+
+    // Nothing of it stays: other blocks that leave give theirs back.
+    let since = now();
+    let returning = send();
+    mine(&chain);
+    let change = producer.reorganize(1).unwrap();
+    assert_eq!((change.removed.len(), heard(since)), (1, vec![returning, returning]));
+}
+
+#[test]
 fn replaced_blocks_hold_what_is_asked_for() {
     let chain = chain(Mining::Manual);
     let old = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();

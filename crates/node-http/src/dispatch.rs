@@ -14,7 +14,7 @@ use crate::config::HttpConfig;
 use crate::priority;
 use crate::problem::HttpError;
 use node_core::context::{Context, Interrupted};
-use node_core::node::NodeError;
+use node_core::node::{FeeHistory, NodeError};
 use node_types::wire::{
     BlockArgument, BlockTag, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput, GetLogsInput,
 };
@@ -28,9 +28,6 @@ use tokio::sync::oneshot;
 
 /// Bodies longer than this, in bytes, are decoded in the pool.
 const SHORT_BODY: usize = 64 * 1024;
-
-/// More blocks than these in one fee history are read in the pool.
-const SHORT_HISTORY: u64 = 32;
 
 /// More slots than these are proven in the pool.
 const SHORT_PROOF: usize = 4;
@@ -73,7 +70,7 @@ impl Place {
 
     /// Where to sum up the fees of blocks.
     pub(crate) fn fee_history(input: &FeeHistoryInput) -> Self {
-        if *input.block_count > SHORT_HISTORY { Self::Pool } else { Self::Here }
+        if *input.block_count > FeeHistory::FEW_BLOCKS { Self::Pool } else { Self::Here }
     }
 
     /// Where to search for logs.

@@ -232,7 +232,7 @@ impl Model {
         self.wished_fee = None;
         self.push(Block { header, transactions, logs, state, edited, chosen_base_fee });
         self.check_newest(view, 1);
-        self.follow(Vec::new());
+        self.follow(Vec::new(), |_| true);
     }
 
     /// Runs what waits in a block, best first, as far as it goes. `gas_used` is asked what each took.
@@ -326,7 +326,7 @@ impl Model {
             self.push(Block { header, transactions, logs, state, edited: false, chosen_base_fee: false });
         }
         self.check_newest(view, count);
-        self.follow(removed);
+        self.follow(removed, |_| true);
     }
 
     /// Takes blocks off the chain down to the block `ancestor`, and answers their hashes, oldest first.
@@ -381,12 +381,18 @@ impl Model {
         edited.map(|block| (block.number(), block.header.hash)).collect()
     }
 
-    /// Lets the pool follow a change of the chain that removed blocks.
-    fn follow(&mut self, removed: Vec<H256>) {
+    /// Lets the pool follow a change of the chain that removed blocks, of whose transactions come back those that may.
+    fn follow(&mut self, removed: Vec<H256>, may_return: impl Fn(H256) -> bool) {
         let mut returning = Vec::new();
         for sent in removed.iter().flat_map(|hash| &self.blocks[hash].transactions) {
-            if !self.positions.contains_key(&sent.hash) {
-                returning.push((sent.clone(), self.mined_blobs.remove(&sent.hash)));
+            if self.positions.contains_key(&sent.hash) {
+                continue;
+            }
+            let has_blobs = self.mined_blobs.remove(&sent.hash);
+            if may_return(sent.hash) {
+                returning.push((sent.clone(), has_blobs));
+            } else {
+                self.pool.set_back(sent.hash);
             }
         }
         let mined = self.pool.follow(&self.state, |hash| self.positions.contains_key(&hash));
@@ -401,7 +407,7 @@ impl Model {
     pub(super) fn edit(&mut self, address: Address, change: impl FnOnce(&mut super::state::Account)) {
         self.state.change(address, change);
         self.edited = true;
-        self.follow(Vec::new());
+        self.follow(Vec::new(), |_| true);
     }
 
     /// Remembers how everything is.
@@ -434,12 +440,12 @@ impl Model {
                 self.push_known(hash, self.blocks[&hash].clone());
             }
             (self.state, self.edited) = (snapshot.state, snapshot.edited);
-            self.follow(removed);
+            self.follow(removed, |hash| snapshot.pool.contains(&hash));
         } else {
             (self.state, self.edited) = (snapshot.state, snapshot.edited);
         }
         self.pool.retain(&snapshot.pool);
-        self.follow(Vec::new());
+        self.follow(Vec::new(), |_| true);
         (self.offset, self.wished_time, self.wished_fee) = (snapshot.offset, None, None);
         true
     }

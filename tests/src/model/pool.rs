@@ -146,6 +146,11 @@ impl Pool {
         }
     }
 
+    /// A transaction left the chain and does not come back.
+    pub(super) fn set_back(&mut self, hash: H256) {
+        self.dropped.insert(hash, DropReason::SetBack);
+    }
+
     /// Follows the chain to a state. What was mined answers true to `mined`.
     pub(super) fn follow(&mut self, state: &State, mined: impl Fn(H256) -> bool) -> Vec<Rc<Sent>> {
         let mut gone = Vec::new();

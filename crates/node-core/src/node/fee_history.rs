@@ -30,6 +30,9 @@ pub struct FeeHistory {
 impl FeeHistory {
     /// Most blocks in one answer.
     pub const MAX_BLOCKS: u64 = 1_024;
+
+    /// So many blocks are read in some microseconds.
+    pub const FEW_BLOCKS: u64 = 32;
 }
 
 impl Node {

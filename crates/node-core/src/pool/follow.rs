@@ -73,6 +73,7 @@ impl Pool {
         mined_blobs: &mut MinedBlobs,
     ) -> Result<Vec<PoolTransaction>, BackendError> {
         let mut returning = Vec::new();
+        let may_return = self.may_return.lock();
         for block in change.removed.iter().rev() {
             let Some(block) = view.side_block(block.hash)? else { continue };
             for recovered in &block.body.transactions {
@@ -85,6 +86,10 @@ impl Pool {
                     if let Some(sidecar) = sidecar {
                         mined_blobs.insert(recovered.hash, sidecar);
                     }
+                    continue;
+                }
+                if may_return.as_ref().is_some_and(|kept| !kept.contains(&recovered.hash)) {
+                    self.contents.write().dropped.insert(recovered.hash, DropReason::SetBack);
                     continue;
                 }
                 returning.push(self.unmined(view, recovered, sidecar)?);

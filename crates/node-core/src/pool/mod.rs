@@ -80,6 +80,8 @@ pub struct Pool {
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
     listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
+    /// While the chain is set back: what may come back of the transactions that leave it.
+    may_return: Mutex<Option<HashSet<H256>>>,
 }
 
 impl Pool {
@@ -92,7 +94,14 @@ impl Pool {
         let next = follow::next_block(&parts, view.as_ref())?;
         let contents = Contents::new(view.head().hash, next, &limits, now);
         let contents = RwLock::new(contents);
-        let pool = Self { parts, limits, changing: Mutex::default(), contents, listeners: RwLock::default() };
+        let pool = Self {
+            parts,
+            limits,
+            changing: Mutex::default(),
+            contents,
+            listeners: RwLock::default(),
+            may_return: Mutex::default(),
+        };
         pool.restore(view.as_ref())?;
         Ok(pool)
     }
@@ -354,6 +363,15 @@ impl Pool {
         let count = dropped.len();
         self.delete_records(dropped)?;
         Ok(count)
+    }
+
+    /// Sets the chain back with `change`: of the transactions in blocks that leave only those in `kept` come back, and no
+    /// listener hears of the others. What was in the pool stays there.
+    pub(crate) fn set_back<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
+        *self.may_return.lock() = Some(kept);
+        let changed = change();
+        *self.may_return.lock() = None;
+        changed
     }
 
     /// Which transactions a block takes first.

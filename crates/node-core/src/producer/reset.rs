@@ -36,13 +36,10 @@ impl Producer {
         if blocks == 0 {
             return Ok(Vec::new());
         }
-        let kept: HashSet<_> = self.parts.pool.hashes().into_iter().collect();
-        let change = self.set_back(target)?;
-        self.parts.pool.retain(&kept)?;
-        Ok(change.removed)
+        Ok(self.set_back(target)?.removed)
     }
 
-    /// Makes the canonical block `target` the head, without any edits.
+    /// Makes the canonical block `target` the head, without any edits. The transactions behind it are gone.
     fn set_back(&self, target: BlockNumber) -> Result<HeadChange, BackendError> {
         let backend = &self.parts.backend;
         let view = backend.view()?;
@@ -55,6 +52,6 @@ impl Producer {
             backend.set_pending_edits(&StateChanges::default())?;
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
-        backend.switch(target, Vec::new())
+        self.parts.pool.set_back(HashSet::new(), || backend.switch(target, Vec::new()))
     }
 }

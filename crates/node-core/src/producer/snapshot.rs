@@ -102,18 +102,19 @@ impl Producer {
         let snapshot = snapshots.0.get(&id).ok_or(ProducerError::UnknownSnapshot(id))?;
         let backend = &self.parts.backend;
         let view = backend.view()?;
+        let kept: HashSet<_> = snapshot.pool.iter().copied().collect();
         if view.head() != snapshot.head {
             let lost = ProducerError::SnapshotLost(snapshot.head.number);
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
-            let kept: HashSet<_> = snapshot.pool.iter().copied().collect();
             self.parts.pool.keep_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
             // With the edits, which may be what pays for transactions that come back to the pool.
-            backend.switch_edited(ancestor, blocks, &snapshot.edits)?;
+            let switch = || backend.switch_edited(ancestor, blocks, &snapshot.edits);
+            self.parts.pool.set_back(kept.clone(), switch)?;
         } else {
             backend.set_pending_edits(&snapshot.edits)?;
         }
-        self.parts.pool.retain(&snapshot.pool.iter().copied().collect())?;
+        self.parts.pool.retain(&kept)?;
         self.parts.pool.refresh()?;
         self.settings.set_back(snapshot.offset);
         snapshots.forget_from(&**backend, id)?;

@@ -1,10 +1,11 @@
 //! Facts about the chain and this node, and suggestions of fees.
 
-use crate::method::Method;
+use crate::method::{Cost, Method};
 use crate::wire::{BlockCount, BlockTagOrNumber, FeeHistory, Hex};
 use node_core::node;
 use node_types::keccak256;
 use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
+use serde_json::value::RawValue;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -61,6 +62,28 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(FeeHistory::from(scope.node.find_fee_history(scope.context, &input)?))
             },
         )
-        .long(),
+        .costing(by_blocks),
     ]
+}
+
+/// Few blocks are read at once.
+fn by_blocks(parameters: &str) -> Cost {
+    let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
+    let count = parameters.first().and_then(|count| serde_json::from_str::<BlockCount>(count.get()).ok());
+    if count.is_some_and(|count| count.0 <= node::FeeHistory::FEW_BLOCKS) { Cost::Instant } else { Cost::Long }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_histories_are_read_at_once() {
+        for short in [r#"["0x20","latest"]"#, "[32]", r#" [ "0x1" , "0x0", [50] ]"#] {
+            assert_eq!(by_blocks(short), Cost::Instant, "{short}");
+        }
+        for long in [r#"["0x21","latest"]"#, "[33]", "[]", "", r#"["latest"]"#, r#"{"blockCount":1}"#] {
+            assert_eq!(by_blocks(long), Cost::Long, "{long}");
+        }
+    }
 }
