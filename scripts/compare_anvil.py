@@ -50,6 +50,8 @@ COUNTER = "36601857" "5f54600101" "805f55" "5f52" "60aa60205fa1" "60205ff3" "5b6
 CALLER = "5f5f5f5f5f5f355af1" "60205f5f5f60045afa" "015f5260205ff3"
 # Keeps slots 1 and 2, logs nothing, and destroys itself for the caller when it is called with data.
 KEEPER = "36600e57" "6001600155" "6002545000" "5b33ff"
+# Answers the slot under the hash of the two words that it is asked about, as tokens do; slot 1 must be zero.
+TOKEN = "600154601757" "604060045f37" "60405f20545f5260205ff3" "5b5f5ffd"
 
 
 def deploy(code):
@@ -143,6 +145,7 @@ class Chain:
     def __init__(self):
         alice, bob, carol = self.signers = [Signer(index) for index in range(3)]
         self.counter, self.caller, self.keeper = [created(alice.address, nonce) for nonce in range(3)]
+        self.token = created(carol.address, 1)
         word = self.counter[2:].zfill(64)
         slot = {"address": to_checksum_address(self.counter), "storageKeys": ["0x" + "00" * 32]}
         blob = b"\x00" * (4096 * 32)
@@ -163,6 +166,8 @@ class Chain:
             alice.sign(to=self.counter, gas=21_300),
             alice.sign(to=self.keeper, data="0x01"),
             alice.sign(to=self.caller, data="0x" + word, value=5),
+            # The authorization was its first.
+            carol.sign(nonce=1, data=deploy(TOKEN)),
         ]
 
     def grow(self, server):
@@ -209,7 +214,8 @@ def questions(chain, hashes, blocks):
     for account in (alice, carol, chain.counter, chain.keeper, NOBODY):
         for block in ("latest", "earliest", hex(5), {"blockHash": blocks[6]}):
             asked += [("eth_getBalance", account, block), ("eth_getTransactionCount", account, block),
-                      ("eth_getCode", account, block), ("eth_getStorageAt", account, "0x0", block)]
+                      ("eth_getCode", account, block), ("eth_getStorageAt", account, "0x0", block),
+                      ("eth_getAccount", account, block), ("eth_getAccountInfo", account, block)]
         asked += [("eth_getProof", account, ["0x0", "0x1"], "latest"),
                   ("eth_getProof", account, ["0x" + "00" * 32, "0x" + "11" * 32], "latest"),
                   ("eth_getStorageValues", {account: ["0x" + "00" * 32]}, "latest")]
@@ -217,12 +223,14 @@ def questions(chain, hashes, blocks):
         asked += [("eth_getBlockByNumber", number, full) for full in (False, True)]
         asked += [("eth_getBlockTransactionCountByNumber", number), ("eth_getUncleCountByBlockNumber", number),
                   ("eth_getTransactionByBlockNumberAndIndex", number, "0x0"), ("eth_getBlockReceipts", number),
+                  ("eth_getRawTransactionByBlockNumberAndIndex", number, "0x0"),
                   ("eth_getUncleByBlockNumberAndIndex", number, "0x0"), ("debug_getRawHeader", number),
                   ("debug_getRawBlock", number), ("debug_getRawReceipts", number)]
     for block in (blocks[1], blocks[5], UNKNOWN):
         asked += [("eth_getBlockByHash", block, full) for full in (False, True)]
         asked += [("eth_getBlockTransactionCountByHash", block), ("eth_getUncleCountByBlockHash", block),
                   ("eth_getTransactionByBlockHashAndIndex", block, "0x0"), ("eth_getLogs", {"blockHash": block}),
+                  ("eth_getRawTransactionByBlockHashAndIndex", block, "0x0"),
                   ("debug_traceBlockByHash", block, {"tracer": "callTracer"})]
     for transaction in (*hashes, UNKNOWN):
         asked += [("eth_getTransactionByHash", transaction), ("eth_getTransactionReceipt", transaction),
@@ -259,6 +267,12 @@ def questions(chain, hashes, blocks):
               ("debug_traceCall", {"to": chain.counter}, "latest", {"tracer": "callTracer", "stateOverrides": overrides}),
               ("eth_simulateV1", {"blockStateCalls": [{"calls": [{"from": alice, "to": chain.counter}]}]}, "latest"),
               ("eth_sign", alice, "0x68656c6c6f"), ("personal_sign", "0x68656c6c6f", alice)]
+    asked += [("eth_fillTransaction", fields) for fields in (
+        {"from": alice, "to": chain.counter}, {"from": bob, "to": NOBODY, "value": "0x1", "gasPrice": hex(20 * GWEI)},
+        {"from": alice, "data": deploy(COUNTER), "nonce": "0x63", "gas": "0x186a0"},
+        {"from": alice, "to": NOBODY, "accessList": [], "gasPrice": hex(20 * GWEI)},
+        {"from": alice, "to": NOBODY, "maxFeePerGas": hex(20 * GWEI), "maxPriorityFeePerGas": "0x1"},
+        {"from": alice, "to": chain.counter, "data": "0x01"}, {"from": NOBODY, "to": bob, "value": "0xde0b6b3a7640000"})]
     # Requests that are wrong.
     asked += [("eth_getBalance",), ("eth_getBalance", alice, "latest", "more"), ("eth_getBalance", "0x12", "latest"),
               ("eth_getBalance", alice, "0x1000"), ("eth_getBalance", alice, "12"), ("eth_getBlockByNumber", "0x1000", False),
@@ -273,6 +287,8 @@ def controls(chain):
     alice, bob, _ = [signer.address for signer in chain.signers]
     word = "0x" + "7".zfill(64)
     later = GENESIS_TIME + 1_000
+    balance_of = "0x70a08231" + NOBODY[2:].zfill(64)
+    allowance = "0xdd62ed3e" + alice[2:].zfill(64) + bob[2:].zfill(64)
     transfer = {"from": NOBODY, "to": bob, "value": "0x5", "gas": "0x5208", "maxFeePerGas": hex(20 * GWEI),
                 "maxPriorityFeePerGas": hex(GWEI)}
     return [
@@ -281,6 +297,9 @@ def controls(chain):
         ("anvil_setStorageAt", chain.keeper, word, word), ("eth_getStorageAt", chain.keeper, word, "latest"),
         ("hardhat_setCode", "0x00000000000000000000000000000000000000b1", "0x6001"),
         ("eth_getCode", "0x00000000000000000000000000000000000000b1", "latest"),
+        ("anvil_dealERC20", NOBODY, chain.token, "0x4d"), ("eth_call", {"to": chain.token, "data": balance_of}),
+        ("anvil_setERC20Allowance", alice, bob, chain.token, "0x5"),
+        ("eth_call", {"to": chain.token, "data": allowance}), ("eth_getStorageAt", chain.token, "0x1", "latest"),
         ("evm_setNextBlockTimestamp", hex(later)), ("evm_mine",), ("eth_getBlockByNumber", "latest", False),
         ("anvil_impersonateAccount", NOBODY), ("evm_setNextBlockTimestamp", hex(later + 12)),
         ("evm_setAutomine", False), ("eth_sendTransaction", transfer), ("txpool_status",), ("evm_setAutomine", True),

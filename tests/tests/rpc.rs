@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use node_tests::server::{Answer, Server};
-use node_tests::wallet::{hex, sign, transfer};
-use node_types::consensus::TransactionBody;
+use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
+use node_types::consensus::{PooledTransaction, TransactionBody};
+use node_types::wire::BytesData;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -169,6 +170,101 @@ fn a_receipt_is_waited_for() {
     let content = call(&server, "txpool_content", json!([]));
     let (_, queued) = content["queued"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(queued["2"]["hash"], hash);
+}
+
+#[test]
+fn a_transaction_is_filled_in_and_signed_elsewhere() {
+    let server = Server::dev(NONE);
+    let asked = json!({"from": ALICE, "to": BOB, "value": "0x1"});
+    let filled = call(&server, "eth_fillTransaction", json!([asked]));
+    let tx = &filled["tx"];
+    assert_eq!(
+        (&tx["nonce"], &tx["gas"], &tx["type"], &tx["r"]),
+        (&json!("0x0"), &json!("0x5208"), &json!("0x2"), &json!("0x0"))
+    );
+    assert_eq!((&tx["chainId"], &tx["blockHash"], &tx["from"]), (&json!("0x7a69"), &Value::Null, &json!(ALICE)));
+    let raw = filled["raw"].as_str().unwrap().parse::<BytesData>().unwrap();
+    let PooledTransaction { transaction, .. } = PooledTransaction::decode(&raw.0).unwrap();
+    let signed = hex(&sign(transaction.body).encode());
+    let hash = call(&server, "eth_sendRawTransaction", json!([signed]));
+    assert_eq!(call(&server, "eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+
+    // Nobody in particular has no wei, but may ask; what reverts has no gas limit.
+    assert_eq!(
+        call(&server, "eth_fillTransaction", json!([{"to": BOB}]))["tx"]["from"],
+        format!("0x{}", "00".repeat(20))
+    );
+    let reverting = json!({"from": ALICE, "data": "0x60006000fd"});
+    assert_eq!(code(&ask(&server, request(1, "eth_fillTransaction", json!([reverting]))).body), 3);
+    assert_eq!(code(&ask(&server, request(1, "eth_fillTransaction", json!([{"chainId": "0x1"}]))).body), -32000);
+}
+
+#[test]
+fn parts_of_blocks_and_accounts() {
+    let server = Server::dev(NONE);
+    let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
+    call(&server, "eth_sendRawTransaction", json!([raw]));
+    let block = call(&server, "eth_getBlockByNumber", json!(["latest", false]));
+    let header = call(&server, "eth_getHeaderByNumber", json!(["latest"]));
+    assert_eq!(call(&server, "eth_getHeaderByHash", json!([block["hash"]])), header);
+    let (header, block) = (header.as_object().unwrap(), block.as_object().unwrap());
+    let beyond: Vec<_> = block.keys().filter(|key| !header.contains_key(*key)).collect();
+    assert_eq!(beyond, ["size", "transactions", "uncles", "withdrawals"]);
+    assert!(header.iter().all(|(key, value)| block[key] == *value));
+    assert_eq!(call(&server, "eth_getHeaderByNumber", json!(["0x7"])), Value::Null);
+
+    for (method, which) in [("ByBlockNumberAndIndex", json!("0x1")), ("ByBlockHashAndIndex", block["hash"].clone())] {
+        let method = format!("eth_getRawTransaction{method}");
+        assert_eq!(call(&server, &method, json!([which, "0x0"])), raw);
+        assert_eq!(call(&server, &method, json!([which, "0x1"])), "0x");
+    }
+
+    let info = call(&server, "eth_getAccountInfo", json!([ALICE, "latest"]));
+    let account = call(&server, "eth_getAccount", json!([ALICE, "latest"]));
+    let proof = call(&server, "eth_getProof", json!([ALICE, [], "latest"]));
+    assert_eq!(info, json!({"balance": proof["balance"], "nonce": "0x1", "code": "0x"}));
+    let whole = json!({
+        "balance": proof["balance"], "nonce": "0x1", "codeHash": proof["codeHash"], "storageRoot": proof["storageHash"],
+    });
+    assert_eq!(account, whole);
+}
+
+/// Creation code of a token that keeps what it answers under the hash of the two words that it is asked about. It reverts
+/// where slot 1 is set, which it reads first.
+const TOKEN: &str =
+    concat!("0x601b8060095f395ff3", "600154601757", "604060045f37", "60405f20545f5260205ff3", "5b5f5ffd");
+
+#[test]
+fn tokens_are_dealt() {
+    let server = Server::dev(NONE);
+    let deploy = json!({"from": ALICE, "data": TOKEN, "gas": "0x100000"});
+    let hash = call(&server, "eth_sendTransaction", json!([deploy]));
+    let token = call(&server, "eth_getTransactionReceipt", json!([hash]))["contractAddress"].clone();
+    let word = |address: &str| format!("{:0>64}", &address[2..]);
+    let balance = || call(&server, "eth_call", json!([{"to": token, "data": format!("0x70a08231{}", word(BOB))}]));
+    let number = |value: u64| json!(format!("{value:#066x}"));
+    assert_eq!(balance(), number(0));
+    for (method, amount) in [("anvil_dealERC20", 5), ("anvil_setERC20Balance", 0), ("anvil_dealERC20", 1)] {
+        assert_eq!(call(&server, method, json!([BOB, token, format!("{amount:#x}")])), Value::Null);
+        assert_eq!(balance(), number(amount), "{method}");
+        // Nothing else has changed.
+        assert_eq!(call(&server, "eth_getStorageAt", json!([token, "0x1", "latest"])), number(0));
+    }
+    call(&server, "anvil_setERC20Allowance", json!([ALICE, BOB, token, "0x2a"]));
+    let allowance = json!([{"to": token, "data": format!("0xdd62ed3e{}{}", word(ALICE), word(BOB))}]);
+    assert_eq!(call(&server, "eth_call", allowance), number(42));
+    assert_eq!(balance(), number(1));
+    // It stays with the next block.
+    call(&server, "evm_mine", json!([]));
+    assert_eq!(balance(), number(1));
+
+    // No token, and one that answers the same whatever it keeps.
+    for address in [json!(BOB), json!("0x0000000000000000000000000000000000000004")] {
+        let answer = ask(&server, request(1, "anvil_dealERC20", json!([ALICE, address, "0x9"]))).body;
+        assert_eq!(code(&answer), -32000, "{answer}");
+    }
+    let plain = Server::start(NONE);
+    assert_eq!(code(&ask(&plain, request(1, "anvil_dealERC20", json!([ALICE, token, "0x9"]))).body), -32601);
 }
 
 #[test]

@@ -72,17 +72,17 @@ fn valid(method: &Method, parameter: &str) -> Value {
         "filter" | "call" => json!({}),
         "data" => json!("0x01"),
         "kind" => json!("newHeads"),
-        "transaction" if method.controls() => json!({"from": ALICE}),
+        "transaction" if method.controls() || method.name() == "eth_fillTransaction" => json!({"from": ALICE}),
         "transaction" => json!(hex(&sign(TransactionBody::Legacy(transfer(0))).encode())),
         "simulation" => json!({"blockStateCalls": [{}]}),
         "payloadAttributes" => {
             json!({"timestamp": "0xffffffff", "prevRandao": hash, "suggestedFeeRecipient": ALICE})
         }
         "seconds" | "timestamp" | "baseFee" | "gasLimit" | "gasPrice" | "snapshot" | "depth" | "chainId"
-        | "balance" | "wei" | "nonce" => json!("0x1"),
+        | "balance" | "amount" | "wei" | "nonce" => json!("0x1"),
         "automine" | "enabled" => json!(true),
         "value" => json!(hash),
-        "sender" => json!(ALICE),
+        "sender" | "owner" | "spender" | "token" => json!(ALICE),
         "message" | "code" | "dump" | "url" => json!("0x"),
         other => panic!("which value does the parameter {other} of {} take? say so here", method.name()),
     }

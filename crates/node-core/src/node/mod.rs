@@ -28,6 +28,7 @@ mod simulate;
 mod state;
 #[cfg(test)]
 mod testing;
+mod tokens;
 mod trace;
 mod transaction;
 

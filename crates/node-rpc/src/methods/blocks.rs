@@ -2,7 +2,7 @@
 
 use crate::error::RpcError;
 use crate::method::{Cost, Method, Scope};
-use crate::wire::{Block, Block32, BlockId, BlockTagOrNumber, Hex, Ommer, Receipt};
+use crate::wire::{Block, Block32, BlockId, BlockTagOrNumber, Header, Hex, Ommer, Receipt};
 use node_core::node::FoundBlock;
 use node_types::wire::BlockArgument;
 
@@ -22,6 +22,18 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockArgument::Hash(hash.0), whole),
         )
         .costing(by_wholeness),
+        Method::new(
+            "eth_getHeaderByNumber",
+            &["block"],
+            "The header of a canonical block; null where there is none.",
+            |scope, (tag,): (BlockTagOrNumber,)| header(scope, tag.0.into()),
+        ),
+        Method::new(
+            "eth_getHeaderByHash",
+            &["hash"],
+            "The header of a block of any branch; null where there is none.",
+            |scope, (hash,): (Block32,)| header(scope, BlockArgument::Hash(hash.0)),
+        ),
         Method::new(
             "eth_getBlockReceipts",
             &["block"],
@@ -81,6 +93,10 @@ fn by_wholeness(parameters: &str) -> Cost {
 fn block(scope: Scope<'_>, argument: BlockArgument, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
     let found = scope.node.find_block(scope.context, argument)?;
     Ok(found.map(|block| Block::of(&block, whole.unwrap_or(false))))
+}
+
+fn header(scope: Scope<'_>, argument: BlockArgument) -> Result<Option<Header>, RpcError> {
+    Ok(scope.node.find_block(scope.context, argument)?.map(|block| Header::of_found(&block)))
 }
 
 fn count(

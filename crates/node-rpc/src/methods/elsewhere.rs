@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &str); 20] = [
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 19] = [
+const METHODS: [(&str, &str); 18] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -43,10 +43,6 @@ const METHODS: [(&str, &str); 19] = [
     ("eth_protocolVersion", "the node has no peers"),
     ("eth_coinbase", "there is no mining; who gets the tips of a development chain is set by anvil_setCoinbase"),
     ("eth_mining", "there is no mining"),
-    (
-        "eth_fillTransaction",
-        "use eth_signTransaction on development chains, or fill it in from eth_estimateGas and eth_feeHistory",
-    ),
     ("eth_getBlockAccessList", "no fork in force has lists of a block's accesses (EIP-7928)"),
     ("eth_sendBundle", "there is no builder"),
     ("eth_pendingTransactions", "use txpool_content"),

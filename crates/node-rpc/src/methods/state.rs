@@ -3,8 +3,9 @@
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{BlockId, Hex, Proof, Slot};
-use node_types::H256;
-use node_types::wire::{AddressData, GetProofInput, GetStorageAtInput, StorageKey, Word};
+use node_types::wire::{AddressData, BytesData, GetProofInput, GetStorageAtInput, HashData, StorageKey, Word};
+use node_types::{H256, U256};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -34,6 +35,37 @@ pub(super) fn methods() -> Vec<Method> {
             },
         ),
         Method::new(
+            "eth_getAccountInfo",
+            &["address", "block?"],
+            "Balance, nonce and code of an account.",
+            |scope, (address, block): (AddressData, BlockId)| {
+                Ok(AccountInfo {
+                    balance: Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0),
+                    nonce: Hex(scope
+                        .node
+                        .get_transaction_count(scope.context, address.0, block.0)?
+                        .transaction_count
+                        .0),
+                    code: scope.node.get_code(scope.context, address.0, block.0)?.bytecode,
+                })
+            },
+        ),
+        Method::new(
+            "eth_getAccount",
+            &["address", "block?"],
+            "An account as the state trie holds it.",
+            |scope, (address, block): (AddressData, BlockId)| {
+                let found = scope.node.get_account(scope.context, address.0, block.0)?;
+                Ok(Account {
+                    balance: Hex(found.balance.0),
+                    code_hash: found.code_hash,
+                    nonce: Hex(found.nonce.0),
+                    storage_root: found.storage_root,
+                })
+            },
+        )
+        .long(),
+        Method::new(
             "eth_getStorageAt",
             &["address", "slot", "block?"],
             "The value of a storage slot.",
@@ -58,6 +90,24 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .long(),
     ]
+}
+
+/// What eth_getAccountInfo answers.
+#[derive(Serialize)]
+struct AccountInfo {
+    balance: Hex<U256>,
+    nonce: Hex<u64>,
+    code: BytesData,
+}
+
+/// What eth_getAccount answers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Account {
+    balance: Hex<U256>,
+    code_hash: HashData,
+    nonce: Hex<u64>,
+    storage_root: HashData,
 }
 
 fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockId) -> Result<Word, RpcError> {

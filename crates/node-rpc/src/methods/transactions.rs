@@ -2,9 +2,13 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Block32, BlockTagOrNumber, Hex, Receipt, Transaction};
+use crate::wire::{Block32, BlockTagOrNumber, Hex, Object, Receipt, Transaction, TransactionRequest};
+use node_core::block::RecoveredTransaction;
+use node_core::node::FoundTransaction;
 use node_types::H256;
+use node_types::consensus::{self, PooledTransaction, Signature};
 use node_types::wire::{BlockArgument, BytesData, Data, SendRawTransactionInput};
+use serde::Serialize;
 use serde_json::value::to_raw_value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -52,6 +56,25 @@ pub(super) fn methods() -> Vec<Method> {
             raw_transaction,
         ),
         Method::new(
+            "eth_getRawTransactionByBlockHashAndIndex",
+            &["hash", "index"],
+            "The encoded transaction at a position of a block; empty where there is none.",
+            |scope, (hash, index): (Block32, Hex<u64>)| raw_at(scope, BlockArgument::Hash(hash.0), index),
+        ),
+        Method::new(
+            "eth_getRawTransactionByBlockNumberAndIndex",
+            &["block", "index"],
+            "The encoded transaction at a position of a canonical block; empty where there is none.",
+            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| raw_at(scope, tag.0.into(), index),
+        ),
+        Method::new(
+            "eth_fillTransaction",
+            &["transaction"],
+            "Fills in what a transaction leaves open, and answers it unsigned.",
+            fill,
+        )
+        .code(),
+        Method::new(
             "eth_getTransactionReceipt",
             &["hash"],
             "The receipt of a mined transaction; null where no such transaction was mined.",
@@ -82,7 +105,32 @@ pub(super) fn methods() -> Vec<Method> {
 /// The encoded transaction.
 pub(super) fn raw_transaction(scope: Scope<'_>, (hash,): (Block32,)) -> Result<BytesData, RpcError> {
     let found = scope.node.find_transaction(scope.context, hash.0)?;
-    Ok(Data(found.map(|found| found.recovered().transaction.encode().into()).unwrap_or_default()))
+    Ok(encoded(found))
+}
+
+fn raw_at(scope: Scope<'_>, block: BlockArgument, index: Hex<u64>) -> Result<BytesData, RpcError> {
+    Ok(encoded(scope.node.find_transaction_at(scope.context, block, index.0)?))
+}
+
+fn encoded(found: Option<FoundTransaction>) -> BytesData {
+    Data(found.map(|found| found.recovered().transaction.encode().into()).unwrap_or_default())
+}
+
+/// A transaction that waits for its signature.
+#[derive(Serialize)]
+struct Unsigned {
+    raw: BytesData,
+    tx: Transaction,
+}
+
+fn fill(scope: Scope<'_>, (Object(transaction),): (Object<TransactionRequest>,)) -> Result<Unsigned, RpcError> {
+    let request = transaction.of_anyone().read(0)?;
+    let body = scope.node.fill_transaction(scope.context, &request)?;
+    let transaction = consensus::Transaction { body, signature: Signature::default() };
+    let recovered = RecoveredTransaction { hash: transaction.hash(), sender: request.from, transaction };
+    let tx = Transaction::waiting(&recovered);
+    let pooled = PooledTransaction { transaction: recovered.transaction, sidecar: request.sidecar };
+    Ok(Unsigned { raw: Data(pooled.encode().into()), tx })
 }
 
 fn at(scope: Scope<'_>, block: BlockArgument, index: Hex<u64>) -> Result<Option<Transaction>, RpcError> {

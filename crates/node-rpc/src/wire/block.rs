@@ -87,6 +87,12 @@ impl Header {
         Self::new(sealed.hash, &sealed.header)
     }
 
+    /// The header of a block. The pending one has no hash, no nonce and no miner, as nobody has sealed it.
+    pub(crate) fn of_found(found: &FoundBlock) -> Self {
+        let header = Self::of(&found.header);
+        if found.pending { Self { hash: None, nonce: None, miner: None, ..header } } else { header }
+    }
+
     fn new(hash: H256, header: &consensus::Header) -> Self {
         Self {
             base_fee_per_gas: header.base_fee_per_gas.map(Hex),
@@ -116,15 +122,9 @@ impl Header {
 }
 
 impl Block {
-    /// A block; `whole` with its transactions. The pending one has no hash, no nonce and no miner, as nobody has sealed it.
+    /// A block; `whole` with its transactions.
     pub(crate) fn of(found: &FoundBlock, whole: bool) -> Self {
         let FoundBlock { header: sealed, body, pending } = found;
-        let mut header = Header::of(sealed);
-        if *pending {
-            header.hash = None;
-            header.nonce = None;
-            header.miner = None;
-        }
         let transactions = if whole {
             let all = body.transactions.iter().enumerate();
             Transactions::Whole(
@@ -138,7 +138,7 @@ impl Block {
             Transactions::Hashes(body.transactions.iter().map(|transaction| Data(transaction.hash)).collect())
         };
         Self {
-            header,
+            header: Header::of_found(found),
             size: Hex(sealed.size),
             transactions,
             uncles: body.ommers.iter().map(|ommer| Data(ommer.hash())).collect(),

@@ -3,6 +3,7 @@
 use super::call::AuthorizationArguments;
 use super::loose::Loose;
 use super::transaction::AccessListItem;
+use crate::error::RpcError;
 use node_core::node::TransactionRequest as Request;
 use node_types::consensus::{BlobSidecar, TransactionType};
 use node_types::wire::{AddressData, BytesData, HashData};
@@ -40,8 +41,18 @@ pub(crate) struct TransactionRequest {
 }
 
 impl TransactionRequest {
-    /// What the node is asked for.
-    pub(crate) fn request(self) -> Result<Request, String> {
+    /// The same of the zero address, where no sender is named.
+    pub(crate) fn of_anyone(mut self) -> Self {
+        self.from.get_or_insert_default();
+        self
+    }
+
+    /// What the node is asked for, in the parameter at a position.
+    pub(crate) fn read(self, position: usize) -> Result<Request, RpcError> {
+        self.request().map_err(|reason| RpcError::argument(position, reason))
+    }
+
+    fn request(self) -> Result<Request, String> {
         let from = self.from.ok_or("missing from: the sender must be named")?;
         let input = match (self.data, self.input) {
             (Some(data), Some(input)) if data != input => {

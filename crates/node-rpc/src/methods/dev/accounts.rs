@@ -5,7 +5,6 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::typed_data::TypedData;
 use crate::wire::{Object, TransactionRequest};
-use node_core::node;
 use node_types::consensus::Signature;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, Bytes};
@@ -70,7 +69,7 @@ fn signing() -> Vec<Method> {
             &["transaction"],
             "Fills in a transaction and signs it; answers the form in which it is sent.",
             |scope, (Object(transaction),): (Object<TransactionRequest>,)| {
-                let signed = scope.node.sign_transaction(scope.context, request(transaction)?)?;
+                let signed = scope.node.sign_transaction(scope.context, transaction.read(0)?)?;
                 Ok(Data(Bytes::from(signed.encode())))
             },
         ),
@@ -136,12 +135,8 @@ fn impersonation() -> Vec<Method> {
     .collect()
 }
 
-fn request(transaction: TransactionRequest) -> Result<node::TransactionRequest, RpcError> {
-    transaction.request().map_err(|reason| RpcError::argument(0, reason))
-}
-
 fn send(scope: Scope<'_>, transaction: TransactionRequest, unsigned: bool) -> Result<HashData, RpcError> {
-    Ok(Data(scope.node.send_request(scope.context, request(transaction)?, unsigned)?))
+    Ok(Data(scope.node.send_request(scope.context, transaction.read(0)?, unsigned)?))
 }
 
 fn sign(scope: Scope<'_>, address: Address, message: &[u8]) -> Result<BytesData, RpcError> {

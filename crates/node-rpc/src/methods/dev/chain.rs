@@ -236,9 +236,7 @@ fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Replacements>) -> Re
                 let pooled = PooledTransaction::decode(&data).map_err(|error| RpcError::argument(1, error))?;
                 NewTransaction::Signed(pooled.transaction)
             }
-            Replacement::Request(request) => {
-                NewTransaction::Request(request.request().map_err(|reason| RpcError::argument(1, reason))?)
-            }
+            Replacement::Request(request) => NewTransaction::Request(request.read(1)?),
         };
         Ok((block.0, transaction))
     };

@@ -7,7 +7,7 @@ use node_types::U256;
 use node_types::wire::{AddressData, BytesData};
 
 pub(super) fn methods() -> Vec<Method> {
-    [
+    let accounts = [
         named(
             &["anvil_setBalance", "hardhat_setBalance"],
             &["address", "balance"],
@@ -48,8 +48,29 @@ pub(super) fn methods() -> Vec<Method> {
                 producer(scope)?.set_storage(address.0, slot.key, value.0).map_err(refused).map(|()| true)
             },
         ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    accounts.into_iter().flatten().chain(tokens()).collect()
+}
+
+/// What tokens say, for which their code runs.
+fn tokens() -> impl Iterator<Item = Method> {
+    let methods = [
+        named(
+            &["anvil_dealERC20", "anvil_setERC20Balance"],
+            &["address", "token", "amount"],
+            "Sets an account's balance of a token (ERC-20).",
+            |scope, (owner, token, amount): (AddressData, AddressData, Loose<U256>)| {
+                Ok(scope.node.set_token_balance(scope.context, token.0, owner.0, amount.0)?)
+            },
+        ),
+        named(
+            &["anvil_setERC20Allowance"],
+            &["owner", "spender", "token", "amount"],
+            "Sets how much of an account's tokens (ERC-20) another may spend.",
+            |scope, (owner, spender, token, amount): (AddressData, AddressData, AddressData, Loose<U256>)| {
+                Ok(scope.node.set_token_allowance(scope.context, token.0, owner.0, spender.0, amount.0)?)
+            },
+        ),
+    ];
+    methods.into_iter().flatten().map(Method::code)
 }
