@@ -7,7 +7,8 @@
 //!
 //! The first block holds redb's header, which is overwritten in place, and says which of two commits is valid by a bit
 //! that no checksum covers. So the header is kept here, in two copies that are written and synced one after the other:
-//! at any moment one of them is whole, and one that is not is known for it.
+//! at any moment one of them is whole, and one that is not is known for it. Of the copy that was written last nobody knows
+//! whether it is durable, if its sync failed or the process ended, so that the next header goes there first.
 
 use super::{File, Folder};
 use parking_lot::Mutex;
@@ -36,10 +37,8 @@ const CHECKSUM: usize = 8;
 const COPY: usize = 16 + HEADER + 8;
 
 /// The header of the database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Counts the headers that were written.
-    pub(super) sequence: u64,
     /// The least length of the database, which holds everything that was committed.
     pub(super) length: u64,
     pub(super) bytes: [u8; HEADER],
@@ -47,16 +46,16 @@ pub(super) struct Header {
 
 impl Header {
     /// The header of a database that is to be created.
-    pub(super) const EMPTY: Self = Self { sequence: 0, length: 0, bytes: [0; HEADER] };
+    pub(super) const EMPTY: Self = Self { length: 0, bytes: [0; HEADER] };
 
     /// Whether the creation of the database was completed: the last thing redb writes then is the mark at its start.
     pub(super) fn is_complete(&self) -> bool {
         self.bytes[0] != 0
     }
 
-    fn encode(&self) -> [u8; COPY] {
+    fn encode(&self, sequence: u64) -> [u8; COPY] {
         let mut copy = [0; COPY];
-        copy[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        copy[..8].copy_from_slice(&sequence.to_be_bytes());
         copy[8..16].copy_from_slice(&self.length.to_be_bytes());
         copy[16..16 + HEADER].copy_from_slice(&self.bytes);
         let sum = checksum(0, &copy[..16 + HEADER]);
@@ -64,16 +63,13 @@ impl Header {
         copy
     }
 
-    fn decode(copy: &[u8; COPY]) -> Option<Self> {
+    /// The header of a copy, with its sequence.
+    fn decode(copy: &[u8; COPY]) -> Option<(u64, Self)> {
         let (rest, sum) = copy.split_last_chunk::<CHECKSUM>()?;
         let (sequence, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
-        let header = Self {
-            sequence: u64::from_be_bytes(*sequence),
-            length: u64::from_be_bytes(*length),
-            bytes: *rest.first_chunk()?,
-        };
-        (checksum(0, &copy[..16 + HEADER]) == *sum).then_some(header)
+        let header = Self { length: u64::from_be_bytes(*length), bytes: *rest.first_chunk()? };
+        (checksum(0, &copy[..16 + HEADER]) == *sum).then_some((u64::from_be_bytes(*sequence), header))
     }
 }
 
@@ -81,10 +77,21 @@ pub(super) struct Checksums {
     file: Arc<dyn File>,
     /// The name of the database's file.
     database: String,
+    /// Held while a header is written.
+    written: Mutex<Written>,
     /// Checksums that are not in the file yet, by block.
     noted: Mutex<BTreeMap<u64, [u8; CHECKSUM]>>,
     /// Parts of the file that were read lately, by their place.
     read: Cache<u64, Arc<Part>>,
+}
+
+/// Which copy was written last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    /// Counts the copies that were written.
+    sequence: u64,
+    /// Which copy the next header goes to first.
+    next: usize,
 }
 
 /// Checksums that are read at once.
@@ -103,13 +110,22 @@ impl fmt::Debug for Checksums {
 }
 
 impl Checksums {
-    /// Opens the file, if there is one.
-    pub(super) fn open(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Option<Self>> {
-        match folder.open(name) {
-            Ok(file) => Ok(Some(Self::of(file, database))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// Opens the file, if there is one, with the last header that was written as a whole; none if both copies are damaged.
+    pub(super) fn open(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Option<(Self, Option<Header>)>> {
+        let file = match folder.open(name) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let [first, second] = [read_copy(&*file, COPIES[0])?, read_copy(&*file, COPIES[1])?];
+        let sequence = |copy: &Option<(u64, Header)>| copy.as_ref().map_or(0, |(sequence, _)| *sequence);
+        let next = match (&first, &second) {
+            (Some(first), Some(second)) => usize::from(second.0 >= first.0),
+            (first, _) => usize::from(first.is_some()),
+        };
+        let written = Written { sequence: sequence(&first).max(sequence(&second)), next };
+        let header = first.into_iter().chain(second).max_by_key(|(sequence, _)| *sequence).map(|(_, header)| header);
+        Ok(Some((Self { written: Mutex::new(written), ..Self::of(file, database) }, header)))
     }
 
     /// Creates the file. Its name is durable only after the folder is synced.
@@ -118,29 +134,24 @@ impl Checksums {
     }
 
     fn of(file: Arc<dyn File>, database: &str) -> Self {
-        Self { file, database: database.to_owned(), noted: Mutex::default(), read: Cache::new(PARTS) }
-    }
-
-    /// The last header that was written as a whole; nothing if there is none, or both copies are damaged.
-    pub(super) fn header(&self) -> io::Result<Option<Header>> {
-        let mut newest: Option<Header> = None;
-        for offset in COPIES {
-            let mut copy = [0; COPY];
-            match self.file.read_at(offset, &mut copy) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
-                result => result?,
-            }
-            let found = Header::decode(&copy);
-            newest = newest.into_iter().chain(found).max_by_key(|header| header.sequence);
+        Self {
+            file,
+            database: database.to_owned(),
+            written: Mutex::default(),
+            noted: Mutex::default(),
+            read: Cache::new(PARTS),
         }
-        Ok(newest)
     }
 
     /// Writes a header, durably. After a crash, or an error, the last one that was durable or this is found.
     pub(super) fn write_header(&self, header: &Header) -> io::Result<()> {
-        for offset in COPIES {
-            self.file.write_at(offset, &header.encode())?;
+        let mut written = self.written.lock();
+        for _ in COPIES {
+            written.sequence += 1;
+            self.file.write_at(COPIES[written.next], &header.encode(written.sequence))?;
             self.file.sync_data()?;
+            // The one that is durable now stays until the other is.
+            written.next = 1 - written.next;
         }
         Ok(())
     }
@@ -206,6 +217,16 @@ impl Checksums {
     }
 }
 
+/// A copy of the header with its sequence; none if it is damaged.
+fn read_copy(file: &dyn File, offset: u64) -> io::Result<Option<(u64, Header)>> {
+    let mut copy = [0; COPY];
+    match file.read_at(offset, &mut copy) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
+    }
+    Ok(Header::decode(&copy))
+}
+
 /// What to answer when a file is not as it was written.
 pub(super) fn damage(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
@@ -219,4 +240,73 @@ fn place(block: u64) -> u64 {
 /// The checksum of a block. Its number is the seed, so that a block in the wrong place is found too.
 fn checksum(block: u64, bytes: &[u8]) -> [u8; CHECKSUM] {
     XxHash3_64::oneshot_with_seed(block, bytes).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::faults::FaultyDisk;
+
+    fn header(number: u8) -> Header {
+        Header { length: number.into(), bytes: [number; HEADER] }
+    }
+
+    fn open(disk: &FaultyDisk) -> io::Result<(Checksums, Option<Header>)> {
+        Ok(Checksums::open(&*disk.folder(), "checksums", "database")?.unwrap())
+    }
+
+    /// The disk fails, the process ends, it fails again, and the power is cut: there is always a header.
+    #[test]
+    fn a_header_outlives_failures_that_follow_one_another() {
+        for (first, second, tries, seed) in cases() {
+            let disk = FaultyDisk::new();
+            let created = Checksums::create(&*disk.folder(), "checksums", "database").unwrap();
+            created.write_header(&header(1)).unwrap();
+            disk.folder().sync().unwrap();
+            let mut durable = 1;
+            // Whoever meets a failure may try again.
+            let mut write = |checksums: &Checksums, first: u8| {
+                for number in first..first + tries {
+                    if checksums.write_header(&header(number)).is_ok() {
+                        durable = number;
+                    }
+                }
+            };
+            disk.fail_operation(first);
+            write(&created, 2);
+            disk.kill();
+            disk.fail_operation(second);
+            if let Ok((opened, found)) = open(&disk) {
+                assert!(found.is_some());
+                write(&opened, 4);
+            }
+            disk.crash(seed);
+            disk.fail_nothing();
+            let found = open(&disk).unwrap().1;
+            let found = found.unwrap_or_else(|| panic!("no header after {first}, {second}, {tries}, {seed}"));
+            let number = found.bytes[0];
+            assert!((durable..6).contains(&number) && found == header(number), "{number} after {durable}");
+        }
+    }
+
+    /// Which operation fails, which of the next run, how often a header is written in each, and how the power is cut.
+    fn cases() -> impl Iterator<Item = (u64, u64, u8, u64)> {
+        (0..10 * 10 * 2 * 40).map(|case| (case % 10, case / 10 % 10, 1 + (case / 100 % 2) as u8, case / 200))
+    }
+
+    /// Folders of the first layout have the same sequence in both copies.
+    #[test]
+    fn of_equal_copies_the_second_was_written_last() {
+        let disk = FaultyDisk::new();
+        let mut file = vec![0; 2 * BLOCK];
+        file[..COPY].copy_from_slice(&header(1).encode(7));
+        file[BLOCK..BLOCK + COPY].copy_from_slice(&header(1).encode(7));
+        disk.put("checksums", file);
+        let (opened, found) = open(&disk).unwrap();
+        assert_eq!((found, opened.written.lock().next), (Some(header(1)), 1));
+        disk.fail_operation(0);
+        opened.write_header(&header(2)).unwrap_err();
+        disk.crash(1);
+        assert_eq!(open(&disk).unwrap().1, Some(header(1)));
+    }
 }

@@ -45,9 +45,8 @@ impl DatabaseFile {
             Err(error) => return Err(error),
         };
         let size = file.as_ref().map_or(Ok(0), |file| file.size())?;
-        let found = Checksums::open(folder, checksums, name)?;
-        let header = found.as_ref().map_or(Ok(None), Checksums::header)?;
-        let mut header = match header {
+        let (found, header) = Checksums::open(folder, checksums, name)?.unzip();
+        let header = match header.flatten() {
             Some(header) if header.is_complete() => header,
             // Its creation was not completed; it is begun again.
             Some(header) => Header { length: 0, ..header },
@@ -62,7 +61,6 @@ impl DatabaseFile {
         let is_new = file.is_none() || found.is_none();
         let checksums = found.map_or_else(|| Checksums::create(folder, checksums, name), Ok)?;
         // If its sync failed before, the header may be in the memory of the operating system only.
-        header.sequence += 1;
         checksums.write_header(&header)?;
         let file = file.map_or_else(|| folder.create(name), Ok)?;
         if is_new {
@@ -96,7 +94,6 @@ impl StorageBackend for DatabaseFile {
         let mut header = self.header.lock();
         if length < header.durable.length {
             // Or a crash would leave less than the header promises.
-            header.durable.sequence += 1;
             header.durable.length = length;
             self.checksums.write_header(&header.durable)?;
         }
@@ -113,7 +110,7 @@ impl StorageBackend for DatabaseFile {
             self.unsynced.store(false, Ordering::SeqCst);
         }
         if let Some(bytes) = header.written.take() {
-            header.durable = Header { sequence: header.durable.sequence + 1, length: self.file.size()?, bytes };
+            header.durable = Header { length: self.file.size()?, bytes };
             self.checksums.write_header(&header.durable)?;
         }
         Ok(())
