@@ -200,6 +200,21 @@ fn a_transaction_is_filled_in_and_signed_elsewhere() {
 }
 
 #[test]
+fn the_coinbase_is_that_of_the_next_block() {
+    let server = Server::dev(NONE);
+    let mine = || {
+        call(&server, "evm_mine", json!([]));
+        call(&server, "eth_getBlockByNumber", json!(["latest", false]))["miner"].clone()
+    };
+    let first = call(&server, "eth_coinbase", json!([]));
+    assert_eq!(mine(), first);
+    call(&server, "anvil_setCoinbase", json!([BOB]));
+    assert_eq!((call(&server, "eth_coinbase", json!([])), mine()), (json!(BOB), json!(BOB)));
+    let plain = Server::start(NONE);
+    assert_eq!(call(&plain, "eth_coinbase", json!([])), format!("0x{}", "00".repeat(20)));
+}
+
+#[test]
 fn parts_of_blocks_and_accounts() {
     let server = Server::dev(NONE);
     let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());

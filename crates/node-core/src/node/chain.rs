@@ -61,6 +61,16 @@ impl Node {
         Ok(self.next_header.after(&head).base_fee_per_gas)
     }
 
+    /// Who gets the tips of the next block that the node makes; the zero address where it makes none.
+    pub fn coinbase(&self, context: &Context) -> Result<Address, NodeError> {
+        if self.producer.is_none() {
+            return Ok(Address::zero());
+        }
+        let snapshot = self.snapshot(context)?;
+        let head = snapshot.header(snapshot.latest())?;
+        Ok(self.next_header.after(&head).beneficiary)
+    }
+
     /// The price in wei per blob gas in the next block; zero before Cancun.
     pub fn blob_base_fee(&self, context: &Context) -> Result<BlobBaseFeeOutput, NodeError> {
         let snapshot = self.snapshot(context)?;

@@ -24,6 +24,12 @@ pub(super) fn methods() -> Vec<Method> {
             Ok(Hex(scope.node.spec().chain_id))
         }),
         Method::new("eth_syncing", &[], "False: the node is in sync with what it was given.", |_, ()| Ok(false)),
+        Method::new(
+            "eth_coinbase",
+            &[],
+            "Who gets the tips of the next block that the node makes; the zero address where it makes none.",
+            |scope, ()| Ok(Data(scope.node.coinbase(scope.context)?)),
+        ),
         Method::new("eth_blockNumber", &[], "The height of the head.", |scope, ()| {
             Ok(Hex(scope.node.block_number(scope.context)?.block_number.0))
         }),

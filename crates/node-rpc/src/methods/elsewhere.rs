@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &str); 20] = [
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 18] = [
+const METHODS: [(&str, &str); 17] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -41,7 +41,6 @@ const METHODS: [(&str, &str); 18] = [
     ("eth_hashrate", "there is no mining"),
     ("eth_getCompilers", "there are no compilers"),
     ("eth_protocolVersion", "the node has no peers"),
-    ("eth_coinbase", "there is no mining; who gets the tips of a development chain is set by anvil_setCoinbase"),
     ("eth_mining", "there is no mining"),
     ("eth_getBlockAccessList", "no fork in force has lists of a block's accesses (EIP-7928)"),
     ("eth_sendBundle", "there is no builder"),
