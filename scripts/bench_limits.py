@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What the limits of the server hold under load, and what all of its service costs. Needs wrk.
 
-Four parts, each of which can be asked for by its name:
+Parts, each of which can be asked for by its name:
 
 - slow:   1,000 connections send a byte a second; the p99 of others stays below twice what it was.
 - calls:  32 calls without end finish within their limit, while /health answers within 50 ms.
 - flood:  a client above its rate gets 429, and what is below it is served, as is another client.
+- deaf:   64 WebSockets that ask and subscribe, and read nothing, take less than a MiB of memory each.
 - ending: SIGTERM under load cuts no answer.
 - cost:   requests a second of getStorageAt with everything on, beside a bare route (tests/examples/bare.rs).
 
@@ -187,6 +188,64 @@ def flood(programs, verdicts, seconds):
     )
 
 
+def deaf(programs, verdicts, seconds):
+    """64 WebSockets that subscribe to everything, ask as long as somebody takes it, and read nothing."""
+    count, blocks = 64, 2_000
+    server = nodes.Server(programs / "node-server", "dev")
+    server.ask("/dev/impersonate/", {"Address": ACCOUNT})
+
+    def grow():
+        for _ in range(blocks // 100):
+            # An answer, and a notification, of 100 KiB.
+            server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 50_000}})
+            server.ask("/dev/mine/", {"Blocks": 99})
+        return server.status("VmRSS")
+
+    begun = server.status("VmRSS")
+    grown = grow()
+    ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
+    subscribe = [frame(f'{{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["{kind}"{options}]}}')
+                 for kind, options in (("newHeads", ""), ("logs", ",{}"), ("newPendingTransactions", ",true"))]
+    streams, sent = [], 0
+    for _ in range(count):
+        stream = socket.socket()
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stream.connect(address(server.url))
+        key = "dGhlIHNhbXBsZSBub25jZQ=="
+        stream.sendall(f"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                       f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+        if not stream.recv(4096).startswith(b"HTTP/1.1 101"):
+            raise nodes.Failure("the WebSocket is refused")
+        stream.sendall(b"".join(subscribe))
+        stream.setblocking(False)
+        streams.append(stream)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        for stream in streams:
+            try:
+                sent += stream.send(ask * 100)
+            except BlockingIOError:
+                pass
+    heard = grow()
+    # What the chain takes in memory it takes with and without them.
+    each = (heard - grown - (grown - begun)) / count
+    verdicts.tell(
+        f"deaf: {count} WebSockets that sent {sent / count / 1024:.0f} KiB each and read nothing, over {blocks:,} blocks: "
+        f"{each / 1024:.0f} KiB of memory each",
+        each < 1 << 20,
+    )
+    for stream in streams:
+        stream.close()
+    server.stop()
+
+
+def frame(text):
+    """A message of WebSocket as clients send it, masked with zeros (RFC 6455)."""
+    length = len(text)
+    head = bytes([0x81, 0x80 | length]) if length < 126 else bytes([0x81, 0x80 | 126]) + length.to_bytes(2)
+    return head + bytes(4) + text.encode()
+
+
 def ending(programs, verdicts, seconds):
     """SIGTERM while 64 connections ask: each request that the server took is answered whole."""
     cut, whole, rounds = 0, 0, 5
@@ -270,7 +329,7 @@ def cost(programs, verdicts, seconds):
     verdicts.tell(f"cost: {full:.0f} requests/s with everything on, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
-PARTS = {"slow": slow, "calls": calls, "flood": flood, "ending": ending, "cost": cost}
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "ending": ending, "cost": cost}
 
 
 def main():
