@@ -4,12 +4,16 @@
 //! left out, and their number is told at the end.
 
 use clap::ValueEnum;
+use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{self, FormatTime};
 
 /// Lines that may wait to be written.
 const LINES: usize = 65_536;
@@ -40,7 +44,7 @@ impl Logs {
         let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log");
         let (writer, worker) = builder.finish(Gathered(BufWriter::with_capacity(1 << 16, io::stderr())));
         let lost = writer.error_counter();
-        let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+        let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_timer(Clock).with_writer(writer);
         match format {
             LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),
             LogFormat::Json => {
@@ -61,6 +65,35 @@ impl Drop for Logs {
     }
 }
 
+/// The time of a line, in UTC and microseconds. Each thread makes the text of a second once: to make it takes longer than the rest
+/// of a line.
+struct Clock;
+
+/// A second since the Unix epoch, and its text up to the fractions.
+type Second = (u64, String);
+
+thread_local! {
+    static SECOND: RefCell<Second> = const { RefCell::new((u64::MAX, String::new())) };
+}
+
+impl FormatTime for Clock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        SECOND.with_borrow_mut(|(second, text)| {
+            if *second != now.as_secs() {
+                text.clear();
+                time::SystemTime.format_time(&mut Writer::new(text))?;
+                text.truncate(SECONDS);
+                *second = now.as_secs();
+            }
+            write!(writer, "{text}.{:06}Z", now.subsec_micros())
+        })
+    }
+}
+
+/// Length of `2026-11-22T08:00:00`.
+const SECONDS: usize = 19;
+
 /// Waits a moment after what there was is written. While the thread waits, whoever logs does not have to wake it, and what comes
 /// is written together.
 struct Gathered(BufWriter<Stderr>);
@@ -74,5 +107,28 @@ impl Write for Gathered {
         self.0.flush()?;
         thread::sleep(GATHERING);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_time_of_the_clock() {
+        let mut texts = Vec::new();
+        for _ in 0..3 {
+            let mut text = String::new();
+            time::SystemTime.format_time(&mut Writer::new(&mut text)).unwrap();
+            texts.push(text);
+            let mut text = String::new();
+            Clock.format_time(&mut Writer::new(&mut text)).unwrap();
+            texts.push(text);
+            thread::sleep(Duration::from_millis(400));
+        }
+        assert!(
+            texts.is_sorted() && texts.iter().all(|text| text.len() == "2026-11-22T08:00:00.000000Z".len()),
+            "{texts:?}"
+        );
     }
 }

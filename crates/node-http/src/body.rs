@@ -94,9 +94,10 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let Ok(value) = value.to_str() else { return false };
-    let media_type = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let subtype = media_type.strip_prefix("application/");
-    subtype.is_some_and(|subtype| subtype == "json" || subtype.ends_with("+json"))
+    let media_type = value.split(';').next().unwrap_or_default().trim();
+    let Some((kind, subtype)) = media_type.split_once('/') else { return false };
+    let format = subtype.rsplit('+').next().unwrap_or_default();
+    kind.eq_ignore_ascii_case("application") && format.eq_ignore_ascii_case("json")
 }
 
 async fn collect(payload: Payload, limit: usize, memory: &Semaphore) -> Result<Bytes, HttpError> {

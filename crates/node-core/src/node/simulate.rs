@@ -283,9 +283,12 @@ fn unsigned(sender: node_types::Address, body: node_types::consensus::Transactio
     RecoveredTransaction { hash: transaction.hash(), transaction, sender }
 }
 
-/// How much a call adds to the answer.
+/// Bytes that an empty log adds to the answer: its address, and where it stands.
+const EMPTY_LOG: usize = 256;
+
+/// How many bytes a call adds to the answer.
 fn size(call: &SimulatedCall) -> usize {
-    let logs: usize = call.logs.iter().map(|(_, log)| log.data.len() + 32 * log.topics.len()).sum();
+    let logs: usize = call.logs.iter().map(|(_, log)| EMPTY_LOG + 32 * log.topics.len() + log.data.len()).sum();
     let reverted = match &call.failure {
         Some(crate::executor::CallFailure::Reverted { output, .. }) => output.len(),
         _ => 0,
@@ -300,6 +303,8 @@ mod tests {
     use crate::block::BlockRef;
     use crate::node::testing::World;
     use crate::test_chain::{BASE_FEE, BLOCK_TIME as CHAIN_BLOCK_TIME, GAS, GAS_LIMIT, address};
+    use node_types::Bytes;
+    use node_types::consensus::Log;
 
     fn at(number: Option<u64>, time: Option<u64>) -> SimulationBlock {
         let block_overrides = BlockOverrides { number, time, ..BlockOverrides::default() };
@@ -417,6 +422,10 @@ mod tests {
         let calls = |count| vec![with_calls(vec![long.clone(); count])];
         assert_eq!(simulate(&world, calls(1)).unwrap()[0].calls[0].output.len(), MAX_OUTPUT / 2);
         assert!(matches!(simulate(&world, calls(3)), Err(SimulateError::TooMuchOutput)));
+        // Logs that hold nothing are told, too.
+        let logs = vec![(0, Log::default()); 1_000];
+        let logging = SimulatedCall { output: Bytes::new(), logs, gas_used: GAS, max_used_gas: GAS, failure: None };
+        assert_eq!(size(&logging), 1_000 * EMPTY_LOG);
     }
 
     #[test]
