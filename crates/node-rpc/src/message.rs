@@ -40,18 +40,18 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Arc<Method>,
-    pub(crate) parameters: Option<Arc<RawValue>>,
+    pub(crate) parameters: Option<Box<RawValue>>,
 }
 
 /// What a client names its request by: a string, a number, or null.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Id(Arc<RawValue>);
+pub(crate) struct Id(Box<RawValue>);
 
 impl Id {
     /// In answers to what names none.
     pub(crate) fn null() -> Self {
-        Self(RawValue::NULL.to_owned().into())
+        Self(RawValue::NULL.to_owned())
     }
 }
 
@@ -143,7 +143,7 @@ impl Request {
             Ok(request) => request,
             Err(error) => return refused(None, invalid(&plain(&error))),
         };
-        let id = request.id.map(|id| Id(id.to_owned().into()));
+        let id = request.id.map(|id| Id(id.to_owned()));
         if request.id.is_some_and(|id| id.get().starts_with(['{', '[', 't', 'f'])) {
             return refused(None, invalid("the id must be a string, a number or null"));
         }
@@ -155,7 +155,7 @@ impl Request {
         };
         let call = match table.get(name.as_str()) {
             Some(method) => {
-                let parameters = request.params.map(|parameters| parameters.to_owned().into());
+                let parameters = request.params.map(ToOwned::to_owned);
                 Ok(Call { method: method.clone(), parameters })
             }
             None => Err(unknown(&name)),

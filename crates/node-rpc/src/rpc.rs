@@ -9,6 +9,9 @@ use node_core::context::Context;
 use node_core::node::Node;
 use std::sync::Arc;
 
+/// Bytes for which there is room from the start: most answers are shorter.
+const SHORT_ANSWER: usize = 512;
+
 /// What one message may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
@@ -121,7 +124,7 @@ fn refuse(request: &Request, error: &RpcError, out: &mut Vec<u8>) {
 
 /// Writes what `each` writes for the requests of a message; none where it writes nothing.
 fn write(message: &Message, mut each: impl FnMut(&Request, &mut Vec<u8>)) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(SHORT_ANSWER);
     match message {
         Message::Single(request) => each(request, &mut out),
         Message::Batch(requests) => {
