@@ -4,8 +4,9 @@
     scripts/bench_rpc.py [--anvil PROGRAM] [--bin FOLDER] [--rounds N] [--seconds S] [METHOD...]
 
 Both servers run all the time and hold the chain of compare_anvil.py. In each round every request is measured on one and
-then on the other, so that a machine that slows down slows both down; medians of the rounds are compared. wrk sends with
-one thread over 16 connections. A method that is slower here ends with 1. Needs wrk; anvil is had as by compare_anvil.py.
+then on the other, so that a machine that slows down slows both down; the ratio is the median of those of the rounds. wrk
+sends with one thread over 16 connections. Where it takes a core that the servers need, the processor time that each takes
+for a message tells more. A method that is slower here ends with 1. Needs wrk; anvil is had as by compare_anvil.py.
 """
 
 import argparse
@@ -65,8 +66,9 @@ def check(url, name, text):
         raise Failure(f"{url}: {name}: {str(answer)[:300]}")
 
 
-def rate(url, script, seconds):
-    """Messages per second."""
+def rate(server, url, script, seconds):
+    """Messages per second, and microseconds of processor time for each."""
+    begun = server.cpu()
     command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(script), url]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE)
@@ -76,7 +78,8 @@ def rate(url, script, seconds):
     told = ran.stdout
     if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", told):
         raise Failure(f"{url}: {script.read_text()[-300:]}\n{told}{ran.stderr}")
-    return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1))
+    messages = int(re.search(r"(\d+) requests in", told).group(1))
+    return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1)), (server.cpu() - begun) / messages * 1e6
 
 
 def measure(options):
@@ -85,11 +88,11 @@ def measure(options):
               "--timestamp", str(GENESIS_TIME)]
     node = Server(folder / "node-server", "dev", "--log", "error", *common)
     anvil = Anvil(options.anvil, *common)
-    urls = [node.url + "/", anvil.url + "/"]
+    servers = {node.url + "/": node, anvil.url + "/": anvil}
     print(machine(), flush=True)
     try:
         chain = Chain()
-        hashes = [chain.grow(Rpc(url)) for url in urls][0]
+        hashes = [chain.grow(Rpc(url)) for url in servers][0]
         measured = [(name, text) for name, text in requests(chain, hashes)
                     if not options.methods or any(method in name for method in options.methods)]
         rates = {name: ([], []) for name, _ in measured}
@@ -98,23 +101,22 @@ def measure(options):
                 script = Path(work) / f"{index}.lua"
                 script.write_text(f"wrk.method = 'POST'\nwrk.headers['Content-Type'] = 'application/json'\n"
                                   f"wrk.body = [==[{json.dumps(text)}]==]\n")
-                for url in urls:
+                for url in servers:
                     check(url, name, text)
             for _ in range(options.rounds):
                 for index, (name, _) in enumerate(measured):
-                    for url, of_server in zip(urls, rates[name]):
-                        of_server.append(rate(url, Path(work) / f"{index}.lua", options.seconds))
+                    for (url, server), of_server in zip(servers.items(), rates[name]):
+                        of_server.append(rate(server, url, Path(work) / f"{index}.lua", options.seconds))
     finally:
         node.kill()
         anvil.kill()
-    print("\n| Message | requests/s here | requests/s anvil | ratio |\n|---|---:|---:|---:|")
+    print("\n| Message | requests/s here | anvil | ratio | µs of processor time here | anvil |\n|---|---:|---:|---:|---:|---:|")
     slower = []
     for name, of_servers in rates.items():
-        here, there = [statistics.median(of_server) for of_server in of_servers]
-        # Nothing at all is no rate: the machine was too busy, or the time too short.
-        ratio = f"{here / there:.2f}" if there else "-"
-        print(f"| {name} | {here:,.0f} | {there:,.0f} | {ratio} |")
-        if here < there:
+        here, there = [[statistics.median(column) for column in zip(*of_server)] for of_server in of_servers]
+        ratio = statistics.median(ours / theirs for (ours, _), (theirs, _) in zip(*of_servers))
+        print(f"| {name} | {here[0]:,.0f} | {there[0]:,.0f} | {ratio:.2f} | {here[1]:,.1f} | {there[1]:,.1f} |")
+        if ratio < 1:
             slower.append(name)
     if slower:
         print(f"slower here: {', '.join(slower)}")

@@ -26,7 +26,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build
+from nodes import ROOT, Failure, Server, build, cpu
 
 try:
     import rlp
@@ -103,6 +103,10 @@ class Anvil(Server):
                 return
             time.sleep(0.1)
         raise Failure("anvil does not start")
+
+    def cpu(self):
+        group = subprocess.run(["pgrep", "-g", str(self.process.pid)], capture_output=True, text=True, check=True)
+        return sum(cpu(pid) for pid in group.stdout.split())
 
     def kill(self):
         os.killpg(self.process.pid, signal.SIGKILL)

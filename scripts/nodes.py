@@ -76,8 +76,7 @@ class Server:
 
     def cpu(self):
         """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu(self.process.pid)
 
     def kill(self):
         self.process.kill()
@@ -97,6 +96,12 @@ class Server:
             raise Failure(f"the server stopped with {status}: {self.error_text()}")
         self.process.stdout.close()
         self.errors.close()
+
+
+def cpu(pid):
+    """Seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Connection:

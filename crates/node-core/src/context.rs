@@ -54,7 +54,7 @@ impl Context {
     /// several operations answer fits together.
     pub fn holding_view() -> Self {
         let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
-        Self { shared: Arc::new(shared), ..Self::unbounded() }
+        Self { deadline: None, gas_budget: u64::MAX, shared: Arc::new(shared) }
     }
 
     /// Ends work `timeout` from now, unless it has to end earlier already.

@@ -81,6 +81,10 @@ impl Message {
     pub(crate) fn read(table: &Table, body: &[u8], limit: usize) -> Result<Self, RpcError> {
         let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
         if first != Some(&b'[') {
+            if let Ok(request) = serde_json::from_slice(body) {
+                return Ok(Self::Single(Request::of(table, request)));
+            }
+            // It is no request, or no JSON.
             let raw: &RawValue = serde_json::from_slice(body).map_err(|error| parse_error(&error))?;
             return Ok(Self::Single(Request::read(table, raw)));
         }
@@ -133,25 +137,31 @@ impl Message {
 
 impl Request {
     fn read(table: &Table, raw: &RawValue) -> Self {
-        let invalid = |message: &str| RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
-        let refused =
-            |id: Option<Id>, error: RpcError| Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) };
         if !raw.get().starts_with('{') {
-            return refused(None, invalid("expected an object"));
+            return Self::invalid(None, "expected an object");
         }
-        let request: RawRequest<'_> = match serde_json::from_str(raw.get()) {
-            Ok(request) => request,
-            Err(error) => return refused(None, invalid(&plain(&error))),
-        };
+        match serde_json::from_str(raw.get()) {
+            Ok(request) => Self::of(table, request),
+            Err(error) => Self::invalid(None, &plain(&error)),
+        }
+    }
+
+    /// What is no request is answered under its id, where it has one.
+    fn invalid(id: Option<Id>, message: &str) -> Self {
+        let error = RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
+        Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) }
+    }
+
+    fn of(table: &Table, request: RawRequest<'_>) -> Self {
         let id = request.id.map(|id| Id(id.to_owned()));
         if request.id.is_some_and(|id| id.get().starts_with(['{', '[', 't', 'f'])) {
-            return refused(None, invalid("the id must be a string, a number or null"));
+            return Self::invalid(None, "the id must be a string, a number or null");
         }
         if request.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-            return refused(id, invalid("jsonrpc must be \"2.0\""));
+            return Self::invalid(id, "jsonrpc must be \"2.0\"");
         }
         let Some(Ok(name)) = request.method.map(|method| serde_json::from_str::<String>(method.get())) else {
-            return refused(id, invalid("the method must be a string"));
+            return Self::invalid(id, "the method must be a string");
         };
         let call = match table.get(name.as_str()) {
             Some(method) => {
