@@ -79,6 +79,8 @@ def rate(server, url, script, seconds):
     if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", told):
         raise Failure(f"{url}: {script.read_text()[-300:]}\n{told}{ran.stderr}")
     messages = int(re.search(r"(\d+) requests in", told).group(1))
+    if messages == 0:
+        raise Failure(f"{url}: nothing was answered: the machine is too busy, or the time too short")
     return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1)), (server.cpu() - begun) / messages * 1e6
 
 
@@ -87,10 +89,11 @@ def measure(options):
     common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000",
               "--timestamp", str(GENESIS_TIME)]
     node = Server(folder / "node-server", "dev", "--log", "error", *common)
-    anvil = Anvil(options.anvil, *common)
-    servers = {node.url + "/": node, anvil.url + "/": anvil}
+    anvil = None
     print(machine(), flush=True)
     try:
+        anvil = Anvil(options.anvil, *common)
+        servers = {node.url + "/": node, anvil.url + "/": anvil}
         chain = Chain()
         hashes = [chain.grow(Rpc(url)) for url in servers][0]
         measured = [(name, text) for name, text in requests(chain, hashes)
@@ -109,7 +112,8 @@ def measure(options):
                         of_server.append(rate(server, url, Path(work) / f"{index}.lua", options.seconds))
     finally:
         node.kill()
-        anvil.kill()
+        if anvil:
+            anvil.kill()
     print("\n| Message | requests/s here | anvil | ratio | µs of processor time here | anvil |\n|---|---:|---:|---:|---:|---:|")
     slower = []
     for name, of_servers in rates.items():

@@ -102,6 +102,7 @@ class Anvil(Server):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 return
             time.sleep(0.1)
+        self.kill()
         raise Failure("anvil does not start")
 
     def cpu(self):
@@ -401,9 +402,10 @@ def compare(options):
     common += ["--timestamp", str(GENESIS_TIME)]
     # anvil gives calls without a limit what a block may use.
     node = Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000")
-    anvil = Anvil(options.anvil, *common, "--steps-tracing")
-    rows = listed()
+    anvil = None
     try:
+        rows = listed()
+        anvil = Anvil(options.anvil, *common, "--steps-tracing")
         servers = [Rpc(server.url) for server in (node, anvil)]
         chain = Chain()
         ours, theirs = [chain.grow(server) for server in servers]
@@ -445,7 +447,8 @@ def compare(options):
                 unknown += row is None
     finally:
         node.kill()
-        anvil.kill()
+        if anvil:
+            anvil.kill()
     for method, (here, there) in sorted(missing.items()):
         if here and not there:
             print(f"only anvil has {method}")

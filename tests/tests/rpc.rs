@@ -196,7 +196,18 @@ fn a_transaction_is_filled_in_and_signed_elsewhere() {
     );
     let reverting = json!({"from": ALICE, "data": "0x60006000fd"});
     assert_eq!(code(&ask(&server, request(1, "eth_fillTransaction", json!([reverting]))).body), 3);
-    assert_eq!(code(&ask(&server, request(1, "eth_fillTransaction", json!([{"chainId": "0x1"}]))).body), -32000);
+    for impossible in [
+        json!({"chainId": "0x1"}),
+        json!({"to": BOB, "gas": "0x5208", "maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x2"}),
+        json!({"to": BOB, "gas": "0x5208", "type": "0x3"}),
+        json!({"to": BOB, "gas": "0x5208", "authorizationList": []}),
+    ] {
+        assert_eq!(
+            code(&ask(&server, request(1, "eth_fillTransaction", json!([impossible]))).body),
+            -32000,
+            "{impossible}"
+        );
+    }
 }
 
 #[test]
@@ -273,11 +284,35 @@ fn tokens_are_dealt() {
     call(&server, "evm_mine", json!([]));
     assert_eq!(balance(), number(1));
 
-    // No token, and one that answers the same whatever it keeps.
-    for address in [json!(BOB), json!("0x0000000000000000000000000000000000000004")] {
-        let answer = ask(&server, request(1, "anvil_dealERC20", json!([ALICE, address, "0x9"]))).body;
-        assert_eq!(code(&answer), -32000, "{answer}");
+    // No token, one that answers the same whatever it keeps, one that multiplies a rate of all by the shares of each, and
+    // one whose number is in the upper bits.
+    let other = "0x00000000000000000000000000000000000000aa";
+    let slot = |slot: &str| call(&server, "eth_getStorageAt", json!([other, slot, "latest"]));
+    let refused = [
+        "0x",
+        "0x60075f5260205ff3",
+        "0x6001546004355f525f60205260405f2054025f5260205ff3",
+        "0x60043560801b5460801c5f5260205ff3",
+    ];
+    for refused in refused {
+        call(&server, "anvil_setCode", json!([other, refused]));
+        call(&server, "anvil_setStorageAt", json!([other, "0x1", "0x3"]));
+        let answer = ask(&server, request(1, "anvil_dealERC20", json!([ALICE, other, "0x9"]))).body;
+        assert_eq!((code(&answer), slot("0x1")), (-32000, number(3)), "{refused}: {answer}");
     }
+    // What is packed above the balance stays: the slot is the owner's number.
+    call(
+        &server,
+        "anvil_setCode",
+        json!([other, "0x600435547f00000000000000000000000000000000ffffffffffffffffffffffffffffffff165f5260205ff3"]),
+    );
+    let key = format!("0x{}", word(ALICE));
+    call(&server, "anvil_setStorageAt", json!([other, key, format!("0x{}", "ab".repeat(32))]));
+    call(&server, "anvil_dealERC20", json!([ALICE, other, "0x5"]));
+    assert_eq!(slot(&key), format!("0x{}{:032x}", "ab".repeat(16), 5));
+    let beyond =
+        ask(&server, request(1, "anvil_dealERC20", json!([ALICE, other, format!("0x1{}", "0".repeat(32))]))).body;
+    assert_eq!((code(&beyond), slot(&key)), (-32000, json!(format!("0x{}{:032x}", "ab".repeat(16), 5))));
     let plain = Server::start(NONE);
     assert_eq!(code(&ask(&plain, request(1, "anvil_dealERC20", json!([ALICE, token, "0x9"]))).body), -32601);
 }

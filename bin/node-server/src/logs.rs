@@ -78,15 +78,18 @@ thread_local! {
 
 impl FormatTime for Clock {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         SECOND.with_borrow_mut(|(second, text)| {
-            if *second != now.as_secs() {
+            let mut time = now();
+            while *second != time.as_secs() {
                 text.clear();
                 time::SystemTime.format_time(&mut Writer::new(text))?;
                 text.truncate(SECONDS);
-                *second = now.as_secs();
+                // The text may already be that of the next second.
+                *second = time.as_secs();
+                time = now();
             }
-            write!(writer, "{text}.{:06}Z", now.subsec_micros())
+            write!(writer, "{text}.{:06}Z", time.subsec_micros())
         })
     }
 }

@@ -70,7 +70,7 @@ impl Place {
 
     /// Where to sum up the fees of blocks.
     pub(crate) fn fee_history(input: &FeeHistoryInput) -> Self {
-        if *input.block_count > FeeHistory::FEW_BLOCKS { Self::Pool } else { Self::Here }
+        if *input.block_count > FeeHistory::FEW_BLOCKS { Self::Pool } else { Self::HereBriefly }
     }
 
     /// Where to search for logs.

@@ -81,7 +81,8 @@ impl Message {
     pub(crate) fn read(table: &Table, body: &[u8], limit: usize) -> Result<Self, RpcError> {
         let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
         if first != Some(&b'[') {
-            if let Ok(request) = serde_json::from_slice(body) {
+            // What is passed over in a slice is not looked at as text.
+            if let Some(request) = str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
                 return Ok(Self::Single(Request::of(table, request)));
             }
             // It is no request, or no JSON.

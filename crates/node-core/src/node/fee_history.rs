@@ -31,7 +31,7 @@ impl FeeHistory {
     /// Most blocks in one answer.
     pub const MAX_BLOCKS: u64 = 1_024;
 
-    /// So many blocks are read in some microseconds.
+    /// So many blocks are read in some microseconds; their rewards may take longer, and look at the context.
     pub const FEW_BLOCKS: u64 = 32;
 }
 
@@ -79,7 +79,8 @@ impl Node {
             rewards: if percentiles.is_empty() {
                 Vec::new()
             } else {
-                rows.iter().map(|row| rewards(row, percentiles)).collect()
+                let rewards = |row| context.check().map(|()| rewards(row, percentiles));
+                rows.iter().map(rewards).collect::<Result<_, _>>()?
             },
         })
     }

@@ -139,7 +139,11 @@ impl Node {
         request: &TransactionRequest,
     ) -> Result<TransactionBody, NodeError> {
         let gas_limit = self.request_gas(context, request)?;
-        self.complete(context, gas_limit, request)
+        let body = self.complete(context, gas_limit, request)?;
+        match impossible(&body) {
+            Some(reason) => Err(NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] })),
+            None => Ok(body),
+        }
     }
 
     /// Fills in what a transaction leaves open, and signs it with the sender's key.
@@ -275,6 +279,19 @@ impl Node {
         drop(view);
         producer.reorganize_with(blocks, recovered)?;
         Ok(())
+    }
+}
+
+/// Why no chain takes a transaction, whatever its state.
+fn impossible(body: &TransactionBody) -> Option<TransactionError> {
+    let (tip, cap) = (body.max_priority_fee_per_gas(), body.max_fee_per_gas());
+    match body {
+        _ if tip > cap => Some(TransactionError::TipAboveFeeCap { tip, cap }),
+        TransactionBody::Blob(body) if body.blob_versioned_hashes.is_empty() => Some(TransactionError::NoBlobs),
+        TransactionBody::SetCode(body) if body.authorization_list.is_empty() => {
+            Some(TransactionError::NoAuthorizations)
+        }
+        _ => None,
     }
 }
 

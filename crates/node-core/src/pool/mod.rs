@@ -369,9 +369,8 @@ impl Pool {
     /// listener hears of the others. What was in the pool stays there.
     pub(crate) fn set_back<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
         *self.may_return.lock() = Some(kept);
-        let changed = change();
-        *self.may_return.lock() = None;
-        changed
+        let _end = EndOfSetBack(self);
+        change()
     }
 
     /// Which transactions a block takes first.
@@ -413,6 +412,15 @@ impl Pool {
         for hash in hashes {
             listeners.iter().for_each(|listener| listener.transaction_added(*hash));
         }
+    }
+}
+
+/// Lets everything return again, also when a change of the chain panics.
+struct EndOfSetBack<'a>(&'a Pool);
+
+impl Drop for EndOfSetBack<'_> {
+    fn drop(&mut self) {
+        *self.0.may_return.lock() = None;
     }
 }
 

@@ -72,11 +72,11 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-/// Few blocks are read at once.
+/// Few blocks are read at once, as a rule.
 fn by_blocks(parameters: &str) -> Cost {
     let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
     let count = parameters.first().and_then(|count| serde_json::from_str::<BlockCount>(count.get()).ok());
-    if count.is_some_and(|count| count.0 <= node::FeeHistory::FEW_BLOCKS) { Cost::Instant } else { Cost::Long }
+    if count.is_some_and(|count| count.0 <= node::FeeHistory::FEW_BLOCKS) { Cost::Brief } else { Cost::Long }
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn short_histories_are_read_at_once() {
         for short in [r#"["0x20","latest"]"#, "[32]", r#" [ "0x1" , "0x0", [50] ]"#] {
-            assert_eq!(by_blocks(short), Cost::Instant, "{short}");
+            assert_eq!(by_blocks(short), Cost::Brief, "{short}");
         }
         for long in [r#"["0x21","latest"]"#, "[33]", "[]", "", r#"["latest"]"#, r#"{"blockCount":1}"#] {
             assert_eq!(by_blocks(long), Cost::Long, "{long}");

@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &str); 20] = [
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 17] = [
+const METHODS: [(&str, &str); 19] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -43,6 +43,11 @@ const METHODS: [(&str, &str); 17] = [
     ("eth_protocolVersion", "the node has no peers"),
     ("eth_mining", "there is no mining"),
     ("eth_getBlockAccessList", "no fork in force has lists of a block's accesses (EIP-7928)"),
+    ("eth_signTypedData_v3", "use eth_signTypedData_v4 on development chains"),
+    (
+        "eth_sendTransactionSync",
+        "use eth_sendTransaction on development chains: it answers when the transaction is mined, as a rule",
+    ),
     ("eth_sendBundle", "there is no builder"),
     ("eth_pendingTransactions", "use txpool_content"),
     (

@@ -117,7 +117,12 @@ impl Checksums {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let [first, second] = [read_copy(&*file, COPIES[0])?, read_copy(&*file, COPIES[1])?];
+        let (first, second) = match COPIES.map(|offset| read_copy(&*file, offset)) {
+            // A copy that cannot be read is damaged, as long as there is the other.
+            [Err(_), Ok(second @ Some(_))] => (None, second),
+            [Ok(first @ Some(_)), Err(_)] => (first, None),
+            [first, second] => (first?, second?),
+        };
         let sequence = |copy: &Option<(u64, Header)>| copy.as_ref().map_or(0, |(sequence, _)| *sequence);
         let next = match (&first, &second) {
             (Some(first), Some(second)) => usize::from(second.0 >= first.0),

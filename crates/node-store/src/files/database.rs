@@ -94,8 +94,9 @@ impl StorageBackend for DatabaseFile {
         let mut header = self.header.lock();
         if length < header.durable.length {
             // Or a crash would leave less than the header promises.
-            header.durable.length = length;
-            self.checksums.write_header(&header.durable)?;
+            let shorter = Header { length, ..header.durable.clone() };
+            self.checksums.write_header(&shorter)?;
+            header.durable = shorter;
         }
         self.file.set_len(length)?;
         self.unsynced.store(true, Ordering::SeqCst);
@@ -109,9 +110,10 @@ impl StorageBackend for DatabaseFile {
             self.checksums.sync()?;
             self.unsynced.store(false, Ordering::SeqCst);
         }
-        if let Some(bytes) = header.written.take() {
-            header.durable = Header { length: self.file.size()?, bytes };
-            self.checksums.write_header(&header.durable)?;
+        if let Some(bytes) = header.written {
+            let next = Header { length: self.file.size()?, bytes };
+            self.checksums.write_header(&next)?;
+            *header = CurrentHeader { durable: next, written: None };
         }
         Ok(())
     }

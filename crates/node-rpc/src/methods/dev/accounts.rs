@@ -121,7 +121,7 @@ fn impersonation() -> Vec<Method> {
             },
         ),
         named(
-            &["anvil_autoImpersonateAccount"],
+            &["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"],
             &["enabled"],
             "Lets anyone send transactions in the name of every account, or ends that.",
             |scope, (enabled,): (bool,)| {

@@ -55,13 +55,13 @@ struct LoadedAccount {
 pub(super) fn methods() -> Vec<Method> {
     [
         named(
-            &["anvil_dumpState"],
+            &["anvil_dumpState", "hardhat_dumpState"],
             &["preserveHistory?"],
             "All accounts with code and storage: JSON, compressed by gzip.",
             |scope, (_history,): (Option<bool>,)| dump(scope),
         ),
         named(
-            &["anvil_loadState"],
+            &["anvil_loadState", "hardhat_loadState"],
             &["dump"],
             "Takes over the accounts of a dump; all others stay.",
             |scope, (dump,): (BytesData,)| load(scope, &dump),

@@ -9,7 +9,7 @@ use node_types::wire::{AddressData, BytesData};
 pub(super) fn methods() -> Vec<Method> {
     let accounts = [
         named(
-            &["anvil_setBalance", "hardhat_setBalance"],
+            &["anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance"],
             &["address", "balance"],
             "Sets an account's balance in wei.",
             |scope, (address, balance): (AddressData, Loose<U256>)| {
@@ -17,7 +17,7 @@ pub(super) fn methods() -> Vec<Method> {
             },
         ),
         named(
-            &["anvil_addBalance"],
+            &["anvil_addBalance", "hardhat_addBalance", "tenderly_addBalance"],
             &["address", "wei"],
             "Adds to an account's balance.",
             |scope, (address, more): (AddressData, Loose<U256>)| {
@@ -56,7 +56,7 @@ pub(super) fn methods() -> Vec<Method> {
 fn tokens() -> impl Iterator<Item = Method> {
     let methods = [
         named(
-            &["anvil_dealERC20", "anvil_setERC20Balance"],
+            &["anvil_dealERC20", "anvil_setERC20Balance", "hardhat_dealERC20"],
             &["address", "token", "amount"],
             "Sets an account's balance of a token (ERC-20).",
             |scope, (owner, token, amount): (AddressData, AddressData, Loose<U256>)| {
