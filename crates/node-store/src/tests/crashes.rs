@@ -188,8 +188,9 @@ fn a_failure_while_the_log_is_read_again_leaves_the_log_as_it_is() {
     for operation in 0.. {
         runs.disk.fail_operation(operation);
         let opened = runs.open();
-        let done = opened.is_ok();
-        runs.disk.fail_nothing();
+        // What can be done without, a copy of the header, may fail.
+        let done = runs.disk.fail_nothing();
+        assert!(opened.is_ok() || !done);
         // What an opening that failed leaves behind is dropped, with a disk that works.
         drop(opened.inspect(|_| runs.disk.kill()));
         runs.disk.kill();

@@ -65,9 +65,9 @@ impl FaultyDisk {
         self.disk.lock().fail_in = Some(n);
     }
 
-    /// Takes back a failure that has not come yet.
-    pub fn fail_nothing(&self) {
-        self.disk.lock().fail_in = None;
+    /// Takes back a failure that has not come yet. Answers whether there was one.
+    pub fn fail_nothing(&self) -> bool {
+        self.disk.lock().fail_in.take().is_some()
     }
 
     /// Limits the bytes of all files together; `None` lifts the limit.
