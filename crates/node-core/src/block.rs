@@ -82,6 +82,12 @@ impl RecoveredTransaction {
         Self { hash: transaction.hash(), transaction, sender }
     }
 
+    /// A transaction of `sender` without a signature: all of it is zero.
+    pub fn unsigned(sender: Address, body: TransactionBody) -> Self {
+        let transaction = Transaction { body, signature: Signature::default() };
+        Self { hash: transaction.hash(), transaction, sender }
+    }
+
     /// The address of the contract that it creates if it names no receiver: the last 20 bytes of the keccak of the RLP list
     /// of the sender and the nonce (Yellow Paper, section 7).
     pub fn created_address(&self) -> Address {

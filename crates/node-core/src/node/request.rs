@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::executor::TransactionError;
 use crate::fees;
-use crate::pool::Rejection;
+use crate::pool::{PoolError, Rejection};
 use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,
@@ -115,6 +115,10 @@ fn invalid(message: impl Into<String>) -> NodeError {
     NodeError::Invalid(vec![ErrorDetail::new("body.Transaction", message)])
 }
 
+fn rejected(reason: TransactionError) -> NodeError {
+    NodeError::TransactionRejected(Rejection::from(PoolError::from(reason)))
+}
+
 impl Node {
     /// Accounts for which the node signs.
     pub fn accounts(&self) -> Vec<Address> {
@@ -141,7 +145,7 @@ impl Node {
         let gas_limit = self.request_gas(context, request)?;
         let body = self.complete(context, gas_limit, request)?;
         match impossible(&body) {
-            Some(reason) => Err(NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] })),
+            Some(reason) => Err(rejected(reason)),
             None => Ok(body),
         }
     }
@@ -209,8 +213,7 @@ impl Node {
     ) -> Result<TransactionBody, NodeError> {
         let expected = self.spec.chain_id;
         if let Some(got) = request.chain_id.filter(|got| *got != expected) {
-            let reason = TransactionError::ChainId { got, expected };
-            return Err(NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] }));
+            return Err(rejected(TransactionError::ChainId { got, expected }));
         }
         let snapshot = self.snapshot(context)?;
         let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
@@ -270,10 +273,8 @@ impl Node {
                     self.signed(request.from, body)?
                 }
             };
-            let sender = self.recovery.sender(&transaction).map_err(|error| {
-                let reason = TransactionError::Signature(error);
-                NodeError::TransactionRejected(Rejection { reasons: vec![reason.into()] })
-            })?;
+            let sender = self.recovery.sender(&transaction);
+            let sender = sender.map_err(|error| rejected(TransactionError::Signature(error)))?;
             recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
         }
         drop(view);

@@ -11,7 +11,7 @@ use crate::fees;
 use crate::forks::Fork;
 use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
 use crate::simulation::{SimulatedCall, SimulationRules};
-use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Signature, Transaction};
+use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_ROOT, Header};
 use node_types::wire::BlockArgument;
 use node_types::{BlockNumber, H256, U256};
 
@@ -218,7 +218,7 @@ impl Run<'_> {
                 let body = call
                     .into_body(fork, self.node.spec.chain_id, nonce, gas.min(gas_left))
                     .ok_or_else(|| refused(TransactionError::CannotCreate))?;
-                let transaction = unsigned(sender, body);
+                let transaction = RecoveredTransaction::unsigned(sender, body);
                 let call = execution.transact(&transaction).map_err(|error| match error {
                     ExecutionError::Refused(source) => refused(source),
                     error => failed(error),
@@ -275,12 +275,6 @@ impl Run<'_> {
             error => NodeError::of_call(error, self.node.limits.call_timeout).into(),
         }
     }
-}
-
-/// A transaction that nobody signed.
-fn unsigned(sender: node_types::Address, body: node_types::consensus::TransactionBody) -> RecoveredTransaction {
-    let transaction = Transaction { body, signature: Signature::default() };
-    RecoveredTransaction { hash: transaction.hash(), transaction, sender }
 }
 
 /// Bytes that an empty log adds to the answer: its address, and where it stands.

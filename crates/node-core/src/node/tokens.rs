@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::overrides::{AccountOverride, StorageOverride};
 use node_types::consensus::AccessListItem;
-use node_types::wire::BlockArgument;
+use node_types::wire::{BlockArgument, Data, GetStorageAtInput, StorageKey};
 use node_types::{Address, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
@@ -75,11 +75,11 @@ impl Node {
             if !are_lowest || wanted & !bits != U256::zero() {
                 continue;
             }
-            let view = self.snapshot(context)?;
-            let old = view.view.storage(slot.0, slot.1, view.latest())?;
-            let value = old & !bits | wanted;
+            let (address, key) = *slot;
+            let input = GetStorageAtInput { address: Data(address), position: StorageKey(key), ..Default::default() };
+            let value = self.get_storage_at(context, input)?.value.0 & !bits | wanted;
             if told(slot, value)? == Some(wanted) {
-                return producer.set_storage(slot.0, slot.1, value).map_err(NodeError::from);
+                return producer.set_storage(address, key, value).map_err(NodeError::from);
             }
         }
         Err(failed(format!("no storage slot alone decides what {contract:#x} answers")))

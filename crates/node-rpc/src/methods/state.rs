@@ -14,25 +14,19 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getBalance",
             &["address", "block?"],
             "The balance of an account in wei.",
-            |scope, (address, block): (AddressData, BlockId)| {
-                Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0))
-            },
+            |scope, (address, block): (AddressData, BlockId)| balance(scope, address, block),
         ),
         Method::new(
             "eth_getTransactionCount",
             &["address", "block?"],
             "The nonce of an account; `pending` counts what waits in the pool.",
-            |scope, (address, block): (AddressData, BlockId)| {
-                Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?.transaction_count.0))
-            },
+            |scope, (address, block): (AddressData, BlockId)| nonce(scope, address, block),
         ),
         Method::new(
             "eth_getCode",
             &["address", "block?"],
             "The code of an account.",
-            |scope, (address, block): (AddressData, BlockId)| {
-                Ok(scope.node.get_code(scope.context, address.0, block.0)?.bytecode)
-            },
+            |scope, (address, block): (AddressData, BlockId)| code(scope, address, block),
         ),
         Method::new(
             "eth_getAccountInfo",
@@ -40,13 +34,9 @@ pub(super) fn methods() -> Vec<Method> {
             "Balance, nonce and code of an account.",
             |scope, (address, block): (AddressData, BlockId)| {
                 Ok(AccountInfo {
-                    balance: Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0),
-                    nonce: Hex(scope
-                        .node
-                        .get_transaction_count(scope.context, address.0, block.0)?
-                        .transaction_count
-                        .0),
-                    code: scope.node.get_code(scope.context, address.0, block.0)?.bytecode,
+                    balance: balance(scope, address, block)?,
+                    nonce: nonce(scope, address, block)?,
+                    code: code(scope, address, block)?,
                 })
             },
         ),
@@ -108,6 +98,18 @@ struct Account {
     code_hash: HashData,
     nonce: Hex<u64>,
     storage_root: HashData,
+}
+
+fn balance(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<Hex<U256>, RpcError> {
+    Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0))
+}
+
+fn nonce(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<Hex<u64>, RpcError> {
+    Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?.transaction_count.0))
+}
+
+fn code(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<BytesData, RpcError> {
+    Ok(scope.node.get_code(scope.context, address.0, block.0)?.bytecode)
 }
 
 fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockId) -> Result<Word, RpcError> {

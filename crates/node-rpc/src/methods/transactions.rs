@@ -6,7 +6,7 @@ use crate::wire::{Block32, BlockTagOrNumber, Hex, Object, Receipt, Transaction, 
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;
 use node_types::H256;
-use node_types::consensus::{self, PooledTransaction, Signature};
+use node_types::consensus::PooledTransaction;
 use node_types::wire::{BlockArgument, BytesData, Data, SendRawTransactionInput};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -126,8 +126,7 @@ struct Unsigned {
 fn fill(scope: Scope<'_>, (Object(transaction),): (Object<TransactionRequest>,)) -> Result<Unsigned, RpcError> {
     let request = transaction.of_anyone().read(0)?;
     let body = scope.node.fill_transaction(scope.context, &request)?;
-    let transaction = consensus::Transaction { body, signature: Signature::default() };
-    let recovered = RecoveredTransaction { hash: transaction.hash(), sender: request.from, transaction };
+    let recovered = RecoveredTransaction::unsigned(request.from, body);
     let tx = Transaction::waiting(&recovered);
     let pooled = PooledTransaction { transaction: recovered.transaction, sidecar: request.sidecar };
     Ok(Unsigned { raw: Data(pooled.encode().into()), tx })

@@ -123,13 +123,15 @@ impl Checksums {
             [Ok(first @ Some(_)), Err(_)] => (first, None),
             [first, second] => (first?, second?),
         };
-        let sequence = |copy: &Option<(u64, Header)>| copy.as_ref().map_or(0, |(sequence, _)| *sequence);
-        let next = match (&first, &second) {
-            (Some(first), Some(second)) => usize::from(second.0 >= first.0),
-            (first, _) => usize::from(first.is_some()),
+        // A damaged copy is the one that was written last; else that with the higher number is.
+        let (next, newest) = match (first, second) {
+            (Some(first), Some(second)) if first.0 > second.0 => (0, Some(first)),
+            (Some(_), Some(second)) => (1, Some(second)),
+            (Some(first), None) => (1, Some(first)),
+            (None, second) => (0, second),
         };
-        let written = Written { sequence: sequence(&first).max(sequence(&second)), next };
-        let header = first.into_iter().chain(second).max_by_key(|(sequence, _)| *sequence).map(|(_, header)| header);
+        let (sequence, header) = newest.unzip();
+        let written = Written { sequence: sequence.unwrap_or_default(), next };
         Ok(Some((Self { written: Mutex::new(written), ..Self::of(file, database) }, header)))
     }
 
