@@ -29,6 +29,7 @@ import threading
 import time
 from pathlib import Path
 
+import nodes
 from nodes import Connection, Failure, Server, build, fdatasync_seconds, machine
 
 ALICE = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
@@ -90,7 +91,7 @@ class Anvil:
         self.program = program
 
     def start(self, *options, data=None):
-        return AnvilServer(self.program, *options)
+        return nodes.Anvil(self.program, *options)
 
     def prepare(self, connection, what, *values):
         match what:
@@ -114,27 +115,6 @@ class Anvil:
             return int(connection.post("/", request)["result"], 16)
 
         return sum(ask("eth_getBlockTransactionCountByNumber", hex(n)) for n in range(ask("eth_blockNumber") + 1))
-
-
-class AnvilServer(Server):
-    """anvil, which names its address in another way."""
-
-    def __init__(self, program, *arguments):
-        self.errors = tempfile.TemporaryFile(mode="w+")
-        command = [program, "--port", "0", *(str(part) for part in arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        for line in self.process.stdout:
-            if line.startswith("Listening on "):
-                self.url = "http://" + line.split()[-1]
-                break
-        else:
-            raise Failure(f"anvil does not start: {self.error_text()}")
-        # It writes a line for each request.
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 class Verdicts:

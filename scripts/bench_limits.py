@@ -191,53 +191,53 @@ def flood(programs, verdicts, seconds):
 def deaf(programs, verdicts, seconds):
     """64 WebSockets that subscribe to everything, ask as long as somebody takes it, and read nothing."""
     count, blocks = 64, 2_000
-    server = nodes.Server(programs / "node-server", "dev")
-    server.ask("/dev/impersonate/", {"Address": ACCOUNT})
+    with nodes.Server(programs / "node-server", "dev") as server:
+        server.ask("/dev/impersonate/", {"Address": ACCOUNT})
 
-    def grow():
-        for _ in range(blocks // 100):
-            # An answer, and a notification, of 100 KiB.
-            server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 50_000}})
-            server.ask("/dev/mine/", {"Blocks": 99})
-        return server.status("VmRSS")
+        def grow():
+            for _ in range(blocks // 100):
+                # An answer, and a notification, of 100 KiB.
+                server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 50_000}})
+                server.ask("/dev/mine/", {"Blocks": 99})
+            return server.status("VmRSS")
 
-    begun = server.status("VmRSS")
-    grown = grow()
-    ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
-    subscribe = [frame(f'{{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["{kind}"{options}]}}')
-                 for kind, options in (("newHeads", ""), ("logs", ",{}"), ("newPendingTransactions", ",true"))]
-    streams, sent = [], 0
-    for _ in range(count):
-        stream = socket.socket()
-        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        stream.connect(address(server.url))
-        key = "dGhlIHNhbXBsZSBub25jZQ=="
-        stream.sendall(f"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                       f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
-        if not stream.recv(4096).startswith(b"HTTP/1.1 101"):
-            raise nodes.Failure("the WebSocket is refused")
-        stream.sendall(b"".join(subscribe))
-        stream.setblocking(False)
-        streams.append(stream)
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+        begun = server.status("VmRSS")
+        grown = grow()
+        ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
+        subscribe = [frame(f'{{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["{kind}"{options}]}}')
+                     for kind, options in (("newHeads", ""), ("logs", ",{}"), ("newPendingTransactions", ",true"))]
+        streams, sent = [], 0
+        for _ in range(count):
+            stream = socket.socket()
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stream.connect(address(server.url))
+            key = "dGhlIHNhbXBsZSBub25jZQ=="
+            stream.sendall(f"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                           f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
+            if not stream.recv(4096).startswith(b"HTTP/1.1 101"):
+                raise nodes.Failure("the WebSocket is refused")
+            stream.sendall(b"".join(subscribe))
+            stream.setblocking(False)
+            streams.append(stream)
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            for stream in streams:
+                try:
+                    sent += stream.send(ask * 100)
+                except BlockingIOError:
+                    pass
+        heard = grow()
+        kept = sum(is_open(stream) for stream in streams)
+        # What the chain takes in memory it takes with and without them.
+        each = max(heard - grown - (grown - begun), 0) / count
+        verdicts.tell(
+            f"deaf: {count} WebSockets that sent {sent / count / 1024:.0f} KiB each and read nothing, over {blocks:,} blocks: "
+            f"{each / 1024:.0f} KiB of memory each, {kept} of them still open",
+            each < 1 << 20 and kept == count,
+        )
         for stream in streams:
-            try:
-                sent += stream.send(ask * 100)
-            except BlockingIOError:
-                pass
-    heard = grow()
-    kept = sum(is_open(stream) for stream in streams)
-    # What the chain takes in memory it takes with and without them.
-    each = max(heard - grown - (grown - begun), 0) / count
-    verdicts.tell(
-        f"deaf: {count} WebSockets that sent {sent / count / 1024:.0f} KiB each and read nothing, over {blocks:,} blocks: "
-        f"{each / 1024:.0f} KiB of memory each, {kept} of them still open",
-        each < 1 << 20 and kept == count,
-    )
-    for stream in streams:
-        stream.close()
-    server.stop()
+            stream.close()
+        server.stop()
 
 
 def is_open(stream):

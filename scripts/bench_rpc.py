@@ -18,8 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compare_anvil import CHAIN_ID, GENESIS_TIME, MNEMONIC, Anvil, Chain, Rpc, with_tools
-from nodes import Failure, Server, build, machine
+from compare_anvil import CHAIN_ID, GENESIS_TIME, MNEMONIC, Chain, Rpc, with_tools
+from nodes import Anvil, Failure, Server, build, machine
 
 BATCH = 100
 
@@ -88,11 +88,11 @@ def measure(options):
     folder = options.bin or build()
     common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000",
               "--timestamp", str(GENESIS_TIME)]
-    node = Server(folder / "node-server", "dev", "--log", "error", *common)
-    anvil = None
     print(machine(), flush=True)
-    try:
-        anvil = Anvil(options.anvil, *common)
+    with (
+        Server(folder / "node-server", "dev", "--log", "error", *common) as node,
+        Anvil(options.anvil, *common) as anvil,
+    ):
         servers = {node.url + "/": node, anvil.url + "/": anvil}
         chain = Chain()
         hashes = [chain.grow(Rpc(url)) for url in servers][0]
@@ -110,10 +110,6 @@ def measure(options):
                 for index, (name, _) in enumerate(measured):
                     for (url, server), of_server in zip(servers.items(), rates[name]):
                         of_server.append(rate(server, url, Path(work) / f"{index}.lua", options.seconds))
-    finally:
-        node.kill()
-        if anvil:
-            anvil.kill()
     print("\n| Message | requests/s here | anvil | ratio | µs of processor time here | anvil |\n|---|---:|---:|---:|---:|---:|")
     slower = []
     for name, of_servers in rates.items():

@@ -67,13 +67,9 @@ def main():
             ignored = shutil.ignore_patterns("node_modules", "dist", "node_client", "schema.d.ts")
             shutil.copytree(ROOT / "clients" / name, folder, ignore=ignored, dirs_exist_ok=True)
             command = CLIENTS[name](folder)
-            server = Server(binary, "dev")
-            try:
+            with Server(binary, "dev") as server:
                 execute(*command, folder=folder, NODE_URL=server.url)
                 server.stop()
-            except BaseException:
-                server.kill()
-                raise
 
 
 if __name__ == "__main__":

@@ -12,13 +12,9 @@ what signs come from npm and PyPI into a folder that is removed at the end; with
 """
 
 import argparse
-import contextlib
 import fnmatch
 import json
-import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,7 +22,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build, cpu
+from nodes import ROOT, Anvil, Failure, Server, build
 
 try:
     import rlp
@@ -81,37 +77,6 @@ class Rpc:
         if "error" in answer:
             raise Failure(f"{self.url}: {method}: {answer['error']}")
         return answer["result"]
-
-
-class Anvil(Server):
-    """anvil, which names its address in another way."""
-
-    def __init__(self, program, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        # Silent: it writes a line for each request, and would stop where nobody reads them. So it is asked whether it is there.
-        command = [program, "--silent", "--port", str(port), *options]
-        self.errors = open("/dev/null")
-        # npm's program starts another one, which ends with the group of processes.
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        self.url = f"http://127.0.0.1:{port}"
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                return
-            time.sleep(0.1)
-        self.kill()
-        raise Failure("anvil does not start")
-
-    def cpu(self):
-        group = subprocess.run(["pgrep", "-g", str(self.process.pid)], capture_output=True, text=True, check=True)
-        return sum(cpu(pid) for pid in group.stdout.split())
-
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        super().kill()
 
 
 class Signer:
@@ -401,11 +366,11 @@ def compare(options):
     common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000"]
     common += ["--timestamp", str(GENESIS_TIME)]
     # anvil gives calls without a limit what a block may use.
-    node = Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000")
-    anvil = None
-    try:
-        rows = listed()
-        anvil = Anvil(options.anvil, *common, "--steps-tracing")
+    rows = listed()
+    with (
+        Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000") as node,
+        Anvil(options.anvil, *common, "--steps-tracing") as anvil,
+    ):
         servers = [Rpc(server.url) for server in (node, anvil)]
         chain = Chain()
         ours, theirs = [chain.grow(server) for server in servers]
@@ -445,10 +410,6 @@ def compare(options):
                     print(f"{'listed ' if row else 'DIFFERS'} {method}{short(our_parameters)}: {path.removeprefix('.')}")
                     print(f"        here {short(our)}\n        there {short(their)}")
                 unknown += row is None
-    finally:
-        node.kill()
-        if anvil:
-            anvil.kill()
     for method, (here, there) in sorted(missing.items()):
         if here and not there:
             print(f"only anvil has {method}")

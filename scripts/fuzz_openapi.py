@@ -84,8 +84,7 @@ def described(document):
 def run(programs, binary, work, name, selection, length, options, tally):
     """Lets schemathesis loose on the operations of `selection`, on a server of their own."""
     all_phases, valid, _ = length
-    server = Server(binary, "dev", *SERVER_OPTIONS)
-    try:
+    with Server(binary, "dev", *SERVER_OPTIONS) as server:
         seeds = work / f"{name}.json"
         seeds.write_text(json.dumps({"url": server.url, "seed": options.seed, **seed(server)}))
         # Read from a file, for schemathesis leaves out the address that it reads a description from.
@@ -111,9 +110,6 @@ def run(programs, binary, work, name, selection, length, options, tally):
                 tally.failed.append(f"schemathesis found something in {name} operations, {kind} cases")
             tally.read(report, operations)
         server.stop()
-    except BaseException:
-        server.kill()
-        raise
     return operations
 
 

@@ -1,5 +1,6 @@
 """What the scripts share: programs of this project, a server process, and a connection to it."""
 
+import contextlib
 import json
 import os
 import re
@@ -51,6 +52,13 @@ class Server:
         # Seconds until it listened.
         self.seconds = time.monotonic() - started
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.process.poll() is None:
+            self.kill()
+
     def error_text(self):
         self.errors.seek(0)
         return self.errors.read().strip()[-2000:]
@@ -96,6 +104,40 @@ class Server:
             raise Failure(f"the server stopped with {status}: {self.error_text()}")
         self.process.stdout.close()
         self.errors.close()
+
+
+class Anvil(Server):
+    """anvil, which this node is compared with."""
+
+    def __init__(self, program, *options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        # Silent: it writes a line for each request, and would stop where nobody reads them. So it is asked whether it is there.
+        command = [str(part) for part in (program, "--silent", "--port", port, *options)]
+        self.errors = open("/dev/null")
+        # npm's program starts another one, which ends with the group of processes.
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        self.url = f"http://127.0.0.1:{port}"
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                return
+            time.sleep(0.1)
+        self.kill()
+        raise Failure("anvil does not start")
+
+    def cpu(self):
+        group = subprocess.run(["pgrep", "-g", str(self.process.pid)], capture_output=True, text=True, check=True)
+        return sum(cpu(pid) for pid in group.stdout.split())
+
+    def stop(self):
+        self.kill()
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        super().kill()
 
 
 def cpu(pid):

@@ -93,15 +93,9 @@ class Browser:
     def __exit__(self, *exception):
         return self.stack.__exit__(*exception)
 
-    @contextlib.contextmanager
     def server(self, *arguments, data_dir=":memory:", port=0):
         """A development chain that may send in the name of ALICE."""
-        server = Server(self.binary, "dev", "--data-dir", data_dir, *arguments, port=port)
-        try:
-            yield server
-        finally:
-            if server.process.poll() is None:
-                server.kill()
+        return Server(self.binary, "dev", "--data-dir", data_dir, *arguments, port=port)
 
     @contextlib.contextmanager
     def page(self, url, size=DESKTOP, expected=None, route=None, **context):

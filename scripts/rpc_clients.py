@@ -92,14 +92,10 @@ def main():
         for name in options.clients or CLIENTS:
             folder = work / name
             command = CLIENTS[name](folder)
-            server = Server(binary, "dev", "--data-dir", ":memory:")
-            started = time.monotonic()
-            try:
+            with Server(binary, "dev", "--data-dir", ":memory:") as server:
+                started = time.monotonic()
                 steps = run(name, command, folder, server.url)
                 server.stop()
-            except BaseException:
-                server.kill()
-                raise
             print(f"{name}: {steps} steps, {time.monotonic() - started:.1f} s", flush=True)
 
 
