@@ -8,9 +8,13 @@ dev *ARGS:
 run *ARGS:
     cargo run --release -p node-server -- run {{ARGS}}
 
-# All tests.
+# All tests but those that need the recorded test data.
 test:
     cargo test --workspace
+
+# All tests. The recorded test data is in ../shared, or in the folder in NODE_SHARED.
+test-all:
+    cargo test --workspace -- --include-ignored
 
 # What CI checks before it runs tests.
 check:

@@ -17,8 +17,9 @@ fn logs(answer: &Answer) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn all_pages_together_are_the_whole_answer() {
-    let Some(chain) = conformance_chain() else { return };
+    let chain = conformance_chain();
     let whole = Server::start(&chain);
     let paged = Server::start(chain.iter().map(String::as_str).chain(["--max-logs", "7"]));
     let address = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df";
@@ -46,8 +47,9 @@ fn all_pages_together_are_the_whole_answer() {
 }
 
 #[test]
+#[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn cursors_are_bound_to_their_request() {
-    let Some(chain) = conformance_chain() else { return };
+    let chain = conformance_chain();
     let server = Server::start(chain.iter().map(String::as_str).chain(["--max-logs", "7", "--base-path", "/v1"]));
     let body = json!({"FromBlock": "0"});
     let first = server.send("POST", "/v1/getLogs/", &PAGE, &body.to_string());
@@ -78,8 +80,9 @@ fn cursors_are_bound_to_their_request() {
 }
 
 #[test]
+#[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn too_many_logs_name_the_block_that_fits() {
-    let Some(chain) = conformance_chain() else { return };
+    let chain = conformance_chain();
     let server = Server::start(chain.iter().map(String::as_str).chain(["--max-logs", "20"]));
     let ask = |to: &Value| server.post("/getLogs/", json!({"FromBlock": "0", "ToBlock": to}).to_string());
     let refused = ask(&json!("latest"));

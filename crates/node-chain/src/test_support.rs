@@ -14,24 +14,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::{env, fs};
 
-/// A file of the shared test data; none, with a message, where the data is not there.
-pub(crate) fn shared(path: &str) -> Option<Vec<u8>> {
+/// A file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+pub(crate) fn shared(path: &str) -> Vec<u8> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
     let root = env::var_os("NODE_SHARED").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let file = root.join(path);
-    let bytes = fs::read(&file).ok();
-    if bytes.is_none() {
-        eprintln!("skipped: {} is not there", file.display());
-    }
-    bytes
+    fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// The genesis and the blocks of the conformance chain.
-pub(crate) fn conformance_chain() -> Option<(Genesis, Vec<Block>)> {
-    let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")?).unwrap();
-    let file = shared("conformance/chain/chain.rlp")?;
+pub(crate) fn conformance_chain() -> (Genesis, Vec<Block>) {
+    let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap();
+    let file = shared("conformance/chain/chain.rlp");
     let blocks = BlockStream::new(&file[..]).map(|raw| Block::decode(&raw.unwrap().bytes).unwrap()).collect();
-    Some((genesis, blocks))
+    (genesis, blocks)
 }
 
 /// A chain in memory that holds `genesis` alone.

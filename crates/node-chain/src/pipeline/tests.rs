@@ -80,12 +80,10 @@ fn an_empty_file_is_no_error() {
 }
 
 #[test]
+#[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn what_was_imported_is_exported() {
-    let (Some(json), Some(file)) = (shared("conformance/chain/genesis.json"), shared("conformance/chain/chain.rlp"))
-    else {
-        return;
-    };
-    let chain = chain_of(&Genesis::parse(&json).unwrap());
+    let file = shared("conformance/chain/chain.rlp");
+    let chain = chain_of(&Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap());
     let summary = import_file(&chain, &Context::unbounded(), &file[..], |_| {}).unwrap();
     assert_eq!(summary.imported, 54);
     let mut exported = Vec::new();

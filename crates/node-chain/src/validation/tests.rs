@@ -34,8 +34,9 @@ fn check(spec: &ChainSpec, parent: &SealedHeader, cases: &[Case]) {
 }
 
 #[test]
+#[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn the_headers_of_the_conformance_chain_follow_from_their_parents() {
-    let Some((genesis, blocks)) = conformance_chain() else { return };
+    let (genesis, blocks) = conformance_chain();
     let spec = &genesis.spec;
     let mut parent = genesis.block().header.as_ref().clone();
     for block in &blocks {

@@ -247,17 +247,9 @@ pub(crate) fn block() -> impl Strategy<Value = Block> {
     block_with(word)
 }
 
-/// A file of the recorded data next to the workspace; none, with a message, where it is absent.
-///
-/// The environment variable `NODE_SHARED` names the folder if it lies elsewhere.
-pub(crate) fn shared_file(path: &str) -> Option<Vec<u8>> {
+/// A file of the recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+pub(crate) fn shared_file(path: &str) -> Vec<u8> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let file = std::env::var_os("NODE_SHARED").map_or_else(beside, PathBuf::from).join(path);
-    match std::fs::read(&file) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            eprintln!("skipped: {}: {error}", file.display());
-            None
-        }
-    }
+    std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
