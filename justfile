@@ -1,6 +1,6 @@
 # Every command a contributor needs. `just --list` shows them.
 
-# A development chain: blocks are made as transactions come.
+# Run a development chain: transactions are mined as they arrive.
 dev *ARGS:
     cargo run --release -p node-server -- dev {{ARGS}}
 
@@ -8,15 +8,15 @@ dev *ARGS:
 run *ARGS:
     cargo run --release -p node-server -- run {{ARGS}}
 
-# All tests but those that need the recorded test data.
+# Run all tests but those that need the recorded test data.
 test:
     cargo test --workspace
 
-# All tests. The recorded test data is in ../shared, or in the folder in NODE_SHARED.
+# Run all tests. The recorded test data is in ../shared, or in the folder in NODE_SHARED.
 test-all:
     cargo test --workspace -- --include-ignored
 
-# What CI checks before it runs tests.
+# Format, lints, docs, layers, licences: what CI checks before it runs tests.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings
@@ -24,27 +24,27 @@ check:
     scripts/check_layers.py
     cargo deny --offline check licenses bans sources
 
-# Ethereum's block tests: files or folders of the BlockchainTests format.
+# Run Ethereum's block tests: files or folders in BlockchainTests format.
 blocktest +PATHS:
     cargo run --release -p node-tests --bin blocktest -- {{PATHS}}
 
-# Write a chain on the development genesis: `just generate --blocks 2000 --output chain.rlp`.
+# Generate a chain on the development genesis: `just generate --blocks 2000 --output chain.rlp`.
 generate *ARGS:
     cargo run --release -p node-tests --bin generate -- {{ARGS}}
 
-# Criterion benchmarks, all or those whose name holds FILTER.
+# Run the Criterion benchmarks, all or those whose name contains FILTER.
 bench FILTER="":
     cargo bench -p node-tests -- {{FILTER}}
 
-# Requests a second over HTTP, on a genesis file and a chain file or on the folder with dev20k: needs wrk and curl.
+# Measure requests per second over HTTP, with a genesis file and a chain file or a folder with dev20k. Needs wrk and curl.
 bench-http +PATHS:
     scripts/bench_http.sh {{PATHS}}
 
-# Proofs, logs, storage and calls a second from folders, at the head and at old blocks, on two generated chains: needs wrk.
+# Measure proofs, logs, storage reads and calls from folders, at the head and at old blocks. Needs wrk.
 bench-archive *ARGS:
     scripts/bench_archive.py {{ARGS}}
 
-# Time and memory of the import of dev20k, which is in FOLDER, by the server.
+# Measure time and memory of an import of dev20k, which is in FOLDER, by the server.
 bench-import FOLDER:
     scripts/bench_import.sh {{FOLDER}}
 
@@ -52,56 +52,60 @@ bench-import FOLDER:
 model *ARGS:
     cargo run --release -p node-tests --bin model -- {{ARGS}}
 
-# Try the server against its own description: `just fuzz-openapi --short`.
+# Test the server against its OpenAPI document: `just fuzz-openapi --short`.
 fuzz-openapi *ARGS:
     scripts/fuzz_openapi.py {{ARGS}}
 
-# Generate clients for TypeScript and Python, and call every operation through them: needs npm.
+# Generate clients for TypeScript and Python, and call every operation through them. Needs npm.
 clients *ARGS:
     scripts/clients.py {{ARGS}}
 
-# Write docs/openapi.json and the examples in it anew.
+# Update docs/openapi.json and its examples.
 openapi:
     UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_examples
     UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_committed
 
-# A living chain: transactions one after the other and many at a time, reads beside calls without end.
+# Measure a development chain: sequential and concurrent transactions, reads during endless calls.
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}
 
-# Open the pages of a server in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
+# Test the HTML pages in headless Chromium: `just pages --bin target/release/node-server --screenshots shots`.
 pages *ARGS:
     scripts/pages.py {{ARGS}}
 
-# How long a backup takes and what requests feel of it: `just bench-backup genesis.json chain.rlp`. Needs wrk.
+# Measure backups and their effect on requests: `just bench-backup genesis.json chain.rlp`. Needs wrk.
 bench-backup *ARGS:
     scripts/bench_backup.py {{ARGS}}
 
-# What the limits hold under load, and what all of the service costs: `just bench-limits cost`. Needs wrk.
+# Check the limits under load and measure the cost of features: `just bench-limits cost`. Needs wrk.
 bench-limits *ARGS:
     scripts/bench_limits.py {{ARGS}}
 
-# Kill development chains at random moments under load: `just kill-dev --rounds 100`.
+# Kill development chains under load at random moments: `just kill-dev --rounds 100`.
 kill-dev *ARGS:
     scripts/kill_dev.py {{ARGS}}
 
-# Kill imports and servers at random moments, and look whether anything is lost: `just kill-series --rounds 200`.
+# Kill imports and servers at random moments, and check that nothing is lost: `just kill-series --rounds 200`.
 kill-series *ARGS:
     cargo build --release -p node-server -p node-tests
     scripts/kill_series.py {{ARGS}}
 
-# Write the list of methods in docs/json-rpc.md anew.
+# Update the table of methods in docs/json-rpc.md.
 rpc:
     UPDATE_DOCS=1 cargo test --workspace --lib documented
 
-# Replay recorded exchanges of JSON-RPC: `just exchanges http://127.0.0.1:8545 FOLDER`.
+# Replay recorded JSON-RPC exchanges: `just exchanges http://127.0.0.1:8545 FOLDER`.
 exchanges URL FOLDER:
     cargo run --release -p node-tests --bin exchanges -- {{URL}} {{FOLDER}}
 
-# The same chain on this node and on anvil, and all answers compared. Needs npm.
+# Compare all JSON-RPC responses with those of anvil on the same chain. Needs npm.
 compare-anvil *ARGS:
     scripts/compare_anvil.py {{ARGS}}
 
-# Requests per second of JSON-RPC, here and on anvil. Needs wrk and npm.
+# Measure JSON-RPC requests per second, here and on anvil. Needs wrk and npm.
 bench-rpc *ARGS:
     scripts/bench_rpc.py {{ARGS}}
+
+# Count source lines per crate, without tests: `just lines --rev HEAD~10`.
+lines *ARGS:
+    scripts/source_lines.py {{ARGS}}

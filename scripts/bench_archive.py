@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Requests a second from an archive in a folder: proofs, logs, storage and calls, at the head and at old blocks.
+"""Measure reads from an archive in a folder: proofs, logs, storage and calls, at the head and at old blocks.
 
     scripts/bench_archive.py [--work FOLDER] [--rounds N] [--seconds S] [--blocks N] [--long-blocks N] [--programs FOLDER] [--quick]
 
-Makes two chains with the project's own generator, one ten times as long as the other, imports each into a folder of its
-own, and asks the server with wrk (1 thread, 16 connections): requests over thousands of accounts, slots and topics in
-random order. The first half of the rounds finds the newest blocks in memory, the other half, after a restart, finds all
-of them in the database. Each round measures every request once, so that a machine that slows down slows all of them;
-medians of the rounds are judged, ratios within each round. A value beyond its bar ends with status 1.
+Generates two chains, one ten times as long as the other, imports each into a folder, and sends requests with wrk (1 thread,
+16 connections) for thousands of accounts, slots and topics in random order. In the first half of the rounds the newest blocks are in
+memory; in the other half, after a restart, all blocks are in the database. Each round measures every request once, so that a
+machine that slows down slows all of them; the bars apply to medians of the rounds, and to ratios within a round. The exit status is 1
+if a bar is missed.
 
-FOLDER keeps chains and databases for the next run; without it they are made anew. Needs wrk.
+--work FOLDER stores chains and databases for the next run. Needs wrk.
 """
 
 import argparse
@@ -32,7 +32,7 @@ DISTINCT = 6_000
 
 
 class Chain:
-    """A generated chain: its files, and what may be asked of it."""
+    """A generated chain: its files, and requests that it can serve."""
 
     def __init__(self, programs, work, blocks, holders):
         self.blocks = blocks
@@ -54,24 +54,24 @@ class Chain:
         self.tags = random.Random(1).sample(of["tag"], min(DISTINCT, len(of["tag"])))
 
     def old_blocks(self):
-        """All accounts exist, and thousands of versions follow."""
+        """A block at which all accounts exist, followed by thousands of versions."""
         return range(self.blocks // 2, self.blocks * 6 // 10)
 
 
 class Case:
-    """One kind of request: where it goes, its bodies, and what every answer has to be."""
+    """One kind of request: path, bodies, and a check of the responses."""
 
-    def __init__(self, name, path, bodies=(), check=lambda answer: True):
+    def __init__(self, name, path, bodies=(), check=lambda response: True):
         self.name, self.path, self.bodies, self.check = name, path, bodies, check
 
     def measure(self, server, work, seconds, seed):
-        """Requests a second, and microseconds of the server's processor time for each."""
+        """Returns requests per second, and the server's processor time per request in microseconds."""
         file = work / "bodies"
         file.write_text("".join(json.dumps(body) + "\n" for body in self.bodies))
         for body in random.Random(seed).sample(self.bodies, min(3, len(self.bodies))):
-            answer = server.ask(self.path, body)
-            if not self.check(answer):
-                sys.exit(f"{self.name}: {body} is answered with {str(answer)[:1000]}")
+            response = server.ask(self.path, body)
+            if not self.check(response):
+                sys.exit(f"{self.name}: {body} got {str(response)[:1000]}")
         before = server.cpu()
         output = subprocess.run(
             ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", LUA, server.url, "--", self.path, file, str(seed)],
@@ -108,11 +108,11 @@ def cases(chain):
         first = pick.randrange(2, chain.blocks - 99)
         return {"Address": CONTRACT, "FromBlock": str(first), "ToBlock": str(first + 99)}
 
-    def proves(answer):
-        return answer["AccountProof"] and answer["StorageProof"][0]["Proof"]
+    def proves(response):
+        return response["AccountProof"] and response["StorageProof"][0]["Proof"]
 
-    def is_word(answer):
-        return answer.get("Value", answer.get("Data")) not in (None, zero, "0", "0x")
+    def is_word(response):
+        return response.get("Value", response.get("Data")) not in (None, zero, "0", "0x")
 
     return [
         Case("health", "/health"),
@@ -124,19 +124,19 @@ def cases(chain):
         Case("call, old", "/call/", call(some_old), is_word),
         rare_topic(chain),
         Case("logs, 100 blocks", "/getLogs/", [hundred_blocks() for _ in range(DISTINCT)],
-             lambda answer: len(answer["Logs"]) >= 100),
+             lambda response: len(response["Logs"]) >= 100),
     ]
 
 
 def rare_topic(chain, name="logs, rare topic"):
     bodies = [{"FromBlock": "0", "ToBlock": "latest", "Topics": [None, None, tag]} for tag in chain.tags]
-    return Case(name, "/getLogs/", bodies, lambda answer: len(answer["Logs"]) == 1)
+    return Case(name, "/getLogs/", bodies, lambda response: len(response["Logs"]) == 1)
 
 
-# Case, least requests a second.
+# Case, minimum requests per second.
 RATES = {"proof, head": 15_000, "logs, rare topic": 30_000, "logs, 100 blocks": 6_000}
 
-# Case, the one it is compared with, least share of its rate.
+# Case, the case it is compared with, minimum ratio of the rates.
 RATIOS = [
     ("proof, old", "proof, head", 0.9),
     ("storage, old", "storage, head", 0.8),
@@ -146,7 +146,7 @@ RATIOS = [
 
 
 def report(rounds):
-    """Prints the medians; answers whether all bars are met."""
+    """Prints the medians. Returns whether all bars are met."""
     print(f"{'request':<30}{'requests/s':>12}{'of health':>11}{'CPU us':>8}{'bar':>9}")
     passed = True
     for name in rounds[0]:
@@ -170,12 +170,12 @@ def report(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--programs", type=Path, help="folder of node-server and generate, where they are built already")
-    parser.add_argument("--rounds", type=int, default=5, help="in each half")
+    parser.add_argument("--programs", type=Path, help="folder with node-server and generate [default: build them]")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds in each half")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=20_000)
-    parser.add_argument("--long-blocks", type=int, help="ten times --blocks unless given")
-    parser.add_argument("--quick", action="store_true", help="small chains, one round of a second: does it run?")
+    parser.add_argument("--long-blocks", type=int, help="[default: ten times --blocks]")
+    parser.add_argument("--quick", action="store_true", help="small chains and one round of one second, to try the script")
     options = parser.parse_args()
     if options.quick:
         options.rounds, options.seconds, options.blocks = 1, 1, 2_000

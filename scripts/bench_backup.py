@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long a backup of a folder takes that a server has open, and what requests feel of it.
+"""Measure backups of a folder that a server has open, and their effect on requests.
 
     scripts/bench_backup.py GENESIS CHAIN [--rounds N] [--seconds N] [--server PROGRAM]
 
-Imports CHAIN (RLP blocks) into a new folder and serves it. In each round wrk asks for one slot of storage over 4 connections,
-first with nothing else, then with one backup after the other going on, so that a machine that slows down slows both down. Reports the
-medians of the rounds: requests a second, and the time below which half and 99 of a hundred answers are; and the median time of the
-backups. A last copy, without requests, is verified. Needs wrk.
+Imports CHAIN (RLP blocks) into a new folder and serves it. In each round wrk reads one storage slot over 4 connections, first
+without backups, then during continuous backups, so that a machine that slows down slows both. Reports the medians of the
+rounds: requests per second, median and 99th percentile of the latency; and the median time of the backups. A last
+copy, without requests, is verified. Needs wrk.
 """
 
 import argparse
@@ -32,7 +32,7 @@ wrk.headers["Content-Type"] = "application/json"
 
 
 def wrk(server, script, seconds):
-    """Requests a second, and milliseconds of the median and of the 99th percentile."""
+    """Returns requests per second, and the median and the 99th percentile of the latency in milliseconds."""
     command = ["wrk", "-t1", "-c4", f"-d{seconds}s", "--latency", "-s", script, server.url + "/getStorageAt/"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     if "Non-2xx" in text or "Socket errors" in text:
@@ -51,8 +51,8 @@ def main():
     parser.add_argument("genesis")
     parser.add_argument("chain")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=5, help="of each measurement")
-    parser.add_argument("--server", type=Path, help="the program, instead of one that is built")
+    parser.add_argument("--seconds", type=int, default=5, help="length of each measurement")
+    parser.add_argument("--server", type=Path, help="the server [default: build it]")
     options = parser.parse_args()
     program = options.server or build() / "node-server"
     with tempfile.TemporaryDirectory() as parent:
@@ -87,8 +87,8 @@ def main():
         subprocess.run([program, "verify", "--data-dir", copy], check=True)
         copied = sum(path.stat().st_blocks * 512 for path in copy.iterdir()) / 1e6
     print(f"folder {size:.0f} MB, copy {copied:.0f} MB, {backups[0][1]} rows")
-    print(f"a backup of a server without requests: {alone:.2f} s")
-    print(f"{len(backups)} backups beside requests: median {statistics.median(time for time, _ in backups):.2f} s")
+    print(f"backup without requests: {alone:.2f} s")
+    print(f"{len(backups)} backups during requests: median {statistics.median(time for time, _ in backups):.2f} s")
     for name, measured in rows.items():
         rate, median, slow = (statistics.median(column) for column in zip(*measured))
         print(f"{name:<15} {rate:>8.0f} requests/s   median {median:.2f} ms   p99 {slow:.2f} ms")

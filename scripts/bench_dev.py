@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""How fast a living chain is: transactions one after the other, many at a time, and reads beside calls without end.
+"""Measure a development chain under load: transactions sequentially and concurrently, and reads during endless calls.
 
     scripts/bench_dev.py [sequence] [pool] [calls] [--bin FOLDER] [--data FOLDER] [--anvil PROGRAM] [--count N]
                          [--seconds S] [--rounds N]
 
-sequence  20,000 transactions over one connection, each sent when the one before was answered, to `dev --data-dir`: every
-          answer is durable, and in a block. Bar: 25 s for all of them, and more where an fdatasync takes more than
-          0.3 ms: then by the excess for the one sync of each transaction. The cost of the last thousand must be
-          that of the first.
-pool      10,000 transactions of 1,000 senders over 16 connections: first they wait and are mined in one go, then they
-          are mined as they come. Bars: 500 MB of memory, no second without an answer.
-calls     16 clients call code without end and without pause; others read storage, ask for /health, and send
-          transactions. Bar: the p99 of storage reads is below 10 ms.
+sequence  20,000 transactions over one connection to `dev --data-dir`, each sent after the response to the one before. Each
+          response means that the transaction is durable and mined. Bar: 25 s for all of them; if an fdatasync takes more than
+          0.3 ms, plus the excess for one sync per transaction. The last thousand must cost as much as the first.
+pool      10,000 transactions of 1,000 senders over 16 connections: first without mining, then mined in one go; then with
+          instant mining. Bars: 500 MB of memory, at most one second without a response.
+calls     16 clients run endless calls without pause; others read storage, request /health, and send transactions. Bar: the
+          p99 of storage reads is below 10 ms.
 
-With --anvil, the path of an anvil, it does the same where it can. Transactions are signed before a clock starts. The client
-is written in Python and takes part of each time; the line `client` says how much. A bar that is not met ends with 1.
+--anvil also measures an anvil, with the parts that it supports. Transactions are signed before the clock starts. The client is
+written in Python and adds to each time; the line about /health shows how much. The exit status is 1 if a bar is missed.
 """
 
 import argparse
@@ -36,7 +35,7 @@ ALICE = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 # JUMPDEST, PUSH1 0, JUMP
 ENDLESS = "0x5b600056"
 SEQUENCE_BAR = 25.0
-# Where fdatasync takes longer, the bar grows.
+# If fdatasync takes longer, the bar is higher.
 SYNC_SECONDS = 0.0003
 SYNCS = 1
 GROWTH_BAR = 1.3
@@ -59,7 +58,7 @@ class Node:
         return Server(self.binary, "dev", "--log", "error", *folder, *options)
 
     def prepare(self, connection, what, *values):
-        """The bytes of a request."""
+        """Returns the bytes of a request."""
         match what:
             case "health":
                 return connection.get_bytes("/health")
@@ -70,13 +69,13 @@ class Node:
             case "call":
                 return connection.post_bytes("/call/", json.dumps({"Transaction": {"Data": ENDLESS}}))
 
-    def refusal(self, answer):
-        """What an answer says if it is no success."""
-        status, body = answer
+    def refusal(self, response):
+        """Returns the error in a response, or None if it is a success."""
+        status, body = response
         return None if status == 200 else f"{status} {body.decode(errors='replace')}"
 
     def mined(self, connection):
-        """How many transactions are in blocks."""
+        """Returns the number of mined transactions."""
         head = int(connection.get("/blockNumber/")["BlockNumber"])
         counts = (connection.get(f"/getBlockTransactionCountByNumber/{n}/") for n in range(head + 1))
         return sum(int(count["TransactionCount"]) for count in counts)
@@ -105,8 +104,8 @@ class Anvil:
                 method, parameters = "eth_call", [{"data": ENDLESS}, "latest"]
         return connection.post_bytes("/", json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}))
 
-    def refusal(self, answer):
-        error = json.loads(answer[1]).get("error")
+    def refusal(self, response):
+        error = json.loads(response[1]).get("error")
         return error and str(error)
 
     def mined(self, connection):
@@ -118,7 +117,7 @@ class Anvil:
 
 
 class Verdicts:
-    """What was judged."""
+    """The bars that were checked."""
 
     def __init__(self):
         self.met = True
@@ -134,29 +133,29 @@ def percentile(ordered, share):
 
 
 def describe(name, seconds, elapsed):
-    """Prints what requests took; answers their p99."""
+    """Prints the latencies of requests. Returns their p99."""
     ordered = sorted(seconds)
     p99 = percentile(ordered, 0.99)
-    print(f"  {name:<44}{len(ordered):>8} answers{len(ordered) / elapsed:>9.0f}/s   p50 {statistics.median(ordered) * 1e3:8.3f} ms"
+    print(f"  {name:<44}{len(ordered):>8} responses{len(ordered) / elapsed:>9.0f}/s   p50 {statistics.median(ordered) * 1e3:8.3f} ms"
           f"   p99 {p99 * 1e3:8.3f} ms   max {ordered[-1] * 1e3:8.1f} ms", flush=True)
     return p99
 
 
 def transfers(programs, count, accounts=10):
-    """Signed transactions, the accounts in turn."""
+    """Returns signed transactions, round-robin over the accounts."""
     command = [programs / "transfers", "--count", str(count), "--accounts", str(accounts)]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     return [line.split()[1] for line in lines]
 
 
 def one_after_the_other(node, connection, requests):
-    """Seconds that each took."""
+    """Sends requests sequentially. Returns the seconds that each took."""
     taken = []
     for request in requests:
         started = time.perf_counter()
-        answer = connection.send(request)
+        response = connection.send(request)
         taken.append(time.perf_counter() - started)
-        if refusal := node.refusal(answer):
+        if refusal := node.refusal(response):
             raise Failure(refusal)
     return taken
 
@@ -178,10 +177,10 @@ def sequence(node, options, verdicts):
             mined = node.mined(connection)
             while mined < len(raws):
                 if time.monotonic() - started > elapsed + 60:
-                    raise Failure(f"only {mined} of {len(raws)} are mined")
+                    raise Failure(f"only {mined} of {len(raws)} were mined")
                 mined = node.mined(connection)
                 elapsed = time.monotonic() - started
-            print(f"  {elapsed:.2f} s until all {mined} are mined; server's processor time {server.cpu():.1f} s, "
+            print(f"  {elapsed:.2f} s until all {mined} were mined; server's processor time {server.cpu():.1f} s, "
                   f"peak memory {server.status('VmHWM') / 1e6:.0f} MB")
             describe("transactions, one after the other", taken, elapsed)
             first, last = taken[:1000], taken[-1000:]
@@ -198,7 +197,7 @@ def sequence(node, options, verdicts):
 
 
 def send_all(node, url, queues, results):
-    """Sends the transactions of each queue over a connection of its own. Puts (start, end) of each."""
+    """Sends the transactions of each queue over a connection of its own. Puts the (start, end) of each into a queue."""
     spans, refusals = [], []
 
     def run(raws):
@@ -206,9 +205,9 @@ def send_all(node, url, queues, results):
         for raw in raws:
             request = node.prepare(connection, "send", raw)
             started = time.monotonic()
-            answer = connection.send(request)
+            response = connection.send(request)
             spans.append((started, time.monotonic()))
-            if refusal := node.refusal(answer):
+            if refusal := node.refusal(response):
                 refusals.append(refusal)
 
     threads = [threading.Thread(target=run, args=(raws,)) for raws in queues]
@@ -257,23 +256,23 @@ def pool(node, options, verdicts):
                         raise Failure(f"{mined} of {len(raws)} are mined")
                 memory = server.status("VmHWM")
                 gap = max(after - before for before, after in zip(ends, ends[1:]))
-                print(f"  longest time without an answer {gap * 1e3:.0f} ms, peak memory {memory / 1e6:.0f} MB")
+                print(f"  longest time without a response {gap * 1e3:.0f} ms, peak memory {memory / 1e6:.0f} MB")
                 if node.name == Node.name:
                     verdicts.judge(f"peak memory, {title}", memory / 1e6, MEMORY_BAR / 1e6, " MB")
-                    verdicts.judge(f"longest time without an answer, {title}", gap, GAP_BAR, " s")
+                    verdicts.judge(f"longest time without a response, {title}", gap, GAP_BAR, " s")
             finally:
                 server.stop()
 
 
-def call_without_end(node, url, callers, ready, answers):
-    """Calls code without end, over and over, until it is terminated."""
+def call_endlessly(node, url, callers, ready, responses):
+    """Sends endless calls, one after the other, until it is terminated."""
     def run():
         connection = Connection(url)
         request = node.prepare(connection, "call")
         while True:
             connection.send(request)
-            with answers.get_lock():
-                answers.value += 1
+            with responses.get_lock():
+                responses.value += 1
 
     for _ in range(callers):
         threading.Thread(target=run, daemon=True).start()
@@ -282,23 +281,23 @@ def call_without_end(node, url, callers, ready, answers):
 
 
 def ask_for(node, url, what, values, seconds, results):
-    """Sends requests of one kind, one after the other; puts the seconds that each took."""
+    """Sends requests of one kind sequentially. Puts the seconds that each took into a queue."""
     connection = Connection(url)
     requests = [node.prepare(connection, what, *([value] if value is not None else [])) for value in values]
     taken, number, end = [], 0, time.monotonic() + seconds
     while time.monotonic() < end and (what != "send" or number < len(requests)):
         started = time.perf_counter()
-        answer = connection.send(requests[number % len(requests)])
+        response = connection.send(requests[number % len(requests)])
         taken.append(time.perf_counter() - started)
         number += 1
-        if refusal := node.refusal(answer):
+        if refusal := node.refusal(response):
             results.put((what, taken, refusal))
             return
     results.put((what, taken, None))
 
 
 def beside(node, server, wanted, seconds):
-    """Lets processes ask at the same time; answers the seconds of all requests of each kind."""
+    """Sends requests from several processes at the same time. Returns the seconds of all requests of each kind."""
     results = multiprocessing.Queue()
     workers = [multiprocessing.Process(target=ask_for, args=(node, server.url, what, values, seconds, results))
                for what, values in wanted]
@@ -328,12 +327,12 @@ def calls(node, options, verdicts):
             quiet = beside(node, server, [("send", raws[:3000])], 3)
             describe("quiet: sends, 1 sender", quiet["send"], sum(quiet["send"]))
             sent = 3000 - 3000 % 10 if len(quiet["send"]) == 3000 else len(quiet["send"])
-            ready, answers = multiprocessing.Event(), multiprocessing.Value("L", 0)
-            load = multiprocessing.Process(target=call_without_end, args=(node, server.url, CALLERS, ready, answers))
+            ready, responses = multiprocessing.Event(), multiprocessing.Value("L", 0)
+            load = multiprocessing.Process(target=call_endlessly, args=(node, server.url, CALLERS, ready, responses))
             load.start()
             ready.wait()
             time.sleep(0.5)
-            begun, calls_before = time.monotonic(), answers.value
+            begun, calls_before = time.monotonic(), responses.value
             try:
                 for _ in range(options.rounds):
                     for readers in (1, 4):
@@ -346,8 +345,8 @@ def calls(node, options, verdicts):
                 seen = beside(node, server, [("send", raws[sent:]), reader], seconds)
                 describe("under load: sends, beside a reader", seen["send"], sum(seen["send"]))
                 describe("under load: storage, beside a sender", seen["storage"], seconds)
-                rate = (answers.value - calls_before) / (time.monotonic() - begun)
-                print(f"  calls without end answered meanwhile: {rate:.1f}/s")
+                rate = (responses.value - calls_before) / (time.monotonic() - begun)
+                print(f"  endless calls finished meanwhile: {rate:.1f}/s")
             finally:
                 load.terminate()
                 load.join()
@@ -362,13 +361,13 @@ def calls(node, options, verdicts):
 def main():
     parts = {"sequence": sequence, "pool": pool, "calls": calls}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool, calls; all if none is named")
-    parser.add_argument("--bin", type=Path, help="folder of node-server and transfers, where they are built already")
-    parser.add_argument("--data", type=Path, help="where folders of data are made; on a disk, not in memory")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="sequence, pool or calls [default: all]")
+    parser.add_argument("--bin", type=Path, help="folder with node-server and transfers [default: build them]")
+    parser.add_argument("--data", type=Path, help="where to create data folders; must be on a disk, not in memory")
     parser.add_argument("--anvil", help="an anvil to compare with")
     parser.add_argument("--count", type=int, default=20_000, help="transactions of `sequence`")
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement of `calls`")
-    parser.add_argument("--rounds", type=int, default=3, help="of the storage reads of `calls`")
+    parser.add_argument("--seconds", type=float, default=10, help="length of each measurement of `calls`")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of storage reads in `calls`")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no part is named {', '.join(sorted(unknown))}")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a durable import costs, and how long a server takes to answer after it.
+"""Measure a durable import, and how soon a server responds after it.
 
     scripts/bench_durable.py GENESIS CHAIN [--runs N] [--growth]
 
-Each run imports CHAIN (RLP blocks) into a new folder and reports: seconds until the server listens, with everything
-durable; processor seconds; peak memory; size of the folder after a clean stop; seconds from the start of a process to its
-first answer, after that stop and after a SIGKILL that came right behind the import.
+Each run imports CHAIN (RLP blocks) into a new folder and reports: seconds until the server listens, with everything durable;
+processor seconds; peak memory; size of the folder after a clean stop; seconds from the start of a process to its first response,
+after that stop and after a SIGKILL right after the import.
 
-With --growth it also imports the first tenth of the blocks, and says how many times longer the whole takes.
+--growth also imports the first tenth of the blocks, and reports how many times longer the whole chain takes.
 """
 
 import argparse
@@ -24,7 +24,7 @@ BARS = {"import s": 3.0, "peak MB": 300, "disk MB": 100, "clean s": 0.5, "killed
 
 
 def start(binary, genesis, folder, chain=None):
-    """Starts the server; answers it, and the seconds until its first answer."""
+    """Starts the server. Returns it, and the seconds until its first response."""
     more = ["--import", chain, "--strict"] if chain else []
     started = time.monotonic()
     server = Server(binary, "run", "--log", "warn", "--genesis", genesis, "--data-dir", folder, *more)
@@ -53,7 +53,7 @@ def run(binary, genesis, chain):
 
 
 def offsets(data):
-    """Where the blocks of a chain file end."""
+    """Returns the offsets at which the blocks of a chain file end."""
     at = 0
     while at < len(data):
         first = data[at]

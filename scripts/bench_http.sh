@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Requests per second of the HTTP interface, and their share of those to /health in the same run.
+# Measure requests per second over HTTP, relative to /health in the same run.
 #
 #   scripts/bench_http.sh FOLDER [ROUNDS] [SECONDS]
 #   scripts/bench_http.sh GENESIS CHAIN [ROUNDS] [SECONDS]
 #
-# FOLDER holds dev20k.genesis.json and dev20k.rlp; GENESIS and CHAIN are files such as `generate` writes. Each round
-# measures every request once for SECONDS, so that a machine that slows down slows all of them down; the medians of the
-# rounds are compared, and a share below the least one ends with status 1. Needs wrk and curl.
+# FOLDER contains dev20k.genesis.json and dev20k.rlp; GENESIS and CHAIN are files such as `generate` writes. Each round
+# measures every request once for SECONDS, so that a machine that slows down slows all of them; the medians of the rounds
+# are compared. The exit status is 1 if a share is below its bar. Needs wrk and curl.
 set -euo pipefail
 
 usage="usage: $0 FOLDER [ROUNDS] [SECONDS], or $0 GENESIS CHAIN [ROUNDS] [SECONDS]"
@@ -36,12 +36,12 @@ until grep -q '^listening on ' "$work/stdout"; do
 done
 url=$(sed -n 's/^listening on //p' "$work/stdout")
 
-# Both chains have the contract there. One slot is as good as another.
+# Both chains have the contract at this address.
 contract=0x5fbdb2315678afecb367f032d93f642f64180aa3
 slot=0x6c31fc15422ebad28aaf9089c306702f67540b53c7eea8b7d2941044b027100f
 head=$(curl -sf "$url/blockNumber/" | sed 's/.*"BlockNumber":"\([0-9]*\)".*/\1/')
 
-# name, least share of /health in percent (- for none), method, path, body
+# name, minimum share of /health in percent (- for none), method, path, body
 requests() {
     cat <<LIST
 health - GET /health
@@ -60,7 +60,7 @@ requests | while read -r name _ method path body; do
           echo "wrk.headers['Content-Type'] = 'application/json'"
       fi; } >"$work/$name.lua"
     status=$(curl -s -o "$work/answer" -w '%{http_code}' -X "$method" ${body:+-H 'Content-Type: application/json' -d "$body"} "$url$path")
-    [ "$status" = 200 ] || { echo "$name answers $status: $(cat "$work/answer")" >&2; exit 1; }
+    [ "$status" = 200 ] || { echo "$name returned $status: $(cat "$work/answer")" >&2; exit 1; }
 done
 
 for _ in $(seq "$rounds"); do
@@ -71,7 +71,7 @@ done
 
 median() { sort -n "$1" | awk '{ rate[NR] = $1 } END { print rate[int((NR + 1) / 2)] }'; }
 health=$(median "$work/health.rates")
-printf '%-12s %12s %10s %10s\n' request requests/s share least
+printf '%-12s %12s %10s %10s\n' request requests/s share bar
 slow=0
 while read -r name least _; do
     rate=$(median "$work/$name.rates")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Time of an import by the server, from its start until it listens, and its peak memory.
+# Measure the time of an import by the server, from its start until it listens, and its peak memory.
 #
 #   scripts/bench_import.sh FOLDER [RUNS]
 #
-# FOLDER holds dev20k.genesis.json and dev20k.rlp. Each run is a new process; the first one may have to read the chain
-# from disk. The bar of the median is 3 s.
+# FOLDER contains dev20k.genesis.json and dev20k.rlp. Each run is a new process; the first one may have to read the chain
+# from disk. The bar for the median is 3 s.
 set -euo pipefail
 
 folder=$(realpath "${1:?usage: $0 FOLDER [RUNS]}")
@@ -25,7 +25,7 @@ for run in $(seq "$runs"); do
     "$target/release/node-server" run --port 0 --data-dir :memory: --log warn \
         --genesis "$folder/dev20k.genesis.json" --import "$folder/dev20k.rlp" >"$work/stdout" &
     server=$!
-    # The server may end without a line; then there is nothing to read.
+    # The server may end without printing a line.
     read -r line <"$work/stdout" && [[ $line == "listening on "* ]] || exit 1
     end=$EPOCHREALTIME
     peak=$(awk '/^VmHWM:/ { print $2 }' "/proc/$server/status" 2>/dev/null || true)

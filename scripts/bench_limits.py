@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What the limits of the server hold under load, and what all of its service costs. Needs wrk.
+"""Check the limits of the server under load, and measure the cost of its features. Needs wrk.
 
-Parts, each of which can be asked for by its name:
+    scripts/bench_limits.py [PART...] [--bin FOLDER] [--seconds N]
 
-- slow:   1,000 connections send a byte a second; the p99 of others stays below twice what it was.
-- calls:  32 calls without end finish within their limit, while /health answers within 50 ms.
-- flood:  a client above its rate gets 429, and what is below it is served, as is another client.
-- deaf:   64 WebSockets that ask and subscribe, and read nothing, take less than a MiB of memory each.
-- ending: SIGTERM under load cuts no answer.
-- cost:   requests a second of getStorageAt with everything on, beside a bare route (tests/examples/bare.rs).
+slow    1,000 connections send one byte per second; the p99 of other clients less than doubles
+calls   32 endless calls end at their time limit, while /health responds within 50 ms
+flood   a client above its rate gets 429 for the excess only; another client is not affected
+deaf    64 WebSockets that send requests and subscribe, but read nothing, take less than 1 MiB of memory each
+ending  SIGTERM under load truncates no response
+cost    requests per second of getStorageAt with all features enabled, compared with a bare route (tests/examples/bare.rs)
 
-Exit status 1 when one of them does not hold.
+The exit status is 1 if a check fails.
 """
 
 import argparse
@@ -34,18 +34,18 @@ TOKEN = "token-of-the-benchmark"
 
 
 class Verdicts:
-    """What was measured, and whether it is what it has to be."""
+    """Results, and whether all are within their bars."""
 
     def __init__(self):
         self.failed = False
 
-    def tell(self, what, holds):
+    def report(self, what, holds):
         self.failed |= not holds
         print(f"{'ok  ' if holds else 'FAIL'} {what}", flush=True)
 
 
 def wrk(url, seconds, connections=16, body=None, headers=()):
-    """Requests a second, the p99 in milliseconds, and how many answers were not 2xx or 3xx."""
+    """Returns requests per second, the p99 in milliseconds, and the number of responses that are not 2xx or 3xx."""
     script = ""
     if body is not None:
         script = f"wrk.method = 'POST'\nwrk.body = [[{body}]]\nwrk.headers['Content-Type'] = 'application/json'\n"
@@ -75,7 +75,7 @@ def address(url):
 
 
 def slow(programs, verdicts, seconds):
-    """1,000 connections that send a byte a second, half of them of a head, half of a body."""
+    """1,000 connections that send one byte per second, half of them of the headers, half of a body."""
     server = nodes.Server(programs / "node-server", "dev")
     storage = server.url + "/getStorageAt/"
     ends = threading.Event()
@@ -98,7 +98,7 @@ def slow(programs, verdicts, seconds):
                 try:
                     stream.sendall(b"x")
                 except OSError:
-                    # The server has closed it, as it says it does: another one takes its place.
+                    # The server has closed it, as documented: open another one.
                     stream.close()
                     streams[index] = connect(index)
         for stream in streams:
@@ -114,7 +114,7 @@ def slow(programs, verdicts, seconds):
     dripping.join()
     server.stop()
     without, with_them = statistics.median(before), statistics.median(one["p99"] for one in beside)
-    verdicts.tell(
+    verdicts.report(
         f"slow: p99 of storage reads {with_them:.2f} ms beside 1,000 slow connections ({opened[0]} in all), "
         f"{without:.2f} ms without: {with_them / without:.2f} times",
         with_them < 2 * without and not any(one["refused"] or one["broken"] for one in beside),
@@ -122,7 +122,7 @@ def slow(programs, verdicts, seconds):
 
 
 def calls(programs, verdicts, seconds):
-    """32 calls without end, and /health beside them."""
+    """32 endless calls, and /health meanwhile."""
     limit = 3
     server = nodes.Server(programs / "node-server", "dev", "--gas-cap", "1000000000000", "--call-timeout", f"{limit}s")
     took, statuses = [], []
@@ -144,15 +144,15 @@ def calls(programs, verdicts, seconds):
         status, _ = connection.send(connection.get_bytes("/health"))
         health.append(time.monotonic() - began)
         if status != 200:
-            verdicts.tell(f"calls: /health answers {status}", False)
+            verdicts.report(f"calls: /health returned {status}", False)
         time.sleep(0.01)
     server.stop()
-    # The thread that reads the clock may itself wait for a processor that the calls have.
-    verdicts.tell(
+    # The measuring thread itself may wait for a processor that the calls occupy.
+    verdicts.report(
         f"calls: 32 calls without end finished within {max(took):.2f} s (limit {limit} s), with {sorted(set(statuses))}",
         max(took) < limit + 1 and set(statuses) <= {422, 503},
     )
-    verdicts.tell(
+    verdicts.report(
         f"calls: /health within {max(health) * 1e3:.1f} ms at most of {len(health)}, "
         f"{statistics.median(health) * 1e3:.2f} ms usually",
         max(health) < 0.050,
@@ -160,7 +160,7 @@ def calls(programs, verdicts, seconds):
 
 
 def flood(programs, verdicts, seconds):
-    """Far more than the rate from one client, and a little from another."""
+    """Far more than the allowed rate from one client, and a few requests from another."""
     limit = 200
     server = nodes.Server(programs / "node-server", "dev", "--rate-limit", limit, "--trusted-proxies", "1")
     polite = []
@@ -179,24 +179,24 @@ def flood(programs, verdicts, seconds):
     server.stop()
     total = flooded["requests"]
     served = total - flooded["refused"]
-    verdicts.tell(
+    verdicts.report(
         f"flood: of {total} requests in {seconds} s, {served} were served at a limit of {limit} a second",
         limit * seconds * 0.9 <= served <= limit * (seconds + 1) * 1.1 and not flooded["broken"],
     )
-    verdicts.tell(
-        f"flood: another client got {polite.count(200)} of {len(polite)} answers", polite.count(200) == len(polite)
+    verdicts.report(
+        f"flood: another client got {polite.count(200)} of {len(polite)} responses", polite.count(200) == len(polite)
     )
 
 
 def deaf(programs, verdicts, seconds):
-    """64 WebSockets that subscribe to everything, ask as long as somebody takes it, and read nothing."""
+    """64 WebSockets that subscribe to everything, send requests until the socket is full, and read nothing."""
     count, blocks = 64, 2_000
     with nodes.Server(programs / "node-server", "dev") as server:
         server.ask("/dev/impersonate/", {"Address": ACCOUNT})
 
         def grow():
             for _ in range(blocks // 100):
-                # An answer, and a notification, of 100 KiB.
+                # The response, and the notification, have 100 KiB.
                 server.ask("/dev/sendTransaction/", {"Transaction": {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 50_000}})
                 server.ask("/dev/mine/", {"Blocks": 99})
             return server.status("VmRSS")
@@ -215,7 +215,7 @@ def deaf(programs, verdicts, seconds):
             stream.sendall(f"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode())
             if not stream.recv(4096).startswith(b"HTTP/1.1 101"):
-                raise nodes.Failure("the WebSocket is refused")
+                raise nodes.Failure("the WebSocket was refused")
             stream.sendall(b"".join(subscribe))
             stream.setblocking(False)
             streams.append(stream)
@@ -228,9 +228,9 @@ def deaf(programs, verdicts, seconds):
                     pass
         heard = grow()
         kept = sum(is_open(stream) for stream in streams)
-        # What the chain takes in memory it takes with and without them.
+        # The chain itself uses the same memory with and without them.
         each = max(heard - grown - (grown - begun), 0) / count
-        verdicts.tell(
+        verdicts.report(
             f"deaf: {count} WebSockets that sent {sent / count / 1024:.0f} KiB each and read nothing, over {blocks:,} blocks: "
             f"{each / 1024:.0f} KiB of memory each, {kept} of them still open",
             each < 1 << 20 and kept == count,
@@ -241,20 +241,20 @@ def deaf(programs, verdicts, seconds):
 
 
 def is_open(stream):
-    """Whether the server has not closed a connection, whose bytes nobody reads."""
+    """Returns whether the connection is still open, without reading its bytes."""
     established = 1
     return stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == established
 
 
 def frame(text):
-    """A message of WebSocket as clients send it, masked with zeros (RFC 6455)."""
+    """Returns a WebSocket message as clients send it, masked with zeros (RFC 6455)."""
     length = len(text)
     head = bytes([0x81, 0x80 | length]) if length < 126 else bytes([0x81, 0x80 | 126]) + length.to_bytes(2)
     return head + bytes(4) + text.encode()
 
 
 def ending(programs, verdicts, seconds):
-    """SIGTERM while 64 connections ask: each request that the server took is answered whole."""
+    """SIGTERM while 64 connections send requests: each accepted request gets a complete response."""
     cut, whole, rounds = 0, 0, 5
     for _ in range(rounds):
         server = nodes.Server(programs / "node-server", "dev")
@@ -270,12 +270,12 @@ def ending(programs, verdicts, seconds):
             while True:
                 try:
                     stream.sendall(request)
-                    answer = read_answer(stream)
+                    response = read_response(stream)
                 except OSError:
-                    # The connection ended between two answers, before the server took the request.
+                    # The connection ended between two responses, before the server accepted the request.
                     return
-                results.append(answer)
-                if answer != "whole":
+                results.append(response)
+                if response != "whole":
                     return
 
         askers = [threading.Thread(target=ask) for _ in range(64)]
@@ -287,11 +287,11 @@ def ending(programs, verdicts, seconds):
             asker.join()
         cut += results.count("cut")
         whole += results.count("whole")
-    verdicts.tell(f"ending: {rounds} times SIGTERM under load, {whole} answers whole, {cut} cut", cut == 0 and whole > 0)
+    verdicts.report(f"ending: {rounds} times SIGTERM under load, {whole} complete responses, {cut} truncated", cut == 0 and whole > 0)
 
 
-def read_answer(stream):
-    """Whether an answer came whole, was cut, or never began."""
+def read_response(stream):
+    """Returns whether a response was whole, cut, or never began."""
     text = b""
     while b"\r\n\r\n" not in text:
         piece = stream.recv(65_536)
@@ -309,7 +309,7 @@ def read_answer(stream):
 
 
 def cost(programs, verdicts, seconds):
-    """getStorageAt with everything on, and on a bare route, one after the other, several times."""
+    """getStorageAt with all features enabled, and on a bare route, alternating."""
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens"
         tokens.write_text(TOKEN + "\n")
@@ -333,7 +333,7 @@ def cost(programs, verdicts, seconds):
         server.stop()
     ratio = statistics.median(full / plain for full, plain in pairs)
     full, plain = (statistics.median(side) for side in zip(*pairs))
-    verdicts.tell(f"cost: {full:.0f} requests/s with everything on, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
+    verdicts.report(f"cost: {full:.0f} requests/s with all features, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
 PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "ending": ending, "cost": cost}
@@ -341,12 +341,12 @@ PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "ending": e
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure, of {', '.join(PARTS)} [all]")
-    parser.add_argument("--bin", type=Path, help="folder of built programs; without it they are built")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)} [default: all]")
+    parser.add_argument("--bin", type=Path, help="folder with the programs [default: build them]")
     parser.add_argument("--seconds", type=int, default=5, help="length of one measurement")
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
-        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+        parser.error(f"unknown part {', '.join(sorted(unknown))}")
     print(nodes.machine())
     if options.bin is None:
         options.bin = nodes.build()

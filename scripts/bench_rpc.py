@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Requests per second of JSON-RPC, of this node and of anvil on the same chain.
+"""Compare the JSON-RPC requests per second of this node with anvil's, on the same chain.
 
     scripts/bench_rpc.py [--anvil PROGRAM] [--bin FOLDER] [--rounds N] [--seconds S] [METHOD...]
 
-Both servers run all the time and hold the chain of compare_anvil.py. In each round every request is measured on one and
-then on the other, so that a machine that slows down slows both down; the ratio is the median of those of the rounds. wrk
-sends with one thread over 16 connections. Where it takes a core that the servers need, the processor time that each takes
-for a message tells more. A method that is slower here ends with 1. Needs wrk; anvil is had as by compare_anvil.py.
+Both servers run all the time, with the chain of compare_anvil.py. In each round every request is measured on one and then on the
+other, so that a machine that slows down slows both; the reported ratio is the median of the rounds' ratios. wrk sends with one thread
+over 16 connections. If wrk competes with the servers for cores, the servers' processor time per message is the better
+measure. The exit status is 1 if a method is slower here. Needs wrk, and anvil as in compare_anvil.py.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from nodes import Anvil, Failure, Server, build, machine
 
 BATCH = 100
 
-# Seconds that a run of wrk may take beyond its own time.
+# Seconds that wrk may take in addition to the measured time.
 PATIENCE = 5
 
 
 def requests(chain, hashes):
-    """What is measured: a name and a message."""
+    """Yields the name and message of each measurement."""
     alice = chain.signers[0].address
     slot = "0x" + "00" * 32
     everything = {"fromBlock": "0x0", "toBlock": "latest", "address": chain.counter}
@@ -45,7 +45,7 @@ def requests(chain, hashes):
         ("debug_traceCall", {"to": chain.counter}, "latest", {"tracer": "callTracer"}),
     ]
     measured = [(method, message(1, method, *parameters)) for method, *parameters in single]
-    # Two of one method are told apart by what is asked.
+    # Two messages of one method are distinguished by their parameters.
     names = [name for name, _ in measured]
     measured = [(f"{name} {text['params'][-1]}" if names.count(name) > 1 else name, text) for name, text in measured]
     reads = [message(id, "eth_getBalance", f"0x{id:040x}", "latest") for id in range(BATCH)]
@@ -58,30 +58,30 @@ def message(id, method, *parameters):
 
 
 def check(url, name, text):
-    """What is measured must be answered, not refused."""
-    answer = json.loads(Rpc(url).post(json.dumps(text).encode()))
-    answers = answer if isinstance(answer, list) else [answer]
+    """Fails unless the message gets a result."""
+    response = json.loads(Rpc(url).post(json.dumps(text).encode()))
+    responses = response if isinstance(response, list) else [response]
     expected = len(text) if isinstance(text, list) else 1
-    if len(answers) != expected or any(answer.get("result") is None for answer in answers):
-        raise Failure(f"{url}: {name}: {str(answer)[:300]}")
+    if len(responses) != expected or any(response.get("result") is None for response in responses):
+        raise Failure(f"{url}: {name}: {str(response)[:300]}")
 
 
 def rate(server, url, script, seconds):
-    """Messages per second, and microseconds of processor time for each."""
+    """Returns messages per second, and processor time per message in microseconds."""
     begun = server.cpu()
     command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(script), url]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE)
     except subprocess.TimeoutExpired:
-        # A server that takes no connections for a while is asked once more.
+        # Try again if the server did not accept connections for a while.
         ran = subprocess.run(command, capture_output=True, text=True)
-    told = ran.stdout
-    if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", told):
-        raise Failure(f"{url}: {script.read_text()[-300:]}\n{told}{ran.stderr}")
-    messages = int(re.search(r"(\d+) requests in", told).group(1))
+    output = ran.stdout
+    if ran.returncode != 0 or re.search(r"Non-2xx|Socket errors", output):
+        raise Failure(f"{url}: {script.read_text()[-300:]}\n{output}{ran.stderr}")
+    messages = int(re.search(r"(\d+) requests in", output).group(1))
     if messages == 0:
-        raise Failure(f"{url}: nothing was answered: the machine is too busy, or the time too short")
-    return float(re.search(r"Requests/sec:\s+([0-9.]+)", told).group(1)), (server.cpu() - begun) / messages * 1e6
+        raise Failure(f"{url}: no responses: the machine is too busy, or the time too short")
+    return float(re.search(r"Requests/sec:\s+([0-9.]+)", output).group(1)), (server.cpu() - begun) / messages * 1e6
 
 
 def measure(options):
@@ -125,9 +125,9 @@ def measure(options):
 
 def main():
     options = argparse.ArgumentParser(description="measures JSON-RPC of this node and of anvil")
-    options.add_argument("methods", nargs="*", help="parts of the names of what is measured; all otherwise")
-    options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
-    options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
+    options.add_argument("methods", nargs="*", help="substrings of the measurements' names [default: all]")
+    options.add_argument("--anvil", help="path of anvil [default: install it]")
+    options.add_argument("--bin", type=Path, help="folder with node-server [default: build it]")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--seconds", type=int, default=2)
     options = options.parse_args()

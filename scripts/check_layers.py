@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Check the dependency rule of ARCHITECTURE.md: which crate of this workspace may use which, and who alone may know what.
+"""Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others.
 
-Reads `cargo metadata`; looks at normal and build dependencies, not at those of tests. Exit status 1 on a violation.
+Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
 """
 import json
 import subprocess
 import sys
 
-# Each crate with the crates of this workspace that it may use.
+# The crates of this workspace that each crate may use.
 LAYERS = {
     "node-types": set(),
     "node-core": {"node-types"},
@@ -21,7 +21,7 @@ LAYERS = {
     "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
 }
 
-# Dependencies from outside with the only crates that may use them.
+# External dependencies that only some crates may use.
 RESERVED = {
     "revm": {"node-evm"},
     "revm-inspectors": {"node-evm"},
@@ -46,7 +46,7 @@ def main() -> int:
     faults = []
     packages = {package["name"]: package for package in metadata["packages"]}
     for unknown in packages.keys() - LAYERS.keys():
-        faults.append(f"{unknown} has no place in the layers: give it one here and in ARCHITECTURE.md")
+        faults.append(f"{unknown} has no layer: add it here and in ARCHITECTURE.md")
     for name, package in packages.items():
         for dependency in package["dependencies"]:
             used = dependency["name"]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Generates clients from docs/openapi.json, compiles them, and calls every operation of a development chain through each.
+"""Generate clients from docs/openapi.json, compile them, and call every operation of a development chain through each.
 
     scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python]
 
-The clients are in `clients`; what is generated, and the tools, go to a folder that is removed at the end (or kept, --work). A client
-fails when an answer is not what it has to be, and when the description has an operation that it does not call.
+The clients are in `clients`; generated code and tools go to a temporary folder (or to --work, which is kept). A client fails on an
+unexpected response, and if the document has an operation that the client does not call.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def execute(*command, folder, **more):
 
 
 def typescript(folder):
-    """Builds the client; answers what runs it."""
+    """Builds the client. Returns the command that runs it."""
     execute("npm", "ci", "--no-audit", "--no-fund", "--silent", folder=folder)
     execute("npx", "--no-install", "openapi-typescript", DOCUMENT, "--output", "src/schema.d.ts", folder=folder)
     execute("npm", "run", "--silent", "check", folder=folder)
@@ -35,12 +35,12 @@ def typescript(folder):
 
 
 def python(folder):
-    """Builds the client; answers what runs it."""
+    """Builds the client. Returns the command that runs it."""
     programs = folder / "venv" / "bin"
     if not (programs / "openapi-python-client").exists():
         execute(sys.executable, "-m", "venv", folder / "venv", folder=folder)
         execute(programs / "pip", "install", "--quiet", "-r", "requirements.txt", folder=folder)
-    # The generator formats its code with a program that it expects to find.
+    # The generator formats its code with a program that it looks up in PATH.
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     execute(
         programs / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", "config.yaml", "--meta", "none",
@@ -54,9 +54,9 @@ CLIENTS = {"typescript": typescript, "python": python}
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Generates clients, and calls every operation through each.")
-    parser.add_argument("--bin", type=Path, help="the server's program; it is built where none is named")
-    parser.add_argument("--work", type=Path, help="where clients are built; it is kept")
+    parser = argparse.ArgumentParser(description="Generates clients and calls every operation through each.")
+    parser.add_argument("--bin", type=Path, help="the server [default: build it]")
+    parser.add_argument("--work", type=Path, help="where to build the clients; it is kept")
     parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
     options = parser.parse_args()
     binary = (options.bin or build() / "node-server").resolve()

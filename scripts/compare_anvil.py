@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The same chain on this node and on anvil, and each answer of JSON-RPC compared.
+"""Compare every JSON-RPC response of this node with anvil's, on the same chain.
 
     scripts/compare_anvil.py [--anvil PROGRAM] [--bin FOLDER] [--all]
 
-Both begin with the same mnemonic, chain id, rules and fees. The same signed transactions of types 0 to 4 go to both, each in
-a block of the same time; then both are asked the same, and what differs must stand in the first table of
-docs/rpc-differences.md: a method and where in its answer, `*` for anything but a dot, `**` for anything. A difference that is
-not listed ends with 1, and so does a row that nothing is met of. Hashes of blocks cannot be equal, for the genesis blocks
-are not; they are compared by the blocks that they name. --all prints listed differences as well. Without --anvil, anvil and
-what signs come from npm and PyPI into a folder that is removed at the end; with it, eth-account has to be there.
+Both start with the same mnemonic, chain id, fork and fees. The same signed transactions of types 0 to 4 are sent to both, each in a
+block with the same timestamp; then both get the same requests. Differences must be listed in the first table of
+docs/rpc-differences.md by method and path in the response, where `*` matches anything but a dot and `**` anything. The exit status is 1 if
+a difference is not listed, or if a row no longer applies. Block hashes differ, because the genesis blocks do; they are replaced by
+the name of their block before the comparison. --all also prints listed differences. Without --anvil, anvil and eth-account are
+installed from npm and PyPI into a temporary folder; with it, eth-account must be installed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ try:
     from eth_account import Account
     from eth_utils import keccak, to_checksum_address
 except ImportError:
-    # with_tools brings them.
+    # Installed by with_tools.
     Account = None
 
 TOOLS = {"anvil": "@foundry-rs/anvil@1.7.1", "signer": "eth-account==0.14.0"}
@@ -44,43 +44,43 @@ UNKNOWN = "0x" + "99" * 32
 # Empty call data: adds one to slot 0, logs the sum under topic 0xaa, returns it. Otherwise: reverts with "no".
 REVERT = "08c379a0" + "20".zfill(64) + "02".zfill(64) + "6e6f".ljust(64, "0")
 COUNTER = "36601857" "5f54600101" "805f55" "5f52" "60aa60205fa1" "60205ff3" "5b606460235f3960645ffd" + REVERT
-# Calls the account that the data names, and the identity contract; returns how many of the calls succeeded.
+# Calls the account in the data and the identity precompile; returns how many of the calls succeeded.
 CALLER = "5f5f5f5f5f5f355af1" "60205f5f5f60045afa" "015f5260205ff3"
-# Keeps slots 1 and 2, logs nothing, and destroys itself for the caller when it is called with data.
+# Sets slots 1 and 2, logs nothing, and self-destructs to the caller if it is called with data.
 KEEPER = "36600e57" "6001600155" "6002545000" "5b33ff"
-# Answers the slot under the hash of the two words that it is asked about, as tokens do; slot 1 must be zero.
+# Returns the slot at the hash of two words, like the balances of a token; slot 1 must be zero.
 TOKEN = "600154601757" "604060045f37" "60405f20545f5260205ff3" "5b5f5ffd"
 
 
 def deploy(code):
-    """Creation code that deploys `code`."""
+    """Returns init code that deploys `code`."""
     return f"0x60{len(code) // 2:02x}8060095f395ff3{code}"
 
 
 class Rpc:
-    """A server that answers JSON-RPC."""
+    """A JSON-RPC server."""
 
     def __init__(self, url):
         self.url = url
 
     def post(self, body):
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.read()
 
     def ask(self, method, *parameters):
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}
         return json.loads(self.post(json.dumps(body).encode()))
 
     def result(self, method, *parameters):
-        answer = self.ask(method, *parameters)
-        if "error" in answer:
-            raise Failure(f"{self.url}: {method}: {answer['error']}")
-        return answer["result"]
+        response = self.ask(method, *parameters)
+        if "error" in response:
+            raise Failure(f"{self.url}: {method}: {response['error']}")
+        return response["result"]
 
 
 class Signer:
-    """An account of the mnemonic that signs one transaction after the other."""
+    """An account of the mnemonic that signs transactions with consecutive nonces."""
 
     def __init__(self, index):
         Account.enable_unaudited_hdwallet_features()
@@ -105,12 +105,12 @@ class Signer:
 
 
 def created(sender, nonce):
-    """The address of a contract."""
+    """Returns the address of a contract."""
     return "0x" + keccak(rlp.encode([bytes.fromhex(sender[2:]), nonce]))[12:].hex()
 
 
 def mined(server, hash):
-    """Waits until a transaction is in a block."""
+    """Waits until a transaction is mined."""
     for _ in range(500):
         if server.result("eth_getTransactionReceipt", hash):
             return
@@ -119,7 +119,7 @@ def mined(server, hash):
 
 
 class Chain:
-    """The transactions, a block each, and what they leave behind."""
+    """The transactions, one per block, and the contracts and hashes that they produce."""
 
     def __init__(self):
         alice, bob, carol = self.signers = [Signer(index) for index in range(3)]
@@ -138,26 +138,26 @@ class Chain:
             bob.sign(to=self.counter),
             bob.sign(blobs=[blob], type=3, to=self.counter, maxFeePerBlobGas=10 * GWEI),
             bob.sign(type=4, to=carol.address, authorizationList=[carol.authorize(self.counter, 0)]),
-            # A call of a call, storage, a revert, gas that runs out, a contract that destroys itself.
+            # Nested calls, storage, a revert, out of gas, a self-destruct.
             alice.sign(to=self.caller, data="0x" + word),
             alice.sign(to=self.keeper),
             alice.sign(to=self.counter, data="0x01", gas=100_000),
             alice.sign(to=self.counter, gas=21_300),
             alice.sign(to=self.keeper, data="0x01"),
             alice.sign(to=self.caller, data="0x" + word, value=5),
-            # The authorization was its first.
+            # The authorization used its first nonce.
             carol.sign(nonce=1, data=deploy(TOKEN)),
         ]
 
     def grow(self, server):
-        """Sends each transaction in a block of its own, and answers their hashes."""
+        """Sends each transaction in a block of its own. Returns their hashes."""
         hashes = []
-        # What the genesis blocks lead to is not the same.
+        # Hashes that follow from the genesis blocks differ.
         server.result("anvil_setNextBlockBaseFeePerGas", hex(GWEI))
         for index, transaction in enumerate(self.transactions):
             server.result("evm_setNextBlockTimestamp", hex(GENESIS_TIME + 12 * (index + 1)))
             hashes.append(server.result("eth_sendRawTransaction", transaction))
-            # anvil answers before the block is there.
+            # anvil responds before the block is mined.
             mined(server, hashes[-1])
         return hashes
 
@@ -178,8 +178,7 @@ TRACERS = {
 
 
 def questions(chain, hashes, blocks):
-    """What both are asked: a method and its parameters. `blocks` are the hashes of the blocks of the server that is
-    asked."""
+    """Yields the methods and parameters that both servers get. `blocks` are the block hashes of the server."""
     alice, bob, carol = [signer.address for signer in chain.signers]
     head = len(hashes)
     numbers = [hex(number) for number in (1, 5, 7, head)]
@@ -252,7 +251,7 @@ def questions(chain, hashes, blocks):
         {"from": alice, "to": NOBODY, "accessList": [], "gasPrice": hex(20 * GWEI)},
         {"from": alice, "to": NOBODY, "maxFeePerGas": hex(20 * GWEI), "maxPriorityFeePerGas": "0x1"},
         {"from": alice, "to": chain.counter, "data": "0x01"}, {"from": NOBODY, "to": bob, "value": "0xde0b6b3a7640000"})]
-    # Requests that are wrong.
+    # Invalid requests.
     asked += [("eth_getBalance",), ("eth_getBalance", alice, "latest", "more"), ("eth_getBalance", "0x12", "latest"),
               ("eth_getBalance", alice, "0x1000"), ("eth_getBalance", alice, "12"), ("eth_getBlockByNumber", "0x1000", False),
               ("eth_call", {"to": chain.counter}, {"blockHash": UNKNOWN}), ("eth_sendRawTransaction", "0x1234"),
@@ -262,7 +261,7 @@ def questions(chain, hashes, blocks):
 
 
 def controls(chain):
-    """How both chains are then controlled and read, in this order. `SNAPSHOT` is what the first of them answered."""
+    """Yields the requests that then control and read both chains, in order. `SNAPSHOT` stands for the result of the first."""
     alice, bob, _ = [signer.address for signer in chain.signers]
     word = "0x" + "7".zfill(64)
     later = GENESIS_TIME + 1_000
@@ -294,13 +293,13 @@ def controls(chain):
 
 
 def block_names(server, head):
-    """The hashes of the blocks, and each with the name of its block."""
+    """Returns the hashes of the blocks, and a map from hash to block name."""
     hashes = [server.result("eth_getBlockByNumber", hex(number), False)["hash"] for number in range(head + 1)]
     return hashes, {hash: f"the hash of block {number}" for number, hash in enumerate(hashes)}
 
 
 def named(value, names):
-    """The value with the names of blocks for their hashes."""
+    """Returns the value with block hashes replaced by block names."""
     if isinstance(value, dict):
         return {key: named(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -309,7 +308,7 @@ def named(value, names):
 
 
 def differences(path, ours, theirs):
-    """Where two answers differ."""
+    """Yields the paths at which two responses differ."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted(ours.keys() | theirs.keys()):
             if key not in ours:
@@ -327,15 +326,15 @@ def differences(path, ours, theirs):
         yield path, ours, theirs
 
 
-def compared(answer):
-    """What counts of an answer: its result, or the code and the data of its error. Messages are free."""
-    if "error" in answer:
-        return {"error": {"code": answer["error"].get("code"), "data": answer["error"].get("data")}}
-    return {"result": answer.get("result")}
+def compared(response):
+    """Returns the compared part of a response: its result, or code and data of its error."""
+    if "error" in response:
+        return {"error": {"code": response["error"].get("code"), "data": response["error"].get("data")}}
+    return {"result": response.get("result")}
 
 
 def listed():
-    """The known differences: methods and places, with how often each was met."""
+    """Returns the listed differences, methods and paths, each with a count of 0."""
     rows = {}
     for line in DIFFERENCES.read_text().splitlines():
         cells = re.match(r"\| `([^`]+)` \| `([^`]+)` \|", line)
@@ -352,7 +351,7 @@ def short(value):
 
 
 def matching(rows, method, path):
-    """The row that lists a difference."""
+    """Returns the row that lists a difference, or None."""
     for row in rows:
         methods, places = row
         pattern = re.escape(places).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
@@ -365,7 +364,7 @@ def compare(options):
     folder = options.bin or build()
     common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000"]
     common += ["--timestamp", str(GENESIS_TIME)]
-    # anvil gives calls without a limit what a block may use.
+    # anvil uses the block's gas limit for calls without one.
     rows = listed()
     with (
         Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000") as node,
@@ -383,19 +382,19 @@ def compare(options):
             parameters = [[snapshot if value == "SNAPSHOT" else value for value in of_server]
                           for of_server, snapshot in zip((our_parameters, their_parameters), snapshots)]
             for _ in range(20):
-                answers = [server.ask(method, *of_server) for server, of_server in zip(servers, parameters)]
-                our, their = [named(compared(answer), names) for answer, (_, names) in zip(answers, views)]
+                responses = [server.ask(method, *of_server) for server, of_server in zip(servers, parameters)]
+                our, their = [named(compared(response), names) for response, (_, names) in zip(responses, views)]
                 found = list(differences("", our, their))
                 if "pending" in our_parameters:
-                    # It has the time of the machine.
+                    # Its timestamp is the machine's time.
                     found = [place for place in found if place[0] != ".result.timestamp"]
-                # anvil's history of fees learns of a block some time after others do.
+                # anvil updates its fee history some time after the block.
                 if method != "eth_feeHistory" or all(matching(rows, method, path[1:]) for path, *_ in found):
                     break
                 time.sleep(0.1)
             if method == "evm_snapshot":
-                snapshots = [answer.get("result") for answer in answers]
-            absent = [answer.get("error", {}).get("code") == -32601 for answer in answers]
+                snapshots = [response.get("result") for response in responses]
+            absent = [response.get("error", {}).get("code") == -32601 for response in responses]
             if any(absent):
                 missing.setdefault(method, absent)
                 continue
@@ -416,13 +415,13 @@ def compare(options):
     unmet = [row for row, count in rows.items() if count == 0]
     for methods_of, places in unmet:
         print(f"NOT MET {methods_of} {places}")
-    print(f"{len(methods)} methods asked {sum(1 for _ in asked[0])} times: {equal} answers are equal, {met} differences are"
+    print(f"{len(methods)} methods, {sum(1 for _ in asked[0])} requests: {equal} responses are equal, {met} differences are"
           f" listed, {unknown} are not")
     return 1 if unknown or unmet else 0
 
 
 def with_tools(script):
-    """Runs a script again with anvil, and with what signs."""
+    """Runs a script again with anvil and eth-account installed."""
     with tempfile.TemporaryDirectory() as work:
         subprocess.run([sys.executable, "-m", "venv", f"{work}/venv"], check=True)
         subprocess.run([f"{work}/venv/bin/pip", "install", "--quiet", TOOLS["signer"]], check=True)
@@ -433,7 +432,7 @@ def with_tools(script):
 
 
 def main():
-    options = argparse.ArgumentParser(description="compares the answers of this node with those of anvil")
+    options = argparse.ArgumentParser(description="Compares the responses of this node with anvil's.")
     options.add_argument("--anvil", help="the path of anvil; it is installed otherwise")
     options.add_argument("--bin", type=Path, help="folder with node-server; it is built otherwise")
     options.add_argument("--all", action="store_true", help="print listed differences as well")

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Tries a server against its own description, with schemathesis.
+"""Test a server against its own OpenAPI document, with schemathesis.
 
     scripts/fuzz_openapi.py [--bin FILE] [--short] [--venv FOLDER] [--seed N]
 
-Starts `node-server dev` on a seeded chain and lets schemathesis (tests/schemathesis) run all its phases over every operation that
-/openapi.json describes; then once more for the operations below /dev/, on a server of their own, for they change the chain under the
-others. Each run is followed by more cases that are valid by the description.
+Starts `node-server dev` on a seeded chain and runs all phases of schemathesis (tests/schemathesis) over every operation of
+/openapi.json; then over the operations under /dev/ on a server of their own, because they change the chain. Each run is followed by more
+cases that are valid according to the document.
 
-Fails when schemathesis finds anything, when an answer has a status of 500 or more, when an operation was not tried, when fewer than 30
-of 100 cases of an operation were answered with 200, or when the cases together are fewer than 20,000 (--short: 3,000).
+Fails if schemathesis finds anything, if a status is 500 or more, if an operation was not tried, if fewer than 30 of 100 cases of
+an operation got 200, or if there were fewer than 20,000 cases in total (--short: 3,000).
 
-/events/ is left out: its answer does not end. tests/tests/events.rs tries it.
+/events/ is left out, because its response does not end; tests/tests/events.rs covers it.
 """
 
 import argparse
@@ -29,14 +29,14 @@ from seeds import seed
 FOLDER = ROOT / "tests" / "schemathesis"
 SERVER_OPTIONS = ["--max-filters", "1000000", "--filter-ttl", "10h"]
 WITHOUT_END = "/events/"
-SHARE_ANSWERED = 30
+MIN_SUCCESS_PERCENT = 30
 
-# Cases an operation: in the run of all phases, and in the one of valid requests.
+# Cases per operation: in the run of all phases, and in the run of valid requests.
 LENGTHS = {"long": (140, 250, 20_000), "short": (12, 40, 3_000)}
 
 
 def environment(folder):
-    """The programs of a virtual environment in `folder`, which is made where there is none."""
+    """Returns the programs of the virtual environment in `folder`, which is created if it does not exist."""
     programs = folder / "bin"
     if not (programs / "st").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -46,7 +46,7 @@ def environment(folder):
 
 
 class Tally:
-    """Cases by operation and status."""
+    """Returns the number of cases by operation and status."""
 
     def __init__(self):
         self.statuses = collections.defaultdict(collections.Counter)
@@ -82,12 +82,12 @@ def described(document):
 
 
 def run(programs, binary, work, name, selection, length, options, tally):
-    """Lets schemathesis loose on the operations of `selection`, on a server of their own."""
+    """Runs schemathesis on the operations of `selection`, on a server of their own."""
     all_phases, valid, _ = length
     with Server(binary, "dev", *SERVER_OPTIONS) as server:
         seeds = work / f"{name}.json"
         seeds.write_text(json.dumps({"url": server.url, "seed": options.seed, **seed(server)}))
-        # Read from a file, for schemathesis leaves out the address that it reads a description from.
+        # Read from a file, because schemathesis excludes the URL from which it reads a document.
         document = server.get("/openapi.json")
         operations = described(document)
         description = work / f"{name}-openapi.json"
@@ -118,15 +118,15 @@ def judge(tally, operations, least):
     print(f"\n{'cases':>7} {'200':>7} {'share':>6}  others")
     for operation in sorted(operations):
         counts = tally.statuses[operation]
-        cases, answered = sum(counts.values()), counts[200]
+        cases, succeeded = sum(counts.values()), counts[200]
         if cases == 0:
             faults.append(f"{operation} was not tried")
             continue
-        share = 100 * answered / cases
+        share = 100 * succeeded / cases
         others = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()) if status != 200)
-        print(f"{cases:7} {answered:7} {share:5.0f}%  {operation}  {others}")
-        if share < SHARE_ANSWERED:
-            faults.append(f"{operation}: only {share:.1f}% of {cases} cases were answered with 200")
+        print(f"{cases:7} {succeeded:7} {share:5.0f}%  {operation}  {others}")
+        if share < MIN_SUCCESS_PERCENT:
+            faults.append(f"{operation}: only {share:.1f}% of {cases} cases got 200")
     total = tally.total()
     print(f"{total} cases, {tally.other_methods} of them by methods that are not described")
     if total < least:
@@ -136,7 +136,7 @@ def judge(tally, operations, least):
 
 def main():
     parser = argparse.ArgumentParser(description="Tries a server against its own description.")
-    parser.add_argument("--bin", type=Path, help="the server's program; it is built where none is named")
+    parser.add_argument("--bin", type=Path, help="the server [default: build it]")
     parser.add_argument("--short", action="store_true", help="a couple of minutes")
     parser.add_argument("--venv", type=Path, help="where schemathesis is, or is to be kept")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Kills a development chain at random moments under load, and looks whether anything is lost.
+"""Kill a development chain under load at random moments, and check that nothing is lost.
 
     scripts/kill_dev.py [--rounds 100] [--seed N] [--bin FOLDER] [--keep]
 
-A round starts `node-server dev --data-dir` in a random mode of mining. Several connections send transactions of types 0 and
-2, not in the order of their nonces, others poll log filters, create filters and set balances. Everything ends by a SIGKILL
-at a random moment. Then the server is started again, and it is looked whether
+A round starts `node-server dev --data-dir` in a random mining mode. Several connections send transactions of types 0 and 2, not in the
+order of their nonces; others poll log filters, create filters and set balances. A SIGKILL at a random moment ends everything. Then the
+server is started again, and the script checks that
 
-* each transaction that was acknowledged is in a block, or in the pool,
-* each filter that was acknowledged answers, and tells the logs of the chain in their order, none twice, and none left
-  out but those of a poll whose answer the kill cut off,
-* each balance that was acknowledged is there,
-* `node-server verify` finds nothing wrong.
+* each acknowledged transaction is in a block or in the pool,
+* each acknowledged filter works, and has reported the logs of the chain in order, none twice, and none left out except those of a
+  poll whose response the kill cut off,
+* each acknowledged balance is set,
+* `node-server verify` succeeds.
 
-Prints a line a round. Ends with 1 if anything was lost.
+Prints one line per round. The exit status is 1 if anything was lost.
 """
 
 import argparse
@@ -33,34 +33,34 @@ ACCOUNTS = 8
 SENDERS = 4
 POLLERS = 2
 TRANSACTIONS = 24_000
-# What a folder takes until a new one is begun.
+# Transactions in a folder before a new one is started.
 FOLDER_TRANSACTIONS = 3_000
-# Transactions of an account are sent in another order within this many, so that some wait for a nonce.
+# Transactions of an account are shuffled within groups of this size, so that some wait for an earlier nonce.
 SHUFFLED = 4
 LOAD_SECONDS = 0.8
 LOGGER = "0x" + "10" * 20
-# CALLER, PUSH1 0, PUSH1 0, LOG1: one log a transaction.
+# CALLER, PUSH1 0, PUSH1 0, LOG1: one log per transaction.
 LOGGER_CODE = "0x3360006000a1"
 EMPTY = {"Address": "", "FromBlock": "", "ToBlock": "", "Topics": []}
 MODES = [[], [], ["--no-mining"], ["--block-time", "1"], ["--block-time", "1", "--mixed-mining"]]
 
 
 class LogFilter:
-    """A filter on the logs of the contract, and what it told."""
+    """A filter for the logs of the contract, and what it has reported."""
 
     def __init__(self, identity):
         self.identity = identity
-        # Hashes of the transactions whose logs it told, and how many of them it may have left out at the end.
-        self.told = []
+        # Hashes of the transactions whose logs it has reported, and whether a poll may have been cut off.
+        self.reported = []
         self.asking = False
 
 
 class Folder:
-    """A chain, and what was acknowledged of it."""
+    """A chain, and what the server has acknowledged."""
 
     def __init__(self, path):
         self.path = path
-        # Of each account: places of its transactions in the order in which they are sent.
+        # For each account, the indexes of its transactions in sending order.
         self.queues = None
         self.acknowledged = []
         self.balances = {}
@@ -83,7 +83,7 @@ class Series:
         self.begin()
 
     def begin(self):
-        """A new folder, with the contract and two filters."""
+        """Creates a new folder, with the contract and two filters."""
         self.folders += 1
         self.folder = folder = Folder(self.work / f"data-{self.folders}")
         folder.queues = [self.shuffled(account) for account in range(ACCOUNTS)]
@@ -91,8 +91,8 @@ class Series:
         connection = server.connect()
         connection.post("/dev/setCode/", {"Address": LOGGER, "Code": LOGGER_CODE})
         for _ in range(POLLERS):
-            answer = connection.post("/newFilter/", {"FilterObject": {**EMPTY, "Address": LOGGER}})
-            folder.filters.append(LogFilter(answer["FilterId"]))
+            response = connection.post("/newFilter/", {"FilterObject": {**EMPTY, "Address": LOGGER}})
+            folder.filters.append(LogFilter(response["FilterId"]))
         server.stop()
 
     def shuffled(self, account):
@@ -111,7 +111,7 @@ class Series:
         return server
 
     def round(self):
-        """Loads, kills and looks; answers what happened."""
+        """Runs one round. Returns a description of it."""
         folder = self.folder
         mode = self.random.choice(MODES)
         server = self.start(mode)
@@ -145,7 +145,7 @@ class Series:
         return text
 
     def guard(self, job, server, what, problems, ended):
-        """Does `job` until the server is gone."""
+        """Repeats `job` until the server is gone."""
         try:
             job(server.connect(), what)
         except OSError as error:
@@ -159,7 +159,7 @@ class Series:
         queues = self.folder.queues[first::SENDERS]
         while queue := max(queues, key=len):
             hash, raw = self.transactions[queue[-1]]
-            # One whose answer the kill cut off is sent again in the next round, and may be known by then.
+            # If the kill cut off its response, it is sent again in the next round, and may be known by then.
             connection.post("/sendRawTransaction/", {"Data": raw})
             self.folder.acknowledged.append(hash)
             queue.pop()
@@ -168,13 +168,13 @@ class Series:
         """Polls a filter."""
         while True:
             log_filter.asking = True
-            answer = connection.get(f"/getFilterChanges/{log_filter.identity}/")
-            log_filter.told += [log["TransactionHash"] for log in answer["Result"]]
+            response = connection.get(f"/getFilterChanges/{log_filter.identity}/")
+            log_filter.reported += [log["TransactionHash"] for log in response["Result"]]
             log_filter.asking = False
             time.sleep(0.003)
 
     def edit(self, connection, chance):
-        """Sets the balances of accounts that nobody else touches."""
+        """Sets the balances of accounts that nothing else changes."""
         while True:
             address = f"0x{0x20 << 152 | self.folder.next_balance:040x}"
             self.folder.next_balance += 1
@@ -192,7 +192,7 @@ class Series:
                 time.sleep(0.1)
 
     def compare(self, server):
-        """Compares the chain with what was acknowledged of it; answers what was found."""
+        """Compares the chain with what was acknowledged. Returns a summary."""
         folder, connection = self.folder, server.connect()
         statuses = {"mined": 0, "pending": 0, "queued": 0}
         for hash in folder.acknowledged:
@@ -206,7 +206,7 @@ class Series:
                 raise Failure(f"balance {balance} of {address} was acknowledged, and is {found}")
         for identity in folder.created:
             connection.get(f"/getFilterChanges/{identity}/")
-            # There may only be so many.
+            # The number of filters is limited.
             connection.get(f"/uninstallFilter/{identity}/")
         folder.created.clear()
         logs = connection.post("/getLogs/", {"Address": LOGGER, "FromBlock": "0", "ToBlock": "latest"})["Logs"]
@@ -218,22 +218,22 @@ class Series:
             f", {len(folder.balances)} balances, {left_out} logs in polls cut off")
 
     def compare_filter(self, connection, log_filter, chain):
-        """Compares what a filter told with the logs of the chain; answers how many a poll that was cut off took along."""
+        """Compares the logs that a filter has reported with the chain. Returns how many were lost with a cut-off poll."""
         rest = connection.get(f"/getFilterChanges/{log_filter.identity}/")["Result"]
         rest = [log["TransactionHash"] for log in rest]
-        told = log_filter.told
+        reported = log_filter.reported
         where = f"filter {log_filter.identity}"
-        if told != chain[:len(told)]:
-            raise Failure(f"{where} told {len(told)} logs before the kill that are not the first of the chain")
+        if reported != chain[:len(reported)]:
+            raise Failure(f"{where} reported {len(reported)} logs before the kill that are not the first of the chain")
         if rest != chain[len(chain) - len(rest):]:
-            raise Failure(f"{where} told {len(rest)} logs after the kill that are not the last of the chain")
-        left_out = len(chain) - len(told) - len(rest)
+            raise Failure(f"{where} reported {len(rest)} logs after the kill that are not the last of the chain")
+        left_out = len(chain) - len(reported) - len(rest)
         if left_out < 0:
-            raise Failure(f"{where} told {-left_out} logs twice")
+            raise Failure(f"{where} reported {-left_out} logs twice")
         if left_out > 0 and not log_filter.asking:
             raise Failure(f"{where} lost {left_out} logs, and no poll was cut off")
-        # What was left out is explained; from here on it counts as told.
-        log_filter.told, log_filter.asking = list(chain), False
+        # The missing logs are explained; from here on they count as reported.
+        log_filter.reported, log_filter.asking = list(chain), False
         return left_out
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Kills the server at random moments, and looks whether anything is lost.
+"""Kill the server at random moments, and check that nothing is lost.
 
     scripts/kill_series.py [--rounds 200] [--seed N] [--bin FOLDER] [--keep]
 
-Each round works on a folder, is ended by SIGKILL at a random moment, starts the server again on the folder, compares
-what it answers with what was acknowledged, stops it, and has `node-server verify` recompute every root. In even rounds
-it is an import that is killed, in odd ones a server that takes transactions over several connections.
+Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
+what was acknowledged, stops it, and runs `node-server verify`. Even rounds kill an import, odd ones a server that receives
+transactions over several connections.
 
-Prints a line a round, and at the end what was lost. Ends with 1 if anything was.
+Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
 
 import argparse
@@ -28,9 +28,9 @@ BLOCKS = 20_000
 TRANSFERS = 20_000
 CONNECTIONS = 5
 ACCOUNTS = 10
-# A pool keeps 20,480; a new folder is begun before.
+# The pool holds 20,480 transactions; a new folder is started before it is full.
 FOLDER_TRANSFERS = 12_000
-# Longest time until an intake is killed, in seconds.
+# Longest time until a server that receives transactions is killed, in seconds.
 INTAKE = 1.5
 
 
@@ -63,7 +63,7 @@ class Series:
 
     def begin_intake(self):
         self.intake_folder = self.new_folder()
-        # Of each account: how many of its transactions were sent, and the hashes of those that were acknowledged.
+        # For each account, the number of transactions sent, and the hashes of the acknowledged ones.
         self.sent = [0] * ACCOUNTS
         self.acknowledged = []
         self.refused = []
@@ -80,13 +80,13 @@ class Series:
         return spent
 
     def kill_import(self):
-        """Kills an import; answers what happened."""
+        """Kills an import. Returns a description of the round."""
         process = subprocess.Popen(self.import_command(self.import_folder), stdout=subprocess.PIPE, text=True)
         killer = threading.Timer(self.random.uniform(0, self.import_time * 0.6), process.kill)
         killer.start()
         acknowledged = self.imported
         for line in process.stdout:
-            # The last line may be cut off.
+            # The last line may be truncated.
             if line.endswith("\n"):
                 acknowledged = max(acknowledged, durable_block(json.loads(line)))
         process.wait()
@@ -110,7 +110,7 @@ class Series:
         return text
 
     def kill_intake(self):
-        """Kills a server that takes transactions; answers what happened."""
+        """Kills a server that receives transactions. Returns a description of the round."""
         server = self.start(self.intake_folder)
         before = len(self.acknowledged)
         threads = [threading.Thread(target=self.send, args=(server, first)) for first in range(CONNECTIONS)]
@@ -154,10 +154,10 @@ class Series:
                 return
             hash, raw = self.transfers[place]
             try:
-                # One that is known from before the kill is acknowledged again.
+                # A transaction that was known before the kill is acknowledged again.
                 connection.post("/sendRawTransaction/", {"Data": raw})
             except OSError:
-                # Whether it was taken is unknown. It is sent again after the next start, and may be known then.
+                # Whether it was accepted is unknown. It is sent again after the next start, and may be known then.
                 return
             except Failure as failure:
                 self.refused.append(f"{hash}: {failure}")
@@ -178,7 +178,7 @@ class Series:
 
 
 def durable_block(line):
-    """The last block that a line of an import says to be durable; 0 if it says nothing of that."""
+    """Returns the last durable block according to a line of an import, or 0 if the line does not mention one."""
     return int(line.get("durable", 0))
 
 

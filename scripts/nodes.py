@@ -1,4 +1,4 @@
-"""What the scripts share: programs of this project, a server process, and a connection to it."""
+"""Shared by the scripts: building the programs, a server process, and a connection to it."""
 
 import contextlib
 import json
@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Failure(Exception):
-    """Something is not as it has to be."""
+    """A check failed."""
 
 
 def build(*packages):
-    """Builds the server and more, each named as `package` or `package:program`; answers the folder of the programs."""
+    """Builds the server and other packages, given as `package` or `package:program`. Returns the folder of the programs."""
     for package in ("node-server", *packages):
         name, _, program = package.partition(":")
         command = ["cargo", "build", "--release", "--quiet", "-p", name, *(["--bin", program] if program else [])]
@@ -36,10 +36,10 @@ class Server:
     """A server process, from its start until it is stopped or killed."""
 
     def __init__(self, binary, *arguments, port=0):
-        """Starts `binary` with `arguments` on a port, or a free one, and waits until it listens."""
+        """Starts `binary` with `arguments` on a port (0: any free one), and waits until it listens."""
         command = [str(part) for part in (binary, *arguments, "--port", port)]
         started = time.monotonic()
-        # A pipe for errors would have to be read all the time.
+        # A pipe would have to be read continuously.
         self.errors = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = ""
@@ -47,7 +47,7 @@ class Server:
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()
-                raise Failure(f"the server does not start: {self.error_text()}")
+                raise Failure(f"the server did not start: {self.error_text()}")
         self.url = line.split()[-1]
         # Seconds until it listened.
         self.seconds = time.monotonic() - started
@@ -67,23 +67,23 @@ class Server:
         return Connection(self.url)
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(self.url + path) as response:
+            return json.load(response)
 
     def ask(self, path, body):
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
 
     def status(self, name):
-        """A size in /proc/PID/status, in bytes."""
+        """Returns a size from /proc/PID/status, in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
     def cpu(self):
-        """Seconds of processor time so far."""
+        """Returns the processor time used so far, in seconds."""
         return cpu(self.process.pid)
 
     def kill(self):
@@ -93,30 +93,30 @@ class Server:
         self.errors.close()
 
     def stop(self):
-        """Lets it end by itself."""
+        """Sends SIGTERM and waits for a clean exit."""
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(120)
         except subprocess.TimeoutExpired as error:
             self.kill()
-            raise Failure("the server does not stop") from error
+            raise Failure("the server did not stop") from error
         if status != 0:
-            raise Failure(f"the server stopped with {status}: {self.error_text()}")
+            raise Failure(f"the server stopped with status {status}: {self.error_text()}")
         self.process.stdout.close()
         self.errors.close()
 
 
 class Anvil(Server):
-    """anvil, which this node is compared with."""
+    """An anvil process, for comparison."""
 
     def __init__(self, program, *options):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        # Silent: it writes a line for each request, and would stop where nobody reads them. So it is asked whether it is there.
+        # --silent, because anvil would block when nobody reads its log. So the script polls its port.
         command = [str(part) for part in (program, "--silent", "--port", port, *options)]
         self.errors = open("/dev/null")
-        # npm's program starts another one, which ends with the group of processes.
+        # npm's wrapper starts another process; killing the process group ends both.
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -126,7 +126,7 @@ class Anvil(Server):
                 return
             time.sleep(0.1)
         self.kill()
-        raise Failure("anvil does not start")
+        raise Failure("anvil did not start")
 
     def cpu(self):
         group = subprocess.run(["pgrep", "-g", str(self.process.pid)], capture_output=True, text=True, check=True)
@@ -141,13 +141,13 @@ class Anvil(Server):
 
 
 def cpu(pid):
-    """Seconds of processor time that a process has taken."""
+    """Returns the processor time that a process has used, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Connection:
-    """A connection that stays open. It does as little as can be, so that what is measured is the server."""
+    """A persistent connection. It does as little as possible, so that measurements show the server."""
 
     def __init__(self, url):
         self.host = url.split("//", 1)[1].rstrip("/")
@@ -156,7 +156,7 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def post_bytes(self, path, body):
-        """The bytes of a POST request, to be sent with `send`."""
+        """Returns the bytes of a POST request, for `send`."""
         return (f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
 
@@ -164,14 +164,14 @@ class Connection:
         return f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
 
     def send(self, request):
-        """Sends a request as it is; answers status and body. OSError when the server is gone."""
+        """Sends the bytes of a request. Returns status and body. Raises OSError if the server is gone."""
         self.socket.sendall(request)
         received = b""
         while (end := received.find(b"\r\n\r\n")) < 0:
             received += self.receive()
         length = re.search(rb"content-length: (\d+)", received[:end], re.I)
         if length is None:
-            raise Failure(f"an answer without a length: {received[:end]}")
+            raise Failure(f"response without Content-Length: {received[:end]}")
         missing = end + 4 + int(length.group(1)) - len(received)
         while missing > 0:
             piece = self.receive()
@@ -191,15 +191,15 @@ class Connection:
     def post(self, path, body):
         return self.expect(path, self.send(self.post_bytes(path, json.dumps(body))))
 
-    def expect(self, path, answer):
-        status, body = answer
+    def expect(self, path, response):
+        status, body = response
         if status != 200:
             raise Failure(f"{path}: {status} {body.decode(errors='replace')}")
         return json.loads(body)
 
 
 def fdatasync_seconds(folder, times=500):
-    """Median time that the disk of `folder` takes for 4 KiB and an fdatasync."""
+    """Returns the median time in seconds of writing 4 KiB with an fdatasync to the disk of `folder`."""
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         taken = []
         for _ in range(times):
@@ -211,7 +211,7 @@ def fdatasync_seconds(folder, times=500):
 
 
 def machine():
-    """What the numbers were measured on, in one line."""
+    """Returns a line that describes the machine, for reports."""
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()).group(1)
     memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text()).group(1)) / 2**20
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Open the pages of a server in headless Chromium, and look whether they show what they have to.
+"""Open the pages of a server in headless Chromium, and check what they show.
 
     scripts/pages.py --bin target/release/node-server [--screenshots FOLDER]
 
-Needs nothing but Python: Playwright goes into a temporary folder, Chromium is installed by apt-get where there is none. The
-browser reaches no other host. Exit status 1, with what differed, when a page is not as it has to be.
+Needs only Python: Playwright is installed into a temporary folder, and Chromium by apt-get if it is missing. The browser can reach no
+other host. The exit status is 1, with a description of the difference, if a check fails.
 """
 
 import argparse
@@ -25,9 +25,9 @@ ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 BOB = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
-# Milliseconds that anything may take to appear.
+# Milliseconds until something must have appeared.
 PATIENCE = 20_000
-# What a page cannot help when its server is gone, or refuses it.
+# Console messages that a page cannot prevent when its server is gone or refuses it.
 EXPECTED_WHEN_GONE = "Failed to load resource"
 
 
@@ -52,7 +52,7 @@ def main():
 
 
 def run_with_playwright():
-    """Runs this script again where Playwright is installed."""
+    """Runs this script again with Playwright installed."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         subprocess.run([f"{folder}/bin/pip", "install", "--quiet", PLAYWRIGHT], check=True)
@@ -60,7 +60,7 @@ def run_with_playwright():
 
 
 def chromium():
-    """The path of Chromium."""
+    """Returns the path of Chromium, and installs it if necessary."""
     for attempt in range(2):
         for name in ("chromium", "chromium-browser", "google-chrome"):
             if path := shutil.which(name):
@@ -68,11 +68,11 @@ def chromium():
         if attempt == 0:
             subprocess.run(["apt-get", "update", "-qq"], check=True)
             subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], check=True)
-    raise Failure("there is no chromium")
+    raise Failure("chromium was not found")
 
 
 class Browser:
-    """A browser that reaches only this machine, and the servers whose pages it opens."""
+    """A browser that can reach only this machine, and the servers whose pages it opens."""
 
     def __init__(self, options):
         self.binary = options.bin
@@ -94,13 +94,13 @@ class Browser:
         return self.stack.__exit__(*exception)
 
     def server(self, *arguments, data_dir=":memory:", port=0):
-        """A development chain that may send in the name of ALICE."""
+        """Starts a development chain that impersonates ALICE."""
         return Server(self.binary, "dev", "--data-dir", data_dir, *arguments, port=port)
 
     @contextlib.contextmanager
     def page(self, url, size=DESKTOP, expected=None, route=None, **context):
-        """A page that must neither complain nor ask other servers; `expected` is what it may complain of. `route` answers in place
-        of the server."""
+        """Opens a page that must neither log errors nor contact other servers, except for `expected` errors. `route`
+        replaces responses of the server."""
         context = self.chromium.new_context(viewport=size, **context)
         context.set_default_timeout(PATIENCE)
         faults = []
@@ -126,7 +126,7 @@ class Browser:
         except Exception as error:
             raise Failure(f"{error}\n{page.url} complains: {faults}, and shows:\n{page.inner_text('body')[:2000]}") from error
         finally:
-            # The page may ask for something just now.
+            # The page may be in the middle of a request.
             page.unroute_all(behavior="ignoreErrors")
             context.close()
         if faults:
@@ -144,7 +144,7 @@ def expect(what, got, wanted):
 
 
 def wait(page, what, expression, argument=None):
-    """Waits until a JavaScript function says yes."""
+    """Waits until a JavaScript function returns true."""
     from playwright.sync_api import TimeoutError as NotInTime
 
     try:
@@ -158,7 +158,7 @@ def is_live(page):
 
 
 def shows_head(page, block):
-    """Waits until `block`, an answer of getBlockByNumber, is the head of the page, and the first in its list."""
+    """Waits until the page shows `block`, a response of getBlockByNumber, as head and first in its list."""
     wait(
         page,
         f"block {block['Number']} is the head",
@@ -174,19 +174,19 @@ def block(server, which="latest"):
 
 
 def send(server, value="1", **more):
-    """A transaction of ALICE to BOB, which is mined at once."""
+    """Sends a transaction from ALICE to BOB, which is mined at once."""
     server.ask("/dev/impersonate/", {"Address": ALICE})
     transaction = {"From": ALICE, "To": BOB, "Value": value, **more}
     return server.ask("/dev/sendTransaction/", {"Transaction": transaction})["TransactionHash"]
 
 
 def rows(page, name):
-    """The keys of a list."""
+    """Returns the keys of a list."""
     return page.eval_on_selector_all(f"#{name} > li", "rows => rows.map(row => row.dataset.key)")
 
 
 def busy_chain(server):
-    """Blocks with and without transactions, of some minutes, that end about now."""
+    """Mines blocks with and without transactions that cover some minutes up to now."""
     server.ask("/dev/mine/", {"Blocks": 1})
     for index in range(40):
         for _ in range(index % 4):
@@ -195,7 +195,7 @@ def busy_chain(server):
 
 
 def genesis_alone(browser):
-    """a chain without a block but genesis, and then its first one"""
+    """a chain with only the genesis block, and then its first block"""
     with browser.server() as server, browser.page(f"{server.url}/") as page:
         is_live(page)
         shows_head(page, block(server))
@@ -212,7 +212,7 @@ def genesis_alone(browser):
 
 
 def transactions_arrive(browser):
-    """transactions and blocks appear, and the charts move, without the page being loaded again"""
+    """transactions and blocks appear, and the charts move, without a reload"""
     with browser.server() as server, browser.page(f"{server.url}/") as page:
         is_live(page)
         page.evaluate("window.loadedOnce = true")
@@ -228,7 +228,7 @@ def transactions_arrive(browser):
         expect("bars", page.locator("#gas .bar").count(), 60)
         expect("the line of fees moved", page.get_attribute("#fees .line", "d") != before, True)
         expect("blocks", len(rows(page, "blocks")), 10)
-        # They are far behind the listed blocks, and stay the newest.
+        # They are much older than the listed blocks, but remain the newest.
         expect("transactions", [key[66:] for key in rows(page, "transactions")], [])
         send(server)
         shows_head(page, block(server))
@@ -237,10 +237,10 @@ def transactions_arrive(browser):
 
 
 def rows_open(browser):
-    """rows open for what is known, also by keyboard, and stay open; a contract is named, a revert is told"""
+    """rows expand, also by keyboard, and stay open; created contracts and reverts are shown"""
     with browser.server() as server, browser.page(f"{server.url}/") as page:
         is_live(page)
-        # Code that reverts, and code that leaves an empty contract behind.
+        # Code that reverts, and code that creates an empty contract.
         reverted = send(server, "0", To=None, Data="0x60006000fd", Gas="100000")
         created = send(server, "0", To=None, Data="0x00", Gas="100000")
         shows_head(page, block(server))
@@ -268,7 +268,7 @@ def rows_open(browser):
 
 
 def charts_are_read(browser):
-    """charts name the values under the pointer and of the arrow keys"""
+    """charts show the value under the pointer, and values selected by arrow keys"""
     with browser.server() as server:
         busy_chain(server)
         with browser.page(f"{server.url}/") as page:
@@ -290,7 +290,7 @@ def charts_are_read(browser):
 
 
 def reorganizations_show(browser):
-    """blocks that leave the chain leave the page, whether others take their place or not"""
+    """blocks that leave the chain disappear from the page, whether others replace them or not"""
     with browser.server() as server, browser.page(f"{server.url}/") as page:
         is_live(page)
         server.ask("/dev/mine/", {"Blocks": 4})
@@ -298,13 +298,13 @@ def reorganizations_show(browser):
         sent = send(server)
         shows_head(page, block(server))
         old = rows(page, "blocks")
-        answer = server.ask("/dev/reorganize/", {"Blocks": 2})
-        # The transaction is mined again, in a block behind them.
+        response = server.ask("/dev/reorganize/", {"Blocks": 2})
+        # The transaction is mined again, in a later block.
         shows_head(page, block(server))
         new = rows(page, "blocks")
-        expect("removed blocks that are still there", set(answer["Removed"]) & set(new), set())
-        expect("removed blocks that were there", set(answer["Removed"]) <= set(old), True)
-        expect("added blocks that are missing", set(answer["Added"]) - set(new), set())
+        expect("removed blocks that are still shown", set(response["Removed"]) & set(new), set())
+        expect("removed blocks that were shown", set(response["Removed"]) <= set(old), True)
+        expect("added blocks that are missing", set(response["Added"]) - set(new), set())
         expect("the transaction", rows(page, "transactions"), [block(server)["Hash"] + sent])
         expect("the notice", page.inner_text("#reorganized"), "Blocks 4 to 5 left the chain.")
         server.ask("/dev/mine/", {"Blocks": 3})
@@ -316,7 +316,7 @@ def reorganizations_show(browser):
 
 
 def the_server_comes_back(browser):
-    """a lost server is told, the page goes on when it is back, and begins anew on another chain"""
+    """a lost connection is shown, the page continues when the server is back, and starts over on another chain"""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         server = stack.enter_context(browser.server(data_dir=folder))
         port = int(server.url.rsplit(":", 1)[1])
@@ -326,7 +326,7 @@ def the_server_comes_back(browser):
         shows_head(page, block(server))
         for data_dir, mined in ((folder, 2), (":memory:", 1)):
             server.stop()
-            wait(page, "the loss is told", "() => document.querySelector('#live').dataset.state === 'lost'")
+            wait(page, "the lost connection is shown", "() => document.querySelector('#live').dataset.state === 'lost'")
             server = stack.enter_context(browser.server(data_dir=data_dir, port=port))
             is_live(page)
             shows_head(page, block(server))
@@ -335,7 +335,7 @@ def the_server_comes_back(browser):
 
 
 def tokens_are_asked_for(browser):
-    """where the server wants a token the page asks for it, sends it with all requests, and keeps it in the tab"""
+    """if the server needs a token, the page asks for it, sends it with all requests, and remembers it in the tab"""
 
     def guard(route):
         path = route.request.url.removeprefix(server.url)
@@ -367,17 +367,17 @@ def tokens_are_asked_for(browser):
         expect("kept in the tab", page.evaluate("[sessionStorage.length, localStorage.length]"), [1, 0])
 
 
-def hostile_answers(browser):
-    """what the chain holds is text and never markup, and no number is too large"""
+def hostile_responses(browser):
+    """data of the chain is shown as text and never as markup, and no number is too large"""
     markup = "<img src=x onerror=document.title='broken'>"
 
     def change(route):
         if "/getBlockBy" not in route.request.url:
             return route.continue_()
-        answer = route.fetch()
-        body = answer.json()
+        response = route.fetch()
+        body = response.json()
         body["Block"].update(ExtraData="0x" + markup.encode().hex(), GasLimit=str(2**64 - 1), Timestamp=str(2**64 - 1))
-        route.fulfill(response=answer, json=body)
+        route.fulfill(response=response, json=body)
 
     with browser.server() as server, browser.page(f"{server.url}/", route=change) as page:
         server.ask("/dev/setBalance/", {"Address": ALICE, "Balance": str(2**256 - 1)})
@@ -425,7 +425,7 @@ FORMATS = [
 
 
 def numbers_are_written(browser):
-    """amounts, times and bytes are written as people read them"""
+    """amounts, times and sizes are formatted for people"""
     with browser.server() as server, browser.page(f"{server.url}/") as page:
         for function, arguments, wanted in FORMATS:
             script = f"async () => (await import('./assets/format.js')).{function}(...{arguments})"
@@ -433,14 +433,14 @@ def numbers_are_written(browser):
 
 
 def fits(page, size):
-    """Nothing is wider than the window."""
+    """Checks that nothing is wider than the window."""
     width = page.evaluate("document.documentElement.scrollWidth")
     if width > size["width"]:
         raise Failure(f"{page.url} is {width} pixels wide in a window of {size['width']}")
 
 
 def both_sizes_and_schemes(browser):
-    """desktop and phone, light and dark: nothing to scroll sideways, everything reached by keyboard has a name"""
+    """desktop and phone, light and dark: no horizontal scrolling, and every focusable element has a name"""
     with browser.server() as server:
         busy_chain(server)
         for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
@@ -467,8 +467,8 @@ def both_sizes_and_schemes(browser):
                     expect("without a name", nameless, [])
 
 
-def behind_a_base_path(browser):
-    """all addresses are relative: the pages work behind any path, with and without a slash at its end"""
+def under_a_base_path(browser):
+    """all URLs are relative: the pages work under any base path, with and without a trailing slash"""
     with browser.server("--base-path", "/v1/node") as server:
         url = f"{server.url}/v1/node"
         for path in ("", "/"):
@@ -485,7 +485,7 @@ def behind_a_base_path(browser):
 
 
 def try_out(page, method, path, body=None):
-    """Executes an operation on the page of the interface; answers what it shows as the body of a 200 answer."""
+    """Executes an operation on the page /docs/. Returns the body of the 200 response that it shows."""
     operation = page.locator(f".opblock-{method.lower()}", has=page.locator(f'[data-path="{path}"]'))
     if not operation.locator(".opblock-body").count():
         operation.locator(".opblock-summary-control").click()
@@ -493,14 +493,14 @@ def try_out(page, method, path, body=None):
     if body is not None:
         operation.locator("textarea.body-param__text").fill(json.dumps(body))
     operation.locator(".execute").click()
-    answer = operation.locator(".live-responses-table")
-    answer.wait_for()
-    expect(f"status of {method} {path}", answer.locator(".response-col_status").last.inner_text().split()[0], "200")
-    return json.loads(answer.locator(".highlight-code code").first.inner_text())
+    response = operation.locator(".live-responses-table")
+    response.wait_for()
+    expect(f"status of {method} {path}", response.locator(".response-col_status").last.inner_text().split()[0], "200")
+    return json.loads(response.locator(".highlight-code code").first.inner_text())
 
 
 def operations_are_tried_out(browser):
-    """every operation of the description is listed at /docs/, and those that are tried out show their answers"""
+    """/docs/ lists every operation of the OpenAPI document, and shows responses of those that are tried"""
     with browser.server() as server:
         for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
             for scheme in ("light", "dark"):
@@ -516,7 +516,7 @@ def operations_are_tried_out(browser):
                     call = {"Transaction": {"To": BOB}}
                     expect("a call", try_out(page, "POST", "/call/", call)["Data"], "0x")
                     fits(page, size)
-                    browser.picture(page, f"docs-{name}-{scheme}-answer")
+                    browser.picture(page, f"docs-{name}-{scheme}-response")
         with browser.page(f"{server.url}/docs/") as page:
             mined = try_out(page, "POST", "/dev/mine/", {"Blocks": "2"})
             expect("blocks mined", mined["BlockNumber"], "2")
@@ -534,11 +534,11 @@ CHECKS = [
     reorganizations_show,
     the_server_comes_back,
     tokens_are_asked_for,
-    hostile_answers,
+    hostile_responses,
     numbers_are_written,
     both_sizes_and_schemes,
     operations_are_tried_out,
-    behind_a_base_path,
+    under_a_base_path,
 ]
 
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Lets the tools that people have speak JSON-RPC to a development chain: cast, viem, ethers and web3.py.
+"""Test a development chain with common JSON-RPC tools: cast, viem, ethers and web3.py.
 
     scripts/rpc_clients.py [--bin FILE] [--work FOLDER] [cast] [viem] [ethers] [web3py]
 
-Each is in `clients/rpc`, with its versions pinned; it is installed into a folder that is removed at the end (or kept, --work), and
-gets a chain of its own. A client fails when an answer is not what it has to be, and when it did not do all the steps that are
-asked of it.
+Each client is in `clients/rpc`, with pinned versions; it is installed into a temporary folder (or into --work, which is kept), and gets a
+chain of its own. A client fails on an unexpected response, and if it did not perform all required steps.
 """
 
 import argparse
@@ -21,16 +20,16 @@ from nodes import ROOT, Failure, Server, build
 
 FOLDER = ROOT / "clients" / "rpc"
 
-# What every client has to do. Each tells `ok` and the name when a step is done.
+# The steps of every client. A client prints `ok` and the name of each completed step.
 STEPS = [
     "deploy", "accounts", "type 0", "type 1", "type 2", "type 3", "type 4", "read", "call", "estimate", "logs", "subscribe",
     "revert reason", "proof", "signatures", "snapshot", "mine", "automine", "time", "blocks", "edits", "impersonation", "state",
 ]
 
-# What some of them do beside that.
+# Additional steps of some clients.
 MORE = {"viem": ["reorganization"]}
 
-# Seconds that a client may take: cast starts a program for each request.
+# Time limit of a client in seconds: cast starts a process for each request.
 LIMIT = 300
 
 
@@ -44,7 +43,7 @@ def javascript(folder):
 
 
 def cast(folder):
-    # Its programs for other systems are not in every registry, so that no lock file is complete; the version is exact.
+    # Not every registry has its binaries for other systems, so that no lock file is complete; the version is exact.
     npm(folder, "install")
     return [sys.executable, "run.py"]
 
@@ -61,7 +60,7 @@ CLIENTS = {"cast": cast, "viem": javascript, "ethers": javascript, "web3py": web
 
 
 def run(name, command, folder, url):
-    """Runs a client, shows what it tells, and compares the steps."""
+    """Runs a client and checks its steps. Returns their number."""
     environment = {**os.environ, "NODE_RPC_URL": url}
     try:
         done = subprocess.run(
@@ -69,19 +68,19 @@ def run(name, command, folder, url):
             stderr=subprocess.STDOUT,
         )
     except subprocess.TimeoutExpired as late:
-        raise Failure(f"{name} takes longer than {LIMIT} s: {late.output}") from late
+        raise Failure(f"{name} took longer than {LIMIT} s: {late.output}") from late
     steps = [line.removeprefix("ok ") for line in done.stdout.splitlines() if line.startswith("ok ")]
     expected = [*STEPS, *MORE.get(name, [])]
     if done.returncode != 0 or sorted(steps) != sorted(expected):
         missing = [step for step in expected if step not in steps]
-        raise Failure(f"{name} ended with {done.returncode}, without the steps {missing}:\n{done.stdout}")
+        raise Failure(f"{name} ended with status {done.returncode}; missing steps: {missing}:\n{done.stdout}")
     return len(steps)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Lets tools speak JSON-RPC to a development chain.")
-    parser.add_argument("--bin", type=Path, help="the server's program; it is built where none is named")
-    parser.add_argument("--work", type=Path, help="where clients are installed; it is kept")
+    parser = argparse.ArgumentParser(description="Tests a development chain with common JSON-RPC tools.")
+    parser.add_argument("--bin", type=Path, help="the server [default: build it]")
+    parser.add_argument("--work", type=Path, help="where to install the clients; it is kept")
     parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=[])
     options = parser.parse_args()
     binary = (options.bin or build() / "node-server").resolve()

@@ -1,4 +1,4 @@
-"""A development chain with something to ask for: contracts, logs, reverts, transactions, filters."""
+"""Fills a development chain with contracts, logs, reverts, transactions and filters."""
 
 ACCOUNTS = [
     "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
@@ -7,10 +7,10 @@ ACCOUNTS = [
     "0x90f79bf6eb2c4f870365e785982e1f101e93b906",
 ]
 
-# Acts without a signature.
+# An impersonated account.
 PUPPET = "0x15d34aaf54267db7d7c367839aaf71a00a2c6a65"
 
-# Keeps the word it is called with, logs it with topic 1, and answers it; without a word, the one it keeps.
+# Stores the word in its call data, logs it with topic 1, and returns it; without call data, returns the stored word.
 KEEPER = (
     "0x6027600c60003960276000f3"
     "3615601b57600035806000556000526001602060"
@@ -31,13 +31,13 @@ def word(number):
 
 
 def seed(server):
-    """Fills the chain of `server`; answers what is on it."""
+    """Fills the chain of `server`. Returns addresses, hashes and filter ids of what it created."""
     server.ask("/dev/impersonate/", {"Address": PUPPET})
     server.ask("/dev/setCode/", {"Address": REVERTER_ADDRESS, "Code": REVERTER})
 
     def send(**transaction):
-        answer = server.ask("/dev/sendTransaction/", {"Transaction": {"From": PUPPET, **transaction}})
-        return answer["TransactionHash"]
+        response = server.ask("/dev/sendTransaction/", {"Transaction": {"From": PUPPET, **transaction}})
+        return response["TransactionHash"]
 
     transactions = [send(Data=KEEPER)]
     receipt = server.get(f"/getTransactionReceipt/{transactions[0]}/")["TransactionReceipt"]

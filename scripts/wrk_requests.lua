@@ -1,8 +1,8 @@
--- For wrk: sends the bodies of a file, a line each, in random order.
+-- For wrk: sends the lines of a file as request bodies, in random order.
 --
 --   wrk … -s wrk_requests.lua URL -- PATH FILE SEED
 --
--- A file without lines sends GET. At the end it prints the requests answered and those that failed.
+-- If the file is empty it sends GET. At the end it prints the numbers of answered and failed requests.
 
 local requests = {}
 

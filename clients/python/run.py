@@ -1,6 +1,6 @@
-"""Calls every operation of a development chain through the generated client, and looks at the answers.
+"""Calls every operation of a development chain through the generated client, and checks the responses.
 
-NODE_URL says where the server is, NODE_OPENAPI which description the client was generated from.
+NODE_URL is the URL of the server, NODE_OPENAPI the document that the client was generated from.
 """
 
 import importlib
@@ -19,7 +19,7 @@ ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 BOB = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 STRANGER = "0x00000000000000000000000000000000000000aa"
 TOPIC = f"0x{1:064x}"
-# Keeps the word it is called with, logs it with topic 1, and answers it.
+# Stores the word in its call data, logs it with topic 1, and returns it.
 KEEPER = (
     "0x6027600c60003960276000f3"
     "3615601b57600035806000556000526001602060"
@@ -31,7 +31,7 @@ called = set()
 
 
 def operations():
-    """The modules of all operations, by name."""
+    """Returns the modules of all operations, by name."""
     found = {}
     for group in pkgutil.iter_modules(api.__path__):
         folder = importlib.import_module(f"{api.__name__}.{group.name}")
@@ -44,21 +44,21 @@ OPERATIONS = operations()
 
 
 def ask(operation, **arguments):
-    """What the generated client makes of an answer."""
+    """Returns the response as the generated client decodes it."""
     called.add(operation)
     return OPERATIONS[operation].sync_detailed(client=client, **arguments)
 
 
 def ok(operation, **arguments):
-    """The answer of an operation, which has to be a 200."""
-    answer = ask(operation, **arguments)
-    assert answer.status_code == 200, f"{operation}: {answer.status_code} {answer.content!r}"
-    assert answer.parsed is not None, operation
-    return answer.parsed
+    """Calls an operation and returns the decoded response, which must be a 200."""
+    response = ask(operation, **arguments)
+    assert response.status_code == 200, f"{operation}: {response.status_code} {response.content!r}"
+    assert response.parsed is not None, operation
+    return response.parsed
 
 
 def post(operation, **properties):
-    """As `ok`, with a body of these properties."""
+    """Like `ok`, with a body of these properties."""
     camel = "".join(part.capitalize() for part in operation.split("_"))
     return ok(operation, body=getattr(models, f"Input{camel}").from_dict(properties))
 
@@ -165,12 +165,12 @@ def logs(keeper):
 
 
 def events():
-    """The stream of events does not end: one event is enough. The client's own call would wait for the end."""
+    """Reads one event. The stream does not end, and the client's own call would wait for its end."""
     called.add("events")
     request = OPERATIONS["events"]._get_kwargs(stream=models.EventsStream.BLOCKS, from_block="1")
-    with client.get_httpx_client().stream(**request) as answer:
-        assert answer.status_code == 200, answer.status_code
-        lines = (line for line in answer.iter_lines() if line.startswith("data:"))
+    with client.get_httpx_client().stream(**request) as response:
+        assert response.status_code == 200, response.status_code
+        lines = (line for line in response.iter_lines() if line.startswith("data:"))
         assert re.fullmatch(r'data: ?"0x[0-9a-f]{64}"', next(lines))
 
 

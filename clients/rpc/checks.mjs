@@ -1,20 +1,20 @@
-// What the JavaScript clients share: steps that are told, and Merkle proofs that are checked without their help.
+// Shared by the JavaScript clients: steps that are reported, and verification of Merkle proofs.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-/// The contract that is deployed: ABI and creation code.
+/// The contract that is deployed: ABI and init code.
 export const contract = JSON.parse(readFileSync(new URL("contract/Store.json", import.meta.url)));
 
-/// Where the server is: JSON-RPC over HTTP and WebSocket.
+/// URLs of the server: JSON-RPC over HTTP and WebSocket.
 export const url = process.env.NODE_RPC_URL;
 export const wsUrl = `${url.replace(/^http/, "ws")}/ws`;
 
-/// A blob of zeros. Its commitment and its proof are the point at infinity, which takes no library to compute.
+/// A blob of zeros. Its commitment and its proof are the point at infinity, so that no library is needed.
 export const emptyBlob = `0x${"00".repeat(131_072)}`;
 export const nothing = `0xc0${"00".repeat(47)}`;
 
-/// Runs a step and tells that it was done. What does not end in time has failed.
+/// Runs a step and reports that it was completed. Fails if it does not end in time.
 export async function step(name, run) {
   let timer;
   const late = new Promise((_, reject) => {
@@ -25,8 +25,8 @@ export async function step(name, run) {
   console.log(`ok ${name}`);
 }
 
-/// The value that a Merkle Patricia proof leads to; null where it shows that there is none. `keccak` and `decode` (RLP) come
-/// from the client's library and work on hex strings.
+/// Returns the value that a Merkle Patricia proof proves, or null if it proves absence. `keccak` and `decode` (RLP) are those of
+/// the client's library and accept hex strings.
 export function prove(root, key, nodes, { keccak, decode }) {
   let used = 0;
   const take = (hash) => {
@@ -62,8 +62,8 @@ export function prove(root, key, nodes, { keccak, decode }) {
   return value;
 }
 
-/// Checks an answer of eth_getProof for an account with one slot, by the state root of its block, and that a proof which was
-/// changed is none.
+/// Verifies a result of eth_getProof for an account with one slot against the state root of its block, and that a modified
+/// proof fails.
 export function checkProof(answer, stateRoot, slot, expected, tools) {
   const hex = (number) => {
     const digits = BigInt(number).toString(16);

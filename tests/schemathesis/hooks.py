@@ -1,7 +1,7 @@
-"""Puts what is on the chain into requests that schemathesis made up, so that many reach an answer.
+"""Puts data of the chain into requests that schemathesis generated, so that many succeed.
 
-Only requests that are valid are changed, and not all of them: the others stay as they were made up. NODE_SEEDS names a file that
-says where the server is and what is on its chain.
+Only valid requests are changed, and not all of them. NODE_SEEDS is the path of a file with the server's URL and the contents of its
+chain.
 """
 
 import json
@@ -16,7 +16,7 @@ from eth_account import Account
 SEEDS = json.loads(Path(os.environ["NODE_SEEDS"]).read_text())
 MNEMONIC = "test test test test test test test test test test test junk"
 
-# How many of a hundred requests are changed, by phase.
+# Percentage of requests that are changed, by phase.
 CHANGED = {"coverage": 60}
 CHANGED_OTHERWISE = 94
 
@@ -26,16 +26,16 @@ SIGNERS = [Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}
 
 
 def get(path):
-    with urllib.request.urlopen(SEEDS["url"] + path) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(SEEDS["url"] + path) as response:
+        return json.load(response)
 
 
 def post(path, body):
     request = urllib.request.Request(
         SEEDS["url"] + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
 
 
 def address():
@@ -56,7 +56,7 @@ def tag():
 
 
 def signed():
-    """The bytes of a transaction that the pool takes."""
+    """Returns the bytes of a transaction that the pool accepts."""
     signer = random.choice(SIGNERS)
     transaction = {
         "chainId": 31337,
@@ -75,7 +75,7 @@ def signed():
 
 
 def call(made_up):
-    """A call of a contract; the gas and the data are kept where they can be."""
+    """Returns a call of a contract that keeps gas and data of the generated one if possible."""
     transaction = {"From": address(), "To": random.choice([SEEDS["keeper"], address()])}
     data = made_up.get("Data") or made_up.get("Input")
     if random.random() < 0.2:
@@ -125,7 +125,7 @@ def transaction(made_up):
     return {"Transaction": {"From": SEEDS["puppet"], "To": random.choice([address(), SEEDS["keeper"]]), **more}}
 
 
-# Bodies, by the name of the operation.
+# Bodies by operation.
 BODIES = {
     "getLogs": logs,
     "newFilter": lambda made_up: {"FilterObject": log_filter(made_up.get("FilterObject") or {})},
@@ -135,7 +135,7 @@ BODIES = {
     "getProof": lambda made_up: {**made_up, "Address": address(), "BlockNumber": block()},
     "getStorageAt": lambda made_up: {"Address": address(), "Position": random.randrange(3), "BlockNumber": tag()},
     "sendRawTransaction": lambda made_up: {"Data": signed()},
-    # What decides about time, fees and length stays small, so that the chain can go on for long.
+    # Small times, fees and lengths, so that the chain can continue for long.
     "mine": lambda made_up: {"Blocks": str(random.randint(1, 3)), "Interval": random.choice([None, 1, "12"])},
     "setNextBlockTimestamp": timestamp,
     "increaseTime": lambda made_up: {"Seconds": random.randint(0, 20)},
@@ -145,7 +145,7 @@ BODIES = {
     "sendTransaction": transaction,
 }
 
-# These would end the chain, or what the others need, if they were as they are made up.
+# As generated, these would make the chain unusable for other operations.
 ALWAYS = {"mine", "setNextBlockTimestamp", "increaseTime", "setNextBlockBaseFee", "revert", "reorganize"}
 
 PARAMETERS = {

@@ -1,4 +1,4 @@
-"""cast against a development chain: every step is its program, run as people run it."""
+"""Tests a development chain with cast: every step runs its program, as users do."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from pathlib import Path
 
 URL = os.environ["NODE_RPC_URL"]
 HERE = Path(__file__).parent
-# The program itself: what npm calls cast starts it, and ends well whatever becomes of it.
+# The program itself: npm's wrapper exits with 0 even if the program fails.
 [CAST] = (HERE / "node_modules" / "@foundry-rs").glob("cast-*/bin/cast")
 CONTRACT = json.loads((HERE.parent / "contract" / "Store.json").read_text())
 STRANGER = "0x00000000000000000000000000000000000a11ce"
 JUNK = "test test test test test test test test test test test junk"
-# What is set for people at this machine must not change what is tried.
+# The user's settings must not affect the test.
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": tempfile.mkdtemp()}
 
 
@@ -33,12 +33,12 @@ def cast(*arguments, url=URL, **more):
 
 
 def rpc(method, *parameters):
-    """What the server answers, as JSON."""
+    """Returns the server's result, parsed as JSON."""
     return json.loads(cast("rpc", method, "--raw", json.dumps(parameters)))
 
 
 def step(name):
-    """Runs what follows as a step, and tells that it was done."""
+    """Runs the body as a step, and reports that it was completed."""
     def work(function):
         function()
         print(f"ok {name}", flush=True)
@@ -177,7 +177,7 @@ def _():
     reader = threading.Thread(target=lambda: heard.extend(iter(follower.stdout.readline, "")))
     reader.start()
     try:
-        # It does not say when it begins to listen.
+        # It does not report when it starts to listen.
         until = time.monotonic() + 30
         while not heard:
             assert time.monotonic() < until and follower.poll() is None, "nothing was heard"
@@ -204,7 +204,7 @@ def _():
 
 
 def prove(root, key, nodes):
-    """The value that a Merkle Patricia proof leads to; none where it shows that there is none."""
+    """Returns the value that a Merkle Patricia proof proves, or None if it proves absence."""
     nodes = list(nodes)
     path = run("keccak", key)[2:]
     expected = root

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity 0.8.37;
 
-// What the clients deploy: it stores, tells of it, and refuses. Store.json is what `solcjs --abi --bin --optimize` of
-// version 0.8.37 makes of it.
+// Deployed by the clients: a setter, an event, a revert. Store.json is the output of `solcjs --abi --bin --optimize`,
+// version 0.8.37.
 contract Store {
     event Stored(address indexed who, uint256 indexed key, uint256 value);
 

@@ -1,4 +1,4 @@
-// ethers against a development chain.
+// Tests a development chain with ethers.
 
 import assert from "node:assert/strict";
 import {
@@ -9,7 +9,7 @@ import { checkProof, contract, emptyBlob, nothing, step, url, wsUrl } from "../c
 
 const { abi, bytecode } = contract;
 const mnemonic = Mnemonic.fromPhrase("test test test test test test test test test test test junk");
-// What is read anew each time: the client would answer from its own memory for a quarter of a second.
+// Without this the client would reuse responses for a quarter of a second.
 const provider = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 50 });
 const [aliceKey, bobKey, carolKey] = [0, 1, 2].map((index) =>
   HDNodeWallet.fromMnemonic(mnemonic, `m/44'/60'/0'/0/${index}`).connect(provider));
@@ -19,7 +19,7 @@ const rpc = (method, ...params) => provider.send(method, params);
 
 let store;
 
-/// Sends with a type and looks for it in the block.
+/// Sends a transaction of a type and checks it in the block.
 const sends = async (type, request) => {
   const sent = await alice.sendTransaction({ to: bobKey.address, value: 1n, type, ...request });
   const receipt = await sent.wait();

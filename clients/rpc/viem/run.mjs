@@ -1,4 +1,4 @@
-// viem against a development chain.
+// Tests a development chain with viem.
 
 import assert from "node:assert/strict";
 import {
@@ -29,7 +29,7 @@ const mined = async (hash) => {
   return receipt;
 };
 
-/// Sends with a type and looks for it in the block.
+/// Sends a transaction of a type and checks it in the block.
 const sends = async (type, request, from = wallet) => {
   const hash = await from.sendTransaction({ to: bob.address, value: 1n, type, ...request });
   const receipt = await mined(hash);
@@ -52,7 +52,7 @@ await step("deploy", async () => {
 
 await step("accounts", async () => {
   assert.equal((await node.request({ method: "eth_accounts" })).length, 10);
-  // Without a key of its own the client lets the node sign.
+  // The client has no key here, so that the node signs.
   const hash = await node.sendTransaction({ account: bob.address, to: carol.address, value: 3n });
   assert.equal((await mined(hash)).from, bob.address.toLowerCase());
 });
@@ -235,7 +235,7 @@ await step("time", async () => {
   await node.increaseTime({ seconds: 1000 });
   await node.mine({ blocks: 1 });
   const later = (await node.getBlock()).timestamp;
-  // Many blocks a second have run ahead of the clock a little.
+  // Mining many blocks per second has moved the chain's time slightly ahead of the clock.
   assert.ok(later >= timestamp + 900n && later < timestamp + 1100n, `${timestamp} to ${later}`);
   await node.setNextBlockTimestamp({ timestamp: later + 500n });
   await node.mine({ blocks: 1 });

@@ -1,4 +1,4 @@
-"""web3.py against a development chain."""
+"""Tests a development chain with web3.py."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ alice, bob, carol = (Account.from_mnemonic(JUNK, account_path=f"m/44'/60'/0'/0/{
 
 
 def step(name):
-    """Runs what follows as a step, and tells that it was done."""
+    """Runs the body as a step, and reports that it was completed."""
     def run(work):
         work()
         print(f"ok {name}", flush=True)
@@ -34,15 +34,15 @@ def step(name):
 
 
 def rpc(method, *parameters):
-    answer = w3.provider.make_request(method, list(parameters))
-    assert "error" not in answer, answer
-    return answer["result"]
+    response = w3.provider.make_request(method, list(parameters))
+    assert "error" not in response, response
+    return response["result"]
 
 
 def refused(method, *parameters):
-    answer = w3.provider.make_request(method, list(parameters))
-    assert "error" in answer, f"{method} is not refused"
-    return answer["error"]
+    response = w3.provider.make_request(method, list(parameters))
+    assert "error" in response, f"{method} was not refused"
+    return response["error"]
 
 
 def mined(transaction_hash):
@@ -225,7 +225,7 @@ def _():
 
 
 def prove(root, key, nodes):
-    """The value that a Merkle Patricia proof leads to; none where it shows that there is none."""
+    """Returns the value that a Merkle Patricia proof proves, or None if it proves absence."""
     nodes = list(map(bytes, nodes))
     path = keccak(key).hex()
     expected = root

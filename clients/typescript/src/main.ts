@@ -1,6 +1,6 @@
-// Calls every operation of a development chain through the generated client, and looks at the answers.
+// Calls every operation of a development chain through the generated client, and checks the responses.
 //
-// NODE_URL says where the server is, NODE_OPENAPI which description the client was generated from.
+// NODE_URL is the URL of the server, NODE_OPENAPI the document that the client was generated from.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -32,7 +32,7 @@ const alice = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const bob = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const stranger = "0x00000000000000000000000000000000000000aa";
 const topic = `0x${"1".padStart(64, "0")}`;
-// Keeps the word it is called with, logs it with topic 1, and answers it.
+// Stores the word in its call data, logs it with topic 1, and returns it.
 const keeperCode =
   "0x6027600c60003960276000f3" +
   "3615601b57600035806000556000526001602060" +
