@@ -12,10 +12,10 @@ use node_core::pool::PoolLimits;
 use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
 use node_types::wire::{
-    AddressFilter, BlockArgument, BlockTag, CallInput, Data, EstimateGasInput, FeeHistoryInput, GetBlockByNumberInput,
-    GetLogsInput, GetProofInput, GetStorageAtInput, Quantity, StorageKey, TopicFilter, TransactionCall,
+    AddressFilter, CallInput, Data, EstimateGasInput, FeeHistoryInput, GetBlockByNumberInput, GetLogsInput,
+    GetProofInput, GetStorageAtInput, Quantity, StorageKey, TopicFilter, TransactionCall,
 };
-use node_types::{H256, U256};
+use node_types::{BlockId, BlockNumberOrTag, H256, U256};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -67,8 +67,8 @@ fn logs(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
     let topics = |words: [H256; 2]| words.map(|word| TopicFilter(vec![word])).to_vec();
     let range = |first, last| GetLogsInput {
-        from_block: Some(BlockTag::Number(first)),
-        to_block: Some(BlockTag::Number(last)),
+        from_block: Some(BlockNumberOrTag::Number(first)),
+        to_block: Some(BlockNumberOrTag::Number(last)),
         ..GetLogsInput::default()
     };
     let address = AddressFilter(vec![CONTRACT]);
@@ -90,7 +90,7 @@ fn logs(criterion: &mut Criterion) {
 fn proofs(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
     let mut group = criterion.benchmark_group("proof");
-    for (name, block) in [("the head", BlockArgument::Latest), ("block 100", BlockArgument::Number(100))] {
+    for (name, block) in [("the head", BlockId::latest()), ("block 100", BlockId::number(100))] {
         let input =
             GetProofInput { address: Data(CONTRACT), block_number: block, storage_keys: vec![StorageKey(*slot)] };
         group.bench_function(name, |bencher| {
@@ -105,7 +105,7 @@ fn fee_history(criterion: &mut Criterion) {
     for blocks in [20, 1_024] {
         let input = FeeHistoryInput {
             block_count: Quantity(blocks),
-            newest_block: BlockTag::Latest,
+            newest_block: BlockNumberOrTag::Latest,
             reward_percentiles: vec![25.0, 50.0, 75.0],
         };
         group.bench_function(format!("{blocks} blocks"), |bencher| {
@@ -118,7 +118,7 @@ fn state(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
     let mut group = criterion.benchmark_group("state");
     let storage =
-        GetStorageAtInput { address: Data(CONTRACT), block_number: BlockArgument::Latest, position: StorageKey(*slot) };
+        GetStorageAtInput { address: Data(CONTRACT), block_number: BlockId::latest(), position: StorageKey(*slot) };
     group.bench_function("storage", |bencher| {
         bencher.iter(|| node.get_storage_at(&Context::unbounded(), storage.clone()).unwrap())
     });
@@ -127,7 +127,7 @@ fn state(criterion: &mut Criterion) {
         data: Some(Data(input.into())),
         ..TransactionCall::default()
     };
-    let read = CallInput { block_number: BlockArgument::Latest, transaction: transaction(slot.as_bytes()) };
+    let read = CallInput { block_number: BlockId::latest(), transaction: transaction(slot.as_bytes()) };
     group.bench_function("call", |bencher| bencher.iter(|| node.call(&Context::unbounded(), read.clone()).unwrap()));
     let write = [slot_key(SHAPE.slots).0, U256::one().to_big_endian()].concat();
     let write = EstimateGasInput { object: None, transaction: transaction(&write) };
@@ -141,7 +141,7 @@ fn blocks(criterion: &mut Criterion) {
     let World { node, .. } = &*WORLD;
     let mut group = criterion.benchmark_group("block");
     for (name, transaction_detail) in [("hashes", false), ("10 transactions", true)] {
-        let input = GetBlockByNumberInput { block_number: BlockTag::Number(BLOCKS / 2), transaction_detail };
+        let input = GetBlockByNumberInput { block_number: BlockNumberOrTag::Number(BLOCKS / 2), transaction_detail };
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let output = node.get_block_by_number(&Context::unbounded(), input).unwrap();

@@ -15,9 +15,9 @@ use node_types::consensus::{
     TransactionBody,
 };
 use node_types::wire::{
-    self, Block, BlockTag, BlockTransactions, Data, GetBlockByNumberInput, MineInput, Quantity, SendRawTransactionInput,
+    self, Block, BlockTransactions, Data, GetBlockByNumberInput, MineInput, Quantity, SendRawTransactionInput,
 };
-use node_types::{Address, Bytes, H256, U256};
+use node_types::{Address, BlockNumberOrTag, Bytes, H256, U256};
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
@@ -222,7 +222,7 @@ fn requests_of_a_block_are_in_its_header() {
     check(&world);
 }
 
-fn block(world: &World, block_number: BlockTag) -> Block {
+fn block(world: &World, block_number: BlockNumberOrTag) -> Block {
     let input = GetBlockByNumberInput { block_number, transaction_detail: true };
     world.node().get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
 }
@@ -257,9 +257,9 @@ fn the_pending_block_is_the_one_that_is_mined_next() {
         if step >= 2 {
             send(&world, &transfer(7, step as u64 - 2, GWEI));
         }
-        let pending = block(&world, BlockTag::Pending);
+        let pending = block(&world, BlockNumberOrTag::Pending);
         mine(&world, MineInput::default());
-        let mined = block(&world, BlockTag::Latest);
+        let mined = block(&world, BlockNumberOrTag::Latest);
         assert_eq!(hashes(&pending).len(), count, "step {step}");
         assert_eq!(hashes(&pending), hashes(&mined), "step {step}");
         let fields = |block: &Block| {

@@ -7,7 +7,7 @@ use crate::validation::{
     Ancestor, BlockError, MAX_OMMER_DEPTH, validate_body, validate_header, validate_ommers, validate_outcome,
 };
 use node_core::backend::{BackendError, Branch, HeadChange, StateBackend, View};
-use node_core::block::{BlockId, BlockRef, Body, ExecutedBlock, SealedHeader};
+use node_core::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, ExecutionError, Executor, TransactionError};
@@ -83,12 +83,12 @@ impl Chain {
         context.check()?;
         let mut side_tip = self.writing.lock();
         let view = self.backend.view()?;
-        if view.header(BlockId::Hash(block.hash))?.is_some() {
+        if view.header(BlockHashOrNumber::Hash(block.hash))?.is_some() {
             return Ok(Imported::AlreadyKnown);
         }
         let (reference, parent_hash) = (block.block_ref(), block.header.parent_hash);
         let unknown_parent = || ImportError::UnknownParent { block: reference, parent: parent_hash };
-        let parent = view.header(BlockId::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
+        let parent = view.header(BlockHashOrNumber::Hash(parent_hash))?.ok_or_else(unknown_parent)?;
         let head = view.head();
         if head.hash == parent_hash {
             let executed = self.execute(context, &*view, &parent, block)?;
@@ -108,7 +108,7 @@ impl Chain {
         if got != expected {
             return Err(ImportError::Invalid { block: reference, source: BlockError::StateRoot { got, expected } });
         }
-        let head = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
+        let head = view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
         if is_preferred(&executed.header, &head) {
             let Branch { ancestor, mut blocks } = branch()?;
             blocks.push(executed);

@@ -1,7 +1,7 @@
 //! Export of the canonical chain as a chain file.
 
 use node_core::backend::{BackendError, View};
-use node_core::block::{BlockId, Body, SealedHeader};
+use node_core::block::{BlockHashOrNumber, Body, SealedHeader};
 use node_types::BlockNumber;
 use node_types::consensus::Block;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub fn export_blocks(
 ) -> Result<(), ExportError> {
     let end = view.head().number.min(*range.end());
     for number in *range.start()..=end {
-        let id = BlockId::Number(number);
+        let id = BlockHashOrNumber::Number(number);
         let (Some(header), Some(body)) = (view.header(id)?, view.body(id)?) else {
             return Err(BackendError::UnknownBlock(number).into());
         };

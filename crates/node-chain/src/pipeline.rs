@@ -5,7 +5,7 @@ use crate::import_error::ImportError;
 use crate::prepared::PreparedBlock;
 use crate::stream::{BlockStream, RawBlock, StreamError};
 use node_core::backend::View;
-use node_core::block::BlockId;
+use node_core::block::BlockHashOrNumber;
 use node_core::context::Context;
 use node_types::consensus::DecodeError;
 use node_types::{BlockNumber, keccak256};
@@ -190,7 +190,7 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
 /// The number of a block, if `view` has it. Whatever keeps that from being told will be told by its import.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
-    let header = view.header(BlockId::Hash(keccak256(header.as_raw()))).ok()??;
+    let header = view.header(BlockHashOrNumber::Hash(keccak256(header.as_raw()))).ok()??;
     Some(header.header.number)
 }
 

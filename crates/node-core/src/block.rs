@@ -24,20 +24,20 @@ impl fmt::Display for BlockRef {
 
 /// A block by height on the canonical chain, or by hash on any branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockId {
+pub enum BlockHashOrNumber {
     /// The canonical block of this height.
     Number(BlockNumber),
     /// The block with this hash, canonical or not.
     Hash(H256),
 }
 
-impl From<BlockNumber> for BlockId {
+impl From<BlockNumber> for BlockHashOrNumber {
     fn from(number: BlockNumber) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<H256> for BlockId {
+impl From<H256> for BlockHashOrNumber {
     fn from(hash: H256) -> Self {
         Self::Hash(hash)
     }

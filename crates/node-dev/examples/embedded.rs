@@ -5,8 +5,8 @@
 use node_core::context::Context;
 use node_dev::DevNode;
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
-use node_types::wire::{BlockArgument, EmptyInput, GetProofInput, GetStorageAtInput, MineInput};
-use node_types::{Address, Bytes, H256};
+use node_types::wire::{EmptyInput, GetProofInput, GetStorageAtInput, MineInput};
+use node_types::{Address, BlockId, Bytes, H256};
 use std::error::Error;
 use std::thread;
 
@@ -64,13 +64,13 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
         let input = GetStorageAtInput { address: counter.into(), block_number: block, position: Default::default() };
         chain.get_storage_at(&context, input).map(|output| output.value.0.low_u64())
     };
-    let counted = slot(BlockArgument::Latest)?;
+    let counted = slot(BlockId::latest())?;
     // Every state that there ever was can be asked for, and proven.
-    assert_eq!(slot(BlockArgument::Number(1))?, 0);
+    assert_eq!(slot(BlockId::number(1))?, 0);
     let proof = GetProofInput { address: counter.into(), storage_keys: vec![Default::default()], ..Default::default() };
     assert_eq!(chain.get_proof(&context, proof)?.storage_proof[0].value.0.low_u64(), counted);
 
     chain.revert(&context, before)?;
-    assert_eq!(slot(BlockArgument::Latest)?, 0);
+    assert_eq!(slot(BlockId::latest())?, 0);
     Ok((head, counted))
 }

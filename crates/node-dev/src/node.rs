@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// use node_core::context::Context;
 /// use node_dev::DevNode;
 /// use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
-/// use node_types::wire::BlockArgument;
+/// use node_types::BlockId;
 ///
 /// let chain = DevNode::spawn()?;
 /// let [alice, bob] = [&chain.accounts()[0], &chain.accounts()[1]];
@@ -42,8 +42,8 @@ use std::sync::Arc;
 /// let context = Context::unbounded();
 /// let receipt = chain.get_transaction_receipt(&context, hash)?.transaction_receipt.ok_or("not mined")?;
 /// assert_eq!(receipt.block_number.map(|number| number.0), Some(1));
-/// let before = chain.get_balance(&context, bob.address(), BlockArgument::Number(0))?.balance.0;
-/// let after = chain.get_balance(&context, bob.address(), BlockArgument::Latest)?.balance.0;
+/// let before = chain.get_balance(&context, bob.address(), BlockId::number(0))?.balance.0;
+/// let after = chain.get_balance(&context, bob.address(), BlockId::latest())?.balance.0;
 /// assert_eq!(after - before, 7.into());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

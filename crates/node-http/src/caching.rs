@@ -3,8 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch};
 use node_core::context::ViewOf;
-use node_types::BlockNumber;
-use node_types::wire::BlockArgument;
+use node_types::{BlockId, BlockNumber, BlockNumberOrTag};
 use twox_hash::XxHash3_128;
 
 /// What may be kept of an answer.
@@ -57,9 +56,9 @@ impl Lasts {
     }
 
     /// As long as the block that a request names. A tag names another one tomorrow.
-    pub(crate) fn with_named<B: Copy + Into<BlockArgument>>(block: &B) -> Self {
+    pub(crate) fn with_named<B: Copy + Into<BlockId>>(block: &B) -> Self {
         match (*block).into() {
-            BlockArgument::Number(number) => Self::WithBlock(number),
+            BlockId::Number(BlockNumberOrTag::Number(number)) => Self::WithBlock(number),
             _ => Self::Briefly,
         }
     }

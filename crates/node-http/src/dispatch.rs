@@ -15,9 +15,8 @@ use crate::priority;
 use crate::problem::HttpError;
 use node_core::context::{Context, Interrupted};
 use node_core::node::{FeeHistory, NodeError};
-use node_types::wire::{
-    BlockArgument, BlockTag, FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput, GetLogsInput,
-};
+use node_types::wire::{FeeHistoryInput, GetBlockByHashInput, GetBlockByNumberInput, GetLogsInput};
+use node_types::{BlockId, BlockNumberOrTag};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,8 +50,8 @@ pub(crate) enum Place {
 
 impl Place {
     /// Where to read from the block `block`: to assemble the pending one runs code.
-    pub(crate) fn reading<B: Copy + Into<BlockArgument>>(block: &B) -> Self {
-        if matches!((*block).into(), BlockArgument::Pending) { Self::Code } else { Self::Here }
+    pub(crate) fn reading<B: Copy + Into<BlockId>>(block: &B) -> Self {
+        if Into::<BlockId>::into(*block).is_pending() { Self::Code } else { Self::Here }
     }
 
     /// Where to read a block: whole transactions take long to write.
@@ -75,7 +74,7 @@ impl Place {
 
     /// Where to search for logs.
     pub(crate) fn logs(input: &GetLogsInput) -> Self {
-        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockTag::Pending));
+        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockNumberOrTag::Pending));
         if with_pending { Self::Code } else { Self::HereBriefly }
     }
 

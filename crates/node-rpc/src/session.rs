@@ -6,7 +6,8 @@ use crate::method::{Client, Scope};
 use crate::wire::{Header, Timestamps, Transaction};
 use node_core::context::Context;
 use node_core::node::{EventStream, Node, NodeError};
-use node_types::wire::{BlockArgument, EventData, EventsInput};
+use node_types::BlockId;
+use node_types::wire::{EventData, EventsInput};
 use parking_lot::Mutex;
 
 /// Events of a subscription that are worked out at once.
@@ -164,7 +165,7 @@ impl Subscription {
         for event in events.into_iter().filter_map(|event| event.data) {
             match (event, self.topic) {
                 (EventData::Block(hash), _) => {
-                    if let Some(header) = node.find_header(context, BlockArgument::Hash(hash.0))? {
+                    if let Some(header) = node.find_header(context, BlockId::Hash(hash.0))? {
                         messages.push(answer::notification(&self.id, &Header::of(&header)));
                     }
                 }

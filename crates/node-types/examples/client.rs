@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p node-types --example client -- http://127.0.0.1:8545 [RAW TRANSACTION]`
 
-use node_types::Address;
 use node_types::wire::{
-    BlockArgument, BlockNumberOutput, BlockTag, CallInput, CallOutput, Data, GetBlockByNumberOutput, GetLogsInput,
-    GetLogsOutput, GetStorageAtInput, GetStorageAtOutput, GetTransactionReceiptOutput, Problem,
-    SendRawTransactionInput, SendRawTransactionOutput, TransactionCall,
+    BlockNumberOutput, CallInput, CallOutput, Data, GetBlockByNumberOutput, GetLogsInput, GetLogsOutput,
+    GetStorageAtInput, GetStorageAtOutput, GetTransactionReceiptOutput, Problem, SendRawTransactionInput,
+    SendRawTransactionOutput, TransactionCall,
 };
+use node_types::{Address, BlockId, BlockNumberOrTag};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::error::Error;
@@ -29,8 +29,8 @@ pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> 
     let block = block.ok_or("the head left the chain")?;
     writeln!(out, "head {head}: {} of {} gas", block.gas_used, block.gas_limit)?;
 
-    let from_block = Some(BlockTag::Number(head.saturating_sub(99)));
-    let range = GetLogsInput { from_block, to_block: Some(BlockTag::Number(*head)), ..Default::default() };
+    let from_block = Some(BlockNumberOrTag::Number(head.saturating_sub(99)));
+    let range = GetLogsInput { from_block, to_block: Some(BlockNumberOrTag::Number(*head)), ..Default::default() };
     let GetLogsOutput { logs } = client.post("getLogs/", &range)?;
     writeln!(out, "{} logs in the last 100 blocks", logs.len())?;
     for log in logs.iter().take(3) {
@@ -44,7 +44,7 @@ pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> 
     let CallOutput { data } = client.post("call/", &call)?;
     writeln!(out, "the call returned {data}")?;
 
-    let beyond = GetStorageAtInput { block_number: BlockArgument::Number(*head + 1_000), ..Default::default() };
+    let beyond = GetStorageAtInput { block_number: BlockId::number(*head + 1_000), ..Default::default() };
     match client.post::<_, GetStorageAtOutput>("getStorageAt/", &beyond) {
         Ok(answer) => writeln!(out, "the chain grew by 1,000 blocks meanwhile: {:#x}", answer.value.0)?,
         Err(ClientError::Refused(problem)) if problem.problem_type.ends_with("/problems/block-not-found") => {

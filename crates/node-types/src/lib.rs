@@ -6,11 +6,13 @@
 //!
 //! The crate does no I/O and links no C code, so that a client can be built on it alone.
 
+mod block_id;
 mod bytes;
 pub mod consensus;
 mod keccak;
 pub mod wire;
 
+pub use crate::block_id::{BlockId, BlockNumberOrTag};
 pub use crate::bytes::Bytes;
 pub use crate::keccak::{KECCAK_EMPTY, keccak256};
 pub use primitive_types::{H160, H256, U256};

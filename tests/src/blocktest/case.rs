@@ -8,7 +8,7 @@ use super::network::chain_spec;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Chain, Genesis};
 use node_core::backend::{MemoryBackend, StateBackend, View};
-use node_core::block::BlockId;
+use node_core::block::BlockHashOrNumber;
 use node_core::context::Context;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_store::{Options, Store, SyncPolicy};
@@ -64,7 +64,7 @@ pub(super) fn run(test: &BlockTest, keep: Keep) -> Result<(), String> {
 /// Compares the state as of the head. Its root decides, which covers accounts that ought not to be there.
 fn check_state(test: &BlockTest, genesis: &Genesis, view: &dyn View) -> Result<(), String> {
     let head = view.head();
-    let header = view.header(BlockId::Hash(head.hash)).map_err(|error| chained(&error))?;
+    let header = view.header(BlockHashOrNumber::Hash(head.hash)).map_err(|error| chained(&error))?;
     let root = header.ok_or("the head has no header")?.header.state_root;
     if let Some(expected) = test.post_state_hash
         && root != expected.word()

@@ -8,8 +8,8 @@ use crate::oracle;
 use node_core::backend::{BackendError, View};
 use node_core::context::Context;
 use node_core::pool::PoolStatus;
-use node_types::wire::{BlockArgument, TransactionStatus};
-use node_types::{Address, BlockNumber, H256, U256, keccak256};
+use node_types::wire::TransactionStatus;
+use node_types::{Address, BlockId, BlockNumber, H256, U256, keccak256};
 use std::rc::Rc;
 
 impl Run {
@@ -28,7 +28,7 @@ impl Run {
         let account = self.model.state.account(address);
         let next = account.nonce + self.model.pool.pending(address, &account).len() as u64;
         let (node, context) = (self.world.node(), Context::unbounded());
-        let count = node.get_transaction_count(&context, address, BlockArgument::Pending).expect("a nonce");
+        let count = node.get_transaction_count(&context, address, BlockId::pending()).expect("a nonce");
         assert_eq!(count.transaction_count.0, next, "next nonce of {address:#x}");
         self.compare_pool();
         let newest = self.sent.iter().rev().take(3).cloned();

@@ -14,8 +14,8 @@ use node_core::node::NodeError;
 use node_core::pool::{DropReason, PoolError};
 use node_core::producer::{Mining, ProducerError};
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody, Withdrawal};
-use node_types::wire::{self, AddressFilter, BlockTag, Data, FilterObject, GetLogsInput, Quantity, TopicFilter};
-use node_types::{Bytes, U256};
+use node_types::wire::{self, AddressFilter, Data, FilterObject, GetLogsInput, Quantity, TopicFilter};
+use node_types::{BlockNumberOrTag, Bytes, U256};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -218,11 +218,11 @@ impl Run {
             interval: interval.map(Quantity),
             withdrawals: sent.collect(),
         };
-        let pending = self.random.chance(30).then(|| self.block(BlockTag::Pending));
+        let pending = self.random.chance(30).then(|| self.block(BlockNumberOrTag::Pending));
         let output = self.world.node().mine(&Context::unbounded(), input).expect("blocks");
         let view = self.world.view();
         if let Some(pending) = pending.filter(|_| blocks == 1 && withdrawals.is_empty()) {
-            let block = self.block(BlockTag::Latest);
+            let block = self.block(BlockNumberOrTag::Latest);
             let known = |block: &wire::Block| {
                 let wire::Block { state_root, transactions_root, receipts_root, gas_used, timestamp, .. } = block;
                 (*state_root, *transactions_root, *receipts_root, *gas_used, *timestamp, block.base_fee_per_gas)
@@ -240,7 +240,7 @@ impl Run {
         assert_eq!((output.block_number.0, output.block_hash.0), (head.number(), head.header.hash));
     }
 
-    fn block(&self, block_number: BlockTag) -> wire::Block {
+    fn block(&self, block_number: BlockNumberOrTag) -> wire::Block {
         let input = wire::GetBlockByNumberInput { block_number, transaction_detail: false };
         self.world.node().get_block_by_number(&Context::unbounded(), input).expect("a block").block.expect("a block")
     }
@@ -466,8 +466,8 @@ impl Run {
                 let filter_object = FilterObject {
                     address: AddressFilter(criteria.addresses.clone()),
                     topics: criteria.topics.iter().cloned().map(TopicFilter).collect(),
-                    from_block: first.map(BlockTag::Number),
-                    to_block: last.map(BlockTag::Number),
+                    from_block: first.map(BlockNumberOrTag::Number),
+                    to_block: last.map(BlockNumberOrTag::Number),
                 };
                 let input = wire::NewFilterInput { filter_object };
                 let kind = Kind::Logs(criteria, first.unwrap_or(0)..=last.unwrap_or(u64::MAX));
@@ -533,8 +533,8 @@ impl Run {
         let input = GetLogsInput {
             address: AddressFilter(criteria.addresses.clone()),
             topics: criteria.topics.iter().cloned().map(TopicFilter).collect(),
-            from_block: Some(BlockTag::Number(first)),
-            to_block: Some(BlockTag::Number(last)),
+            from_block: Some(BlockNumberOrTag::Number(first)),
+            to_block: Some(BlockNumberOrTag::Number(last)),
             ..GetLogsInput::default()
         };
         let logs = self.world.node().get_logs(&Context::unbounded(), input).expect("logs").logs;

@@ -1,7 +1,7 @@
 //! Branches: how a block hangs on the canonical chain.
 
 use super::{BackendError, LayeredView, View};
-use crate::block::{BlockId, ExecutedBlock};
+use crate::block::{BlockHashOrNumber, ExecutedBlock};
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl GrowingBranch {
 
 /// The number of the block `hash`, if it is canonical.
 fn canonical_number(view: &dyn View, hash: H256) -> Result<Option<BlockNumber>, BackendError> {
-    let Some(header) = view.header(BlockId::Hash(hash))? else { return Ok(None) };
+    let Some(header) = view.header(BlockHashOrNumber::Hash(hash))? else { return Ok(None) };
     let number = header.header.number;
     Ok((view.canonical_hash(number)? == Some(hash)).then_some(number))
 }

@@ -2,7 +2,9 @@
 
 use super::edits::state_edits;
 use super::{AccountProof, BackendError, FeeRow, LogFilter, StateBackend, View};
-use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -61,15 +63,15 @@ impl View for EditedView {
         if ancestor >= self.edited { Ok(None) } else { self.base.fork(ancestor, branch) }
     }
 
-    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
         self.base.header(id)
     }
 
-    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError> {
         self.base.body(id)
     }
 
-    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
         self.base.receipts(id)
     }
 

@@ -3,7 +3,9 @@
 use super::candidates::Candidates;
 use super::fees::fee_row;
 use super::{AccountProof, BackendError, FeeRow, LogFilter, View};
-use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -66,14 +68,14 @@ impl LayeredView {
     /// What a block has: from its layer, or from the base.
     fn read<T>(
         &self,
-        id: BlockId,
+        id: BlockHashOrNumber,
         of_layer: impl FnOnce(&ExecutedBlock) -> T,
         of_base: impl FnOnce(&dyn View) -> Result<Option<T>, BackendError>,
     ) -> Result<Option<T>, BackendError> {
         let layer = match id {
-            BlockId::Number(number) if number > self.ancestor => return Ok(self.layer(number).map(of_layer)),
-            BlockId::Number(_) => None,
-            BlockId::Hash(hash) => self.layer_by_hash(hash),
+            BlockHashOrNumber::Number(number) if number > self.ancestor => return Ok(self.layer(number).map(of_layer)),
+            BlockHashOrNumber::Number(_) => None,
+            BlockHashOrNumber::Hash(hash) => self.layer_by_hash(hash),
         };
         match layer {
             Some(layer) => Ok(Some(of_layer(layer))),
@@ -100,15 +102,15 @@ impl View for LayeredView {
         self.pending.then_some(self.head.number)
     }
 
-    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
         self.read(id, |layer| Arc::clone(&layer.header), |base| base.header(id))
     }
 
-    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError> {
         self.read(id, |layer| Arc::clone(&layer.body), |base| base.body(id))
     }
 
-    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
         self.read(id, |layer| Arc::clone(&layer.receipts), |base| base.receipts(id))
     }
 

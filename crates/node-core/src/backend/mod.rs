@@ -24,7 +24,9 @@ pub use fees::fee_row;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 
-use crate::block::{BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
 use crate::state::{AccountChange, AccountState, StateChanges};
@@ -103,13 +105,13 @@ pub trait View: Send + Sync {
     }
 
     /// The header of a block.
-    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError>;
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError>;
 
     /// The body of a block.
-    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError>;
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError>;
 
     /// The receipts of a block.
-    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError>;
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError>;
 
     /// The hash of the canonical block `number`.
     fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;

@@ -2,7 +2,7 @@
 
 use super::{ChainPosition, ChangedLog, ChangesError, LogCriteria};
 use crate::backend::{BackendError, View};
-use crate::block::{BlockId, BlockRef, Body, LogPosition};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, LogPosition};
 use crate::context::Context;
 use crate::logs::{self, FoundLog};
 use node_types::BlockNumber;
@@ -25,7 +25,7 @@ impl Path {
         while view.canonical_hash(block.number)? != Some(block.hash) {
             context.check().map_err(BackendError::from)?;
             removed.push(block);
-            let header = view.header(BlockId::Hash(block.hash))?.ok_or_else(forgotten)?;
+            let header = view.header(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
             let number = block.number.checked_sub(1).ok_or_else(forgotten)?;
             block = BlockRef { number, hash: header.header.parent_hash };
         }
@@ -105,8 +105,8 @@ fn removed_logs(
     let mut newest_first = Vec::new();
     for block in path.removed.iter().rev().filter(|block| range.contains(&block.number)) {
         context.check().map_err(BackendError::from)?;
-        let body = view.body(BlockId::Hash(block.hash))?.ok_or_else(forgotten)?;
-        let receipts = view.receipts(BlockId::Hash(block.hash))?.ok_or_else(forgotten)?;
+        let body = view.body(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
+        let receipts = view.receipts(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
         let was_told = |found: &FoundLog| *block != path.start.block || path.start.covers(found.log_index);
         let wanted = |found: &FoundLog| was_told(found) && criteria.filter.matches(&found.log);
         let logs: Vec<_> = logs_of(*block, &body, &receipts).filter(wanted).collect();

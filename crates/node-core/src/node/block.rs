@@ -4,11 +4,11 @@ use super::found::FoundBlock;
 use super::{Node, NodeError, assemble};
 use crate::block::Body;
 use crate::context::Context;
-use node_types::H256;
 use node_types::wire::{
-    Block, BlockArgument, BlockTag, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput,
-    GetBlockByNumberOutput, Quantity, TransactionCountOutput, UncleCountOutput,
+    Block, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput, Quantity,
+    TransactionCountOutput, UncleCountOutput,
 };
+use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
 impl Node {
@@ -23,8 +23,8 @@ impl Node {
     }
 
     /// The hash of the canonical block of a height; none beyond the head, and of the pending block.
-    pub fn block_hash(&self, context: &Context, block: BlockTag) -> Result<Option<H256>, NodeError> {
-        if block == BlockTag::Pending {
+    pub fn block_hash(&self, context: &Context, block: BlockNumberOrTag) -> Result<Option<H256>, NodeError> {
+        if block == BlockNumberOrTag::Pending {
             return Ok(None);
         }
         let snapshot = self.snapshot(context)?;
@@ -43,7 +43,7 @@ impl Node {
         context: &Context,
         input: GetBlockByHashInput,
     ) -> Result<GetBlockByHashOutput, NodeError> {
-        let block = self.find_block(context, BlockArgument::Hash(input.hash.0))?;
+        let block = self.find_block(context, BlockId::Hash(input.hash.0))?;
         Ok(GetBlockByHashOutput { block: block.map(|block| wire_block(&block, input.transaction_detail)) })
     }
 
@@ -51,7 +51,7 @@ impl Node {
     pub fn get_block_transaction_count_by_number(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
     ) -> Result<TransactionCountOutput, NodeError> {
         Ok(transaction_count(&*self.body_by_number(context, block)?))
     }
@@ -69,7 +69,7 @@ impl Node {
     pub fn get_uncle_count_by_block_number(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
     ) -> Result<UncleCountOutput, NodeError> {
         Ok(uncle_count(&*self.body_by_number(context, block)?))
     }
@@ -79,13 +79,13 @@ impl Node {
         Ok(uncle_count(&*self.body_by_hash(context, hash)?))
     }
 
-    fn body_by_number(&self, context: &Context, block: BlockArgument) -> Result<Arc<Body>, NodeError> {
+    fn body_by_number(&self, context: &Context, block: BlockId) -> Result<Arc<Body>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         snapshot.body(snapshot.canonical(block, "path.BlockNumber")?)
     }
 
     fn body_by_hash(&self, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
-        let unknown = || NodeError::BlockNotFound { block: BlockArgument::Hash(hash), location: "path.Hash" };
+        let unknown = || NodeError::BlockNotFound { block: BlockId::Hash(hash), location: "path.Hash" };
         self.snapshot(context)?.view.body(hash.into())?.ok_or_else(unknown)
     }
 }
@@ -109,7 +109,8 @@ mod tests {
     use crate::node::testing::World;
     use crate::state::StateChanges;
     use crate::test_chain::{child, transaction, word};
-    use node_types::wire::{BlockTag, BlockTransactions, Data};
+    use node_types::BlockNumberOrTag;
+    use node_types::wire::{BlockTransactions, Data};
 
     #[test]
     fn blocks_by_number_and_by_hash() {
@@ -130,10 +131,10 @@ mod tests {
         };
         let found = |block: Option<Block>| block.map(|block| block.hash.unwrap().0);
         let genesis = view.canonical_hash(0).unwrap();
-        assert_eq!(found(by_number(BlockTag::Earliest, false)), genesis);
-        assert_eq!(found(by_number(BlockTag::Latest, false)), Some(block.header.hash));
-        assert_eq!(found(by_number(BlockTag::Number(1), true)), Some(block.header.hash));
-        assert_eq!(found(by_number(BlockTag::Number(2), false)), None);
+        assert_eq!(found(by_number(BlockNumberOrTag::Earliest, false)), genesis);
+        assert_eq!(found(by_number(BlockNumberOrTag::Latest, false)), Some(block.header.hash));
+        assert_eq!(found(by_number(BlockNumberOrTag::Number(1), true)), Some(block.header.hash));
+        assert_eq!(found(by_number(BlockNumberOrTag::Number(2), false)), None);
         assert_eq!(found(by_hash(block.header.hash, false)), Some(block.header.hash));
         assert_eq!(found(by_hash(side.header.hash, false)), Some(side.header.hash));
         assert_eq!(found(by_hash(word(1), false)), None);
@@ -152,7 +153,7 @@ mod tests {
         let block = world.push(vec![(transaction(1, 0, 1), Vec::new()), (transaction(2, 0, 1), Vec::new())]);
         let (node, context) = (&world.node, Context::unbounded());
         let hash = block.header.hash;
-        for argument in [BlockArgument::Latest, BlockArgument::Number(1), BlockArgument::Hash(hash)] {
+        for argument in [BlockId::latest(), BlockId::number(1), BlockId::Hash(hash)] {
             let count = node.get_block_transaction_count_by_number(&context, argument).unwrap();
             assert_eq!(count.transaction_count, Quantity(2), "{argument}");
             let count = node.get_uncle_count_by_block_number(&context, argument).unwrap();
@@ -161,9 +162,9 @@ mod tests {
         assert_eq!(node.get_block_transaction_count_by_hash(&context, hash).unwrap().transaction_count, Quantity(2));
         assert_eq!(node.get_uncle_count_by_block_hash(&context, hash).unwrap().uncle_count, Quantity(0));
         let unknown = [
-            node.get_block_transaction_count_by_number(&context, BlockArgument::Number(2)).map(drop),
+            node.get_block_transaction_count_by_number(&context, BlockId::number(2)).map(drop),
             node.get_block_transaction_count_by_hash(&context, word(1)).map(drop),
-            node.get_uncle_count_by_block_number(&context, BlockArgument::Number(2)).map(drop),
+            node.get_uncle_count_by_block_number(&context, BlockId::number(2)).map(drop),
             node.get_uncle_count_by_block_hash(&context, word(1)).map(drop),
         ];
         for result in unknown {

@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
 use crate::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
-use node_types::wire::{BlockArgument, ErrorDetail};
-use node_types::{Address, Bytes, H256, U256};
+use node_types::wire::ErrorDetail;
+use node_types::{Address, BlockId, Bytes, H256, U256};
 
 /// The gas limit towards which blocks go where nobody else decides: that of most producers of Ethereum.
 const GAS_LIMIT: u64 = 60_000_000;
@@ -52,7 +52,7 @@ impl Node {
     /// Makes a block on top of a canonical one. The chain stays as it is.
     pub fn build_block(&self, context: &Context, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
         let snapshot = self.snapshot(context)?;
-        let number = snapshot.state(BlockArgument::Hash(request.parent), "body.ParentHash")?;
+        let number = snapshot.state(BlockId::Hash(request.parent), "body.ParentHash")?;
         let parent = snapshot.header(number)?;
         let mut faults = Vec::new();
         let least = parent.header.timestamp.saturating_add(1);

@@ -4,10 +4,10 @@ use super::{Node, NodeError};
 use crate::context::Context;
 use crate::executor::{self, Call, CallOutcome, EstimateOutcome, StateOverrides, StorageOverride};
 use node_types::wire::{
-    AccountOverride, BlockArgument, CallInput, CallOutput, Data, ErrorDetail, EstimateGasInput, EstimateGasOutput,
-    Quantity, TransactionCall,
+    AccountOverride, CallInput, CallOutput, Data, ErrorDetail, EstimateGasInput, EstimateGasOutput, Quantity,
+    TransactionCall,
 };
-use node_types::{Address, Bytes, U256};
+use node_types::{Address, BlockId, Bytes, U256};
 
 impl Node {
     /// Runs a message call in the environment of a block, over the state after it.
@@ -20,12 +20,12 @@ impl Node {
     pub fn estimate_gas(&self, context: &Context, input: EstimateGasInput) -> Result<EstimateGasOutput, NodeError> {
         let overrides = overrides(&input)?;
         let call = call(input.transaction, overrides);
-        let gas = self.estimate_call(context, &call, BlockArgument::Latest)?;
+        let gas = self.estimate_call(context, &call, BlockId::latest())?;
         Ok(EstimateGasOutput { estimated_gas: Quantity(gas) })
     }
 
     /// What a call returns in the environment of a block, over the state after it, both with the call's overrides.
-    pub fn run_call(&self, context: &Context, call: &Call, block: BlockArgument) -> Result<Bytes, NodeError> {
+    pub fn run_call(&self, context: &Context, call: &Call, block: BlockId) -> Result<Bytes, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, "body.BlockNumber")?)?;
         let outcome = self
@@ -40,7 +40,7 @@ impl Node {
 
     /// A gas limit with which a call succeeds in the environment of a block, over the state after it, both with the
     /// call's overrides.
-    pub fn estimate_call(&self, context: &Context, call: &Call, block: BlockArgument) -> Result<u64, NodeError> {
+    pub fn estimate_call(&self, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, "body.BlockNumber")?)?;
         let outcome = self
@@ -127,9 +127,9 @@ mod tests {
         };
         // The block argument, the transaction, the budget of the request; then the block and the budget that are seen.
         let cases = [
-            (BlockArgument::Latest, transaction.clone(), u64::MAX, 3, 50_000_000),
-            (BlockArgument::Number(1), transaction.clone(), 1_000, 1, 1_000),
-            (BlockArgument::Earliest, TransactionCall::default(), u64::MAX, 0, 50_000_000),
+            (BlockId::latest(), transaction.clone(), u64::MAX, 3, 50_000_000),
+            (BlockId::number(1), transaction.clone(), 1_000, 1, 1_000),
+            (BlockId::earliest(), TransactionCall::default(), u64::MAX, 0, 50_000_000),
         ];
         for (block_number, transaction, budget, block, gas_budget) in cases {
             let output = vec![block as u8].into();

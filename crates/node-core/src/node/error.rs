@@ -6,8 +6,8 @@ use crate::context::Interrupted;
 use crate::executor::{CallFailure, ExecutionError};
 use crate::pool::{AddError, Rejection};
 use crate::producer::ProducerError;
-use node_types::wire::{BlockArgument, Data, ErrorDetail, Quantity};
-use node_types::{Address, BlockNumber, Bytes, H256};
+use node_types::wire::{Data, ErrorDetail, Quantity};
+use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum NodeError {
     #[error("the canonical chain has no block {block}")]
     BlockNotFound {
         /// What was asked for.
-        block: BlockArgument,
+        block: BlockId,
         /// Where the request asks for it.
         location: &'static str,
     },

@@ -6,14 +6,13 @@
 use super::logs::log_filter;
 use super::resolve::Snapshot;
 use super::{Node, NodeError, assemble};
-use crate::block::{BlockId, BlockRef};
+use crate::block::{BlockHashOrNumber, BlockRef};
 use crate::context::Context;
 use crate::filters::{
     ChainPosition, ChangedLog, ChangesError, Cursor, FilterChanges, FilterCriteria, LogCriteria, Subscription,
 };
-use node_types::wire::{
-    BlockArgument, BlockTag, ChainEventId, Data, ErrorDetail, Event, EventData, EventId, EventsInput, LastEvent,
-};
+use node_types::wire::{ChainEventId, Data, ErrorDetail, Event, EventData, EventId, EventsInput, LastEvent};
+use node_types::{BlockId, BlockNumberOrTag};
 
 /// Events of which some were told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,18 +95,18 @@ impl Node {
 /// Where a stream of the chain begins.
 fn start(
     snapshot: &Snapshot,
-    from_block: Option<BlockTag>,
+    from_block: Option<BlockNumberOrTag>,
     after: Option<LastEvent<ChainEventId>>,
 ) -> Result<ChainPosition, NodeError> {
     let view = &*snapshot.view;
     if let Some(LastEvent { id: ChainEventId { block, log_index }, location }) = after {
-        let header = view.header(BlockId::Hash(block))?;
-        let header = header.ok_or(NodeError::BlockNotFound { block: BlockArgument::Hash(block), location })?;
+        let header = view.header(BlockHashOrNumber::Hash(block))?;
+        let header = header.ok_or(NodeError::BlockNotFound { block: BlockId::Hash(block), location })?;
         return Ok(ChainPosition { block: header.block_ref(), log_index });
     }
     let head = view.head();
     let Some(tag) = from_block else { return Ok(ChainPosition::end_of(head)) };
-    let first = if tag == BlockTag::Pending { head.number.saturating_add(1) } else { snapshot.height(tag) };
+    let first = if tag == BlockNumberOrTag::Pending { head.number.saturating_add(1) } else { snapshot.height(tag) };
     // Genesis has no logs, and nothing is before it.
     let number = first.saturating_sub(1);
     match view.canonical_hash(number)? {
@@ -143,7 +142,7 @@ fn id_of(cursor: Cursor) -> Option<EventId> {
 fn failed(error: ChangesError) -> NodeError {
     match error {
         ChangesError::CursorForgotten(block) => {
-            NodeError::BlockNotFound { block: BlockArgument::Hash(block.hash), location: "query.LastEventId" }
+            NodeError::BlockNotFound { block: BlockId::Hash(block.hash), location: "query.LastEventId" }
         }
         ChangesError::Backend(error) => error.into(),
     }
@@ -166,7 +165,7 @@ mod tests {
         Context::unbounded()
     }
 
-    fn logs(from_block: Option<BlockTag>, after: Option<EventId>) -> EventsInput {
+    fn logs(from_block: Option<BlockNumberOrTag>, after: Option<EventId>) -> EventsInput {
         let after = after.map(|id| match id {
             EventId::Chain(id) => LastEvent { id, location: "query.LastEventId" },
             EventId::Arrival(number) => panic!("{number}"),
@@ -262,7 +261,7 @@ mod tests {
     fn long_answers_come_in_pages() {
         let world = World::new();
         push_logs(&world, 0, &vec![1; PAGE + 1]);
-        let mut stream = open(&world, logs(Some(BlockTag::Earliest), None));
+        let mut stream = open(&world, logs(Some(BlockNumberOrTag::Earliest), None));
         let (events, next) = world.node.next_events(&context(), stream.clone(), PAGE).unwrap();
         assert_eq!(events.len(), PAGE);
         stream = next;
@@ -274,14 +273,14 @@ mod tests {
     fn places_to_begin() {
         let world = World::new();
         (0..3).for_each(|nonce| assert_ne!(push_logs(&world, nonce, &[1]), H256::zero()));
-        let number = BlockTag::Number;
-        let cases: [(BlockTag, Result<&[&str], ()>); 8] = [
-            (BlockTag::Earliest, Ok(&["+1:0", "+2:0", "+3:0"])),
+        let number = BlockNumberOrTag::Number;
+        let cases: [(BlockNumberOrTag, Result<&[&str], ()>); 8] = [
+            (BlockNumberOrTag::Earliest, Ok(&["+1:0", "+2:0", "+3:0"])),
             (number(0), Ok(&["+1:0", "+2:0", "+3:0"])),
             (number(1), Ok(&["+1:0", "+2:0", "+3:0"])),
             (number(3), Ok(&["+3:0"])),
-            (BlockTag::Latest, Ok(&["+3:0"])),
-            (BlockTag::Pending, Ok(&[])),
+            (BlockNumberOrTag::Latest, Ok(&["+3:0"])),
+            (BlockNumberOrTag::Pending, Ok(&[])),
             (number(4), Ok(&[])),
             (number(5), Err(())),
         ];
@@ -310,7 +309,7 @@ mod tests {
             topics: (topics.iter())
                 .map(|words| TopicFilter(words.iter().copied().map(H256::from_low_u64_be).collect()))
                 .collect(),
-            from_block: Some(BlockTag::Earliest),
+            from_block: Some(BlockNumberOrTag::Earliest),
             after: None,
         };
         push_logs(&world, 0, &[1, 2, 1]);

@@ -154,8 +154,8 @@ mod tests {
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::test_chain::{BASE_FEE, GAS, transaction};
+    use node_types::BlockNumberOrTag;
     use node_types::consensus::Header;
-    use node_types::wire::BlockTag;
     use std::sync::Arc;
 
     #[test]
@@ -190,12 +190,12 @@ mod tests {
         world.grow(1);
         // Number of blocks, newest, then the oldest, the base fees' length and the rewards at 50 percent.
         let cases = [
-            (1, BlockTag::Latest, 3, 2, vec![0]),
-            (1, BlockTag::Pending, 3, 2, vec![0]),
-            (2, BlockTag::Number(2), 1, 3, vec![2, 5]),
-            (3, BlockTag::Latest, 1, 4, vec![2, 5, 0]),
-            (1_024, BlockTag::Number(2), 0, 4, vec![0, 2, 5]),
-            (1, BlockTag::Earliest, 0, 2, vec![0]),
+            (1, BlockNumberOrTag::Latest, 3, 2, vec![0]),
+            (1, BlockNumberOrTag::Pending, 3, 2, vec![0]),
+            (2, BlockNumberOrTag::Number(2), 1, 3, vec![2, 5]),
+            (3, BlockNumberOrTag::Latest, 1, 4, vec![2, 5, 0]),
+            (1_024, BlockNumberOrTag::Number(2), 0, 4, vec![0, 2, 5]),
+            (1, BlockNumberOrTag::Earliest, 0, 2, vec![0]),
         ];
         for (count, newest_block, oldest, base_fees, rewards) in cases {
             let input = FeeHistoryInput { block_count: Quantity(count), newest_block, reward_percentiles: vec![50.0] };
@@ -257,7 +257,10 @@ mod tests {
         let error = world.node.fee_history(&Context::unbounded(), percentiles(vec![50.0, 40.5])).unwrap_err();
         assert_eq!(error.details()[0].value.as_ref().unwrap().0.get(), "40.5");
         assert!(matches!(
-            world.node.fee_history(&Context::unbounded(), FeeHistoryInput { newest_block: BlockTag::Number(1), ..ok }),
+            world.node.fee_history(
+                &Context::unbounded(),
+                FeeHistoryInput { newest_block: BlockNumberOrTag::Number(1), ..ok }
+            ),
             Err(NodeError::BlockNotFound { location: "body.NewestBlock", .. })
         ));
     }

@@ -5,9 +5,10 @@ use super::{Node, NodeError, assemble};
 use crate::context::Context;
 use crate::filters::{FilterChanges, FilterCriteria, FilterError, FilterId, LogCriteria};
 use node_types::wire::{
-    BlockArgument, BlockTag, Data, ErrorDetail, FilterChanges as WireChanges, FilterIdOutput, GetFilterChangesOutput,
-    GetFilterLogsOutput, NewFilterInput, UninstallFilterOutput,
+    Data, ErrorDetail, FilterChanges as WireChanges, FilterIdOutput, GetFilterChangesOutput, GetFilterLogsOutput,
+    NewFilterInput, UninstallFilterOutput,
 };
+use node_types::{BlockId, BlockNumberOrTag};
 
 impl Node {
     /// Makes a filter that reports logs from now on. Its range may lie ahead of the head; without a first block it begins
@@ -20,11 +21,11 @@ impl Node {
         let snapshot = self.snapshot(context)?;
         let from = match object.from_block {
             None => 0,
-            Some(BlockTag::Pending) => snapshot.latest() + 1,
+            Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
             Some(tag) => snapshot.height(tag),
         };
         let to = match object.to_block {
-            None | Some(BlockTag::Latest | BlockTag::Pending) => None,
+            None | Some(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => None,
             Some(tag) => Some(snapshot.height(tag)),
         };
         if let Some(to) = to
@@ -109,7 +110,7 @@ fn refused(error: FilterError, id: &str) -> NodeError {
         }
         FilterError::TooMany(limit) => NodeError::TooManyFilters { limit },
         FilterError::CursorForgotten(block) => {
-            NodeError::BlockNotFound { block: BlockArgument::Hash(block.hash), location: "path.FilterId" }
+            NodeError::BlockNotFound { block: BlockId::Hash(block.hash), location: "path.FilterId" }
         }
         FilterError::Backend(error) => error.into(),
     }
@@ -128,7 +129,11 @@ mod tests {
         Context::unbounded()
     }
 
-    fn install(world: &World, from_block: Option<BlockTag>, to_block: Option<BlockTag>) -> Result<String, NodeError> {
+    fn install(
+        world: &World,
+        from_block: Option<BlockNumberOrTag>,
+        to_block: Option<BlockNumberOrTag>,
+    ) -> Result<String, NodeError> {
         let filter_object = FilterObject { from_block, to_block, ..FilterObject::default() };
         Ok(world.node.new_filter(&context(), NewFilterInput { filter_object })?.filter_id)
     }
@@ -157,20 +162,20 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let number = |number: u64| Some(BlockTag::Number(number));
+        let number = |number: u64| Some(BlockNumberOrTag::Number(number));
         // First and last block; the blocks of the logs that the filter has, if it can be made at all. Blocks 1 to 3
         // stand when it is made, 4 and 5 come later.
         let cases: [(_, _, Option<&[u64]>); 10] = [
             (None, None, Some(&[1, 2, 3, 4, 5])),
             (number(2), number(4), Some(&[2, 3, 4])),
-            (number(2), Some(BlockTag::Latest), Some(&[2, 3, 4, 5])),
-            (Some(BlockTag::Latest), None, Some(&[3, 4, 5])),
-            (Some(BlockTag::Pending), Some(BlockTag::Pending), Some(&[4, 5])),
-            (Some(BlockTag::Earliest), number(1), Some(&[1])),
+            (number(2), Some(BlockNumberOrTag::Latest), Some(&[2, 3, 4, 5])),
+            (Some(BlockNumberOrTag::Latest), None, Some(&[3, 4, 5])),
+            (Some(BlockNumberOrTag::Pending), Some(BlockNumberOrTag::Pending), Some(&[4, 5])),
+            (Some(BlockNumberOrTag::Earliest), number(1), Some(&[1])),
             (number(9), number(10), Some(&[])),
-            (number(2), Some(BlockTag::Finalized), Some(&[2, 3])),
+            (number(2), Some(BlockNumberOrTag::Finalized), Some(&[2, 3])),
             (number(3), number(2), None),
-            (Some(BlockTag::Latest), number(2), None),
+            (Some(BlockNumberOrTag::Latest), number(2), None),
         ];
         for (from, to, expected) in cases {
             let world = World::new();

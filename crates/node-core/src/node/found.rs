@@ -4,12 +4,11 @@
 use super::resolve::Snapshot;
 use super::{Node, NodeError};
 use crate::backend::BackendError;
-use crate::block::{BlockId, Body, RecoveredTransaction, SealedHeader};
+use crate::block::{BlockHashOrNumber, Body, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::pool::{PoolContent, PoolTransaction};
 use node_types::consensus::Receipt;
-use node_types::wire::BlockArgument;
-use node_types::{BlockNumber, H256};
+use node_types::{BlockId, BlockNumber, H256};
 use std::sync::Arc;
 
 /// A block of any branch, or the pending one.
@@ -63,7 +62,7 @@ pub struct ReceiptInBlock<'a> {
 
 impl FoundBlock {
     /// Reads a block, canonical or not.
-    pub(super) fn read(snapshot: &Snapshot, id: BlockId) -> Result<Option<Self>, NodeError> {
+    pub(super) fn read(snapshot: &Snapshot, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
         let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
         let number = header.header.number;
         let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(number))?;
@@ -118,7 +117,7 @@ pub(super) fn receipts_in_block<'a>(
 
 impl Node {
     /// The header of a block: by its hash of any branch, else of the canonical chain; none where there is none.
-    pub fn find_header(&self, context: &Context, block: BlockArgument) -> Result<Option<Arc<SealedHeader>>, NodeError> {
+    pub fn find_header(&self, context: &Context, block: BlockId) -> Result<Option<Arc<SealedHeader>>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.known(block) {
             Some(id) => Ok(snapshot.view.header(id)?),
@@ -127,7 +126,7 @@ impl Node {
     }
 
     /// A block: by its hash of any branch, else of the canonical chain; none where there is none.
-    pub fn find_block(&self, context: &Context, block: BlockArgument) -> Result<Option<FoundBlock>, NodeError> {
+    pub fn find_block(&self, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.known(block) {
             Some(id) => FoundBlock::read(&snapshot, id),
@@ -153,7 +152,7 @@ impl Node {
     pub fn find_transaction_at(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
         index: u64,
     ) -> Result<Option<FoundTransaction>, NodeError> {
         let Ok(index) = usize::try_from(index) else { return Ok(None) };
@@ -171,7 +170,7 @@ impl Node {
     }
 
     /// The receipts of a canonical block; none where there is none.
-    pub fn find_receipts(&self, context: &Context, block: BlockArgument) -> Result<Option<FoundReceipts>, NodeError> {
+    pub fn find_receipts(&self, context: &Context, block: BlockId) -> Result<Option<FoundReceipts>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.canonical(block, "block") {
             Ok(number) => FoundReceipts::read(&snapshot, number).map(Some),

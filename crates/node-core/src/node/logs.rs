@@ -7,8 +7,8 @@ use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::Context;
 use crate::logs::{FoundLog, LogScan, scan};
-use node_types::wire::{AddressFilter, BlockArgument, BlockTag, ErrorDetail, GetLogsInput, GetLogsOutput, TopicFilter};
-use node_types::{BlockNumber, H256, keccak256};
+use node_types::wire::{AddressFilter, ErrorDetail, GetLogsInput, GetLogsOutput, TopicFilter};
+use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -82,8 +82,8 @@ impl Node {
     ) -> Result<(Snapshot, RangeInclusive<BlockNumber>, LogScan), NodeError> {
         let mut faults = Vec::new();
         let filter = log_filter(&input.address, &input.topics, &self.limits, "body", &mut faults);
-        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockTag::Pending));
-        let argument = if with_pending { BlockArgument::Pending } else { BlockArgument::Latest };
+        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockNumberOrTag::Pending));
+        let argument = if with_pending { BlockId::pending() } else { BlockId::latest() };
         let snapshot = self.snapshot_for(context, argument)?;
         let range = block_range(&snapshot, input, &mut faults)?;
         if let Some(cursor) = cursor
@@ -98,7 +98,7 @@ impl Node {
         let mut from = LogPosition { block: *range.start(), log_index: 0 };
         if let Some(cursor) = cursor {
             if snapshot.view.canonical_hash(cursor.position.block)? != Some(cursor.block) {
-                let block = BlockArgument::Hash(cursor.block);
+                let block = BlockId::Hash(cursor.block);
                 return Err(NodeError::BlockNotFound { block, location: "query.cursor" });
             }
             from = from.max(cursor.position);
@@ -131,7 +131,7 @@ fn block_range(
         if !faults.is_empty() {
             return Ok(0..=0);
         }
-        let number = snapshot.canonical(BlockArgument::Hash(hash.0), "body.BlockHash")?;
+        let number = snapshot.canonical(BlockId::Hash(hash.0), "body.BlockHash")?;
         return Ok(number..=number);
     }
     let from = snapshot.height(input.from_block.unwrap_or_default());
@@ -151,8 +151,8 @@ fn block_range(
 /// height that it means.
 pub(super) fn range_fault(
     parent: &str,
-    (from, first): (Option<BlockTag>, BlockNumber),
-    (to, last): (Option<BlockTag>, BlockNumber),
+    (from, first): (Option<BlockNumberOrTag>, BlockNumber),
+    (to, last): (Option<BlockNumberOrTag>, BlockNumber),
 ) -> ErrorDetail {
     let message = format!("the range begins with block {first} and ends with block {last}, before that");
     match (from, to) {
@@ -203,7 +203,7 @@ pub(super) fn log_filter(
 
 /// Tells requests apart: the keccak of the RLP list of all fields.
 fn digest(input: &GetLogsInput) -> H256 {
-    let tag = |tag: Option<BlockTag>| tag.map(|tag| tag.to_string()).unwrap_or_default();
+    let tag = |tag: Option<BlockNumberOrTag>| tag.map(|tag| tag.to_string()).unwrap_or_default();
     let mut stream = RlpStream::new_list(4 + input.topics.len());
     stream.append_list(&input.address.0);
     stream.append(&input.block_hash.map(|hash| hash.0).unwrap_or_default());
@@ -312,11 +312,17 @@ mod tests {
             (range(2, 1), vec!["body.FromBlock"]),
             (range(0, 4), vec!["body.ToBlock"]),
             (range(6, 5), vec!["body.ToBlock", "body.FromBlock"]),
-            (GetLogsInput { to_block: tag(BlockTag::Number(1)), ..GetLogsInput::default() }, vec!["body.ToBlock"]),
-            (GetLogsInput { from_block: tag(BlockTag::Number(4)), ..GetLogsInput::default() }, vec!["body.FromBlock"]),
+            (
+                GetLogsInput { to_block: tag(BlockNumberOrTag::Number(1)), ..GetLogsInput::default() },
+                vec!["body.ToBlock"],
+            ),
+            (
+                GetLogsInput { from_block: tag(BlockNumberOrTag::Number(4)), ..GetLogsInput::default() },
+                vec!["body.FromBlock"],
+            ),
             (GetLogsInput { block_hash: hash, ..range(1, 2) }, vec!["body.FromBlock", "body.ToBlock"]),
             (
-                GetLogsInput { block_hash: hash, to_block: tag(BlockTag::Latest), ..GetLogsInput::default() },
+                GetLogsInput { block_hash: hash, to_block: tag(BlockNumberOrTag::Latest), ..GetLogsInput::default() },
                 vec!["body.ToBlock"],
             ),
             (
@@ -342,9 +348,9 @@ mod tests {
         let world = world(100);
         let bounds = |from_block, to_block| GetLogsInput { from_block, to_block, ..GetLogsInput::default() };
         let cases = [
-            (bounds(None, Some(BlockTag::Number(1))), "\"1\""),
-            (bounds(Some(BlockTag::Pending), None), "\"pending\""),
-            (bounds(Some(BlockTag::Latest), Some(BlockTag::Earliest)), "\"latest\""),
+            (bounds(None, Some(BlockNumberOrTag::Number(1))), "\"1\""),
+            (bounds(Some(BlockNumberOrTag::Pending), None), "\"pending\""),
+            (bounds(Some(BlockNumberOrTag::Latest), Some(BlockNumberOrTag::Earliest)), "\"latest\""),
         ];
         for (input, expected) in cases {
             let error = world.node.get_logs(&Context::unbounded(), input.clone()).unwrap_err();

@@ -58,7 +58,7 @@ use crate::filters::{FilterLimits, Filters};
 use crate::forks::ChainSpec;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{Draft, Producer, ProducerParts, Production};
-use node_types::wire::{BlockArgument, BlockTag};
+use node_types::{BlockId, BlockNumberOrTag};
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::Snapshot;
@@ -216,16 +216,17 @@ impl Node {
     fn snapshot_of(&self, context: &Context, view: Arc<dyn View>) -> Result<Snapshot, NodeError> {
         let snapshot = Snapshot::new(view, self.finality);
         // Whoever controls a chain can take it back to any block.
-        let finalized = self.producer.is_none().then(|| snapshot.height(BlockTag::Finalized));
+        let finalized = self.producer.is_none().then(|| snapshot.height(BlockNumberOrTag::Finalized));
         context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
         Ok(snapshot)
     }
 
     /// A snapshot in which `argument` can be resolved: with the pending block if it names that one.
-    fn snapshot_for(&self, context: &Context, argument: BlockArgument) -> Result<Snapshot, NodeError> {
-        match argument {
-            BlockArgument::Pending => self.snapshot_of(context, self.pending_view(context)?),
-            _ => self.snapshot(context),
+    fn snapshot_for(&self, context: &Context, argument: BlockId) -> Result<Snapshot, NodeError> {
+        if argument.is_pending() {
+            self.snapshot_of(context, self.pending_view(context)?)
+        } else {
+            self.snapshot(context)
         }
     }
 }

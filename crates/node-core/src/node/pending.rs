@@ -57,17 +57,16 @@ mod tests {
     use super::*;
     use crate::node::testing::{FakeExecutor, World};
     use crate::test_chain::{BASE_FEE, BLOCK_TIME, GAS, GAS_LIMIT, account, address, transaction};
-    use node_types::H256;
     use node_types::consensus::EMPTY_ROOT;
     use node_types::wire::{
-        Block, BlockArgument, BlockTag, BlockTransactions, GetBlockByNumberInput, GetLogsInput, GetStorageAtInput,
-        Quantity,
+        Block, BlockTransactions, GetBlockByNumberInput, GetLogsInput, GetStorageAtInput, Quantity,
     };
+    use node_types::{BlockId, BlockNumberOrTag, H256};
 
     const RICH: u64 = u64::MAX;
 
     fn pending_block(world: &World) -> Block {
-        let input = GetBlockByNumberInput { block_number: BlockTag::Pending, transaction_detail: true };
+        let input = GetBlockByNumberInput { block_number: BlockNumberOrTag::Pending, transaction_detail: true };
         world.node.get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
     }
 
@@ -116,27 +115,27 @@ mod tests {
 
         // The other operations read through the same block.
         let context = Context::unbounded();
-        let logs = GetLogsInput { to_block: Some(BlockTag::Pending), ..GetLogsInput::default() };
+        let logs = GetLogsInput { to_block: Some(BlockNumberOrTag::Pending), ..GetLogsInput::default() };
         let logs = world.node.get_logs(&context, logs).unwrap().logs;
         assert_eq!(logs.iter().map(|log| log.address.0).collect::<Vec<_>>(), [2, 1, 1].map(address));
         for log in &logs {
             assert_eq!((log.block_hash, log.block_number, log.log_index), (None, None, None));
             assert_eq!((log.transaction_hash, log.transaction_index), (None, None));
         }
-        let receipts = world.node.get_block_receipts(&context, BlockArgument::Pending).unwrap().transaction_receipts;
+        let receipts = world.node.get_block_receipts(&context, BlockId::pending()).unwrap().transaction_receipts;
         assert_eq!(receipts.iter().map(|receipt| receipt.gas_used.0).collect::<Vec<_>>(), [GAS; 3]);
-        let balance = world.node.get_balance(&context, address(1), BlockArgument::Pending).unwrap();
+        let balance = world.node.get_balance(&context, address(1), BlockId::pending()).unwrap();
         assert_eq!(balance.balance, Quantity(1.into()));
-        let nonce = world.node.get_transaction_count(&context, address(1), BlockArgument::Pending).unwrap();
+        let nonce = world.node.get_transaction_count(&context, address(1), BlockId::pending()).unwrap();
         assert_eq!(nonce.transaction_count, Quantity(2));
         let slot = GetStorageAtInput {
             address: address(1).into(),
-            block_number: BlockArgument::Pending,
+            block_number: BlockId::pending(),
             position: "1".parse().unwrap(),
         };
         assert_eq!(world.node.get_storage_at(&context, slot).unwrap().value.0, 7.into());
         // What is mined does not show it.
-        let balance = world.node.get_balance(&context, address(1), BlockArgument::Latest).unwrap();
+        let balance = world.node.get_balance(&context, address(1), BlockId::latest()).unwrap();
         assert_eq!(balance.balance, Quantity(RICH.into()));
     }
 
@@ -176,10 +175,10 @@ mod tests {
     fn without_a_system_contract_there_is_no_pending_block() {
         let world = World::new();
         *world.executor.missing.lock() = Some(address(7));
-        let error = world.node.get_balance(&Context::unbounded(), address(1), BlockArgument::Pending).unwrap_err();
+        let error = world.node.get_balance(&Context::unbounded(), address(1), BlockId::pending()).unwrap_err();
         let NodeError::NoPendingBlock { address: missing, .. } = &error else { panic!("{error:?}") };
         assert_eq!(*missing, address(7));
         assert!(error.to_string().contains("0x0000000000000000000000000000000000000007"), "{error}");
-        world.node.get_balance(&Context::unbounded(), address(1), BlockArgument::Latest).unwrap();
+        world.node.get_balance(&Context::unbounded(), address(1), BlockId::latest()).unwrap();
     }
 }

@@ -6,8 +6,8 @@ use crate::backend::AccountProof;
 use crate::context::Context;
 use crate::trie::{ProofError, verify_proof};
 use node_types::consensus::{Account, EMPTY_ROOT};
-use node_types::wire::{BlockArgument, Data, ErrorDetail, GetProofInput, GetProofOutput, Quantity, StorageEntry, Word};
-use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::wire::{Data, ErrorDetail, GetProofInput, GetProofOutput, Quantity, StorageEntry, Word};
+use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
 impl Node {
     /// An account and storage slots of it with their Merkle proofs, which were checked against the state root.
@@ -18,7 +18,7 @@ impl Node {
         if keys > limit {
             faults.push(ErrorDetail::new("body.StorageKeys", too_many(keys, limit, "keys", "max-storage-keys")));
         }
-        if input.block_number == BlockArgument::Pending {
+        if input.block_number.is_pending() {
             faults.push(
                 ErrorDetail::new("body.BlockNumber", "the pending block has no proofs").with_value(&input.block_number),
             );
@@ -139,7 +139,7 @@ mod tests {
         for (block, account, nonce, balance, values) in cases {
             let input = GetProofInput {
                 address: Data(address(account)),
-                block_number: BlockArgument::Number(block),
+                block_number: BlockId::number(block),
                 storage_keys: (1..=3).map(|slot| StorageKey(word(slot))).collect(),
             };
             let output = world.node.get_proof(&Context::unbounded(), input).unwrap();
@@ -171,11 +171,11 @@ mod tests {
         let world = world();
         let keys = |count| vec![StorageKey::default(); count];
         let cases = [
-            (BlockArgument::Latest, keys(1_024), vec![]),
-            (BlockArgument::Latest, keys(1_025), vec!["body.StorageKeys"]),
-            (BlockArgument::Pending, keys(0), vec!["body.BlockNumber"]),
-            (BlockArgument::Pending, keys(1_025), vec!["body.StorageKeys", "body.BlockNumber"]),
-            (BlockArgument::Number(4), keys(0), vec!["body.BlockNumber"]),
+            (BlockId::latest(), keys(1_024), vec![]),
+            (BlockId::latest(), keys(1_025), vec!["body.StorageKeys"]),
+            (BlockId::pending(), keys(0), vec!["body.BlockNumber"]),
+            (BlockId::pending(), keys(1_025), vec!["body.StorageKeys", "body.BlockNumber"]),
+            (BlockId::number(4), keys(0), vec!["body.BlockNumber"]),
         ];
         for (block_number, storage_keys, expected) in cases {
             let case = format!("{block_number}, {} keys", storage_keys.len());

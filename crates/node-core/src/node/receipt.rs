@@ -3,8 +3,8 @@
 use super::found::FoundReceipts;
 use super::{Node, NodeError, assemble};
 use crate::context::Context;
-use node_types::H256;
-use node_types::wire::{BlockArgument, GetBlockReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
+use node_types::wire::{GetBlockReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
+use node_types::{BlockId, H256};
 
 impl Node {
     /// The receipt of a mined transaction; none where no such transaction was mined.
@@ -19,11 +19,7 @@ impl Node {
     }
 
     /// The receipts of all transactions of a canonical block.
-    pub fn get_block_receipts(
-        &self,
-        context: &Context,
-        block: BlockArgument,
-    ) -> Result<GetBlockReceiptsOutput, NodeError> {
+    pub fn get_block_receipts(&self, context: &Context, block: BlockId) -> Result<GetBlockReceiptsOutput, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let number = snapshot.canonical(block, "path.BlockNumber")?;
         let receipts = FoundReceipts::read(&snapshot, number)?;

@@ -12,8 +12,8 @@ use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,
 };
-use node_types::wire::{BlockArgument, ErrorDetail};
-use node_types::{Address, Bytes, H256, U256};
+use node_types::wire::ErrorDetail;
+use node_types::{Address, BlockId, Bytes, H256, U256};
 
 /// A transaction as somebody asks for it. What is absent is found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl Node {
         if let Some(gas) = request.gas {
             return Ok(gas);
         }
-        self.estimate_call(context, &request.call(), BlockArgument::Latest)
+        self.estimate_call(context, &request.call(), BlockId::latest())
     }
 
     /// Fills in what a transaction leaves open beside its gas limit.

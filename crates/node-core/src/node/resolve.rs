@@ -2,9 +2,8 @@
 
 use super::{Finality, NodeError};
 use crate::backend::{BackendError, View};
-use crate::block::{BlockId, BlockRef, Body, SealedHeader};
-use node_types::wire::{BlockArgument, BlockTag};
-use node_types::{BlockNumber, H256};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, SealedHeader};
+use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
 /// The one view that a request reads through.
@@ -35,44 +34,44 @@ impl Snapshot {
     }
 
     /// The height that `tag` names, which may lie beyond the head. `pending` is `latest` where the view has no pending block.
-    pub(super) fn height(&self, tag: BlockTag) -> BlockNumber {
+    pub(super) fn height(&self, tag: BlockNumberOrTag) -> BlockNumber {
         let latest = self.latest();
         match tag {
-            BlockTag::Number(number) => number,
-            BlockTag::Earliest => 0,
-            BlockTag::Latest => latest,
-            BlockTag::Pending => self.view.head().number,
-            BlockTag::Safe => latest.saturating_sub(self.finality.safe_depth()),
-            BlockTag::Finalized => latest.saturating_sub(self.finality.finalized_depth()),
+            BlockNumberOrTag::Number(number) => number,
+            BlockNumberOrTag::Earliest => 0,
+            BlockNumberOrTag::Latest => latest,
+            BlockNumberOrTag::Pending => self.view.head().number,
+            BlockNumberOrTag::Safe => latest.saturating_sub(self.finality.safe_depth()),
+            BlockNumberOrTag::Finalized => latest.saturating_sub(self.finality.finalized_depth()),
         }
     }
 
     /// The height that `tag` names; none beyond the head.
-    pub(super) fn known_height(&self, tag: BlockTag) -> Option<BlockNumber> {
+    pub(super) fn known_height(&self, tag: BlockNumberOrTag) -> Option<BlockNumber> {
         let height = self.height(tag);
-        (height <= self.latest() || tag == BlockTag::Pending).then_some(height)
+        (height <= self.latest() || tag == BlockNumberOrTag::Pending).then_some(height)
     }
 
     /// The block that `argument` names, if it is not a height beyond the head. Whether there is a block with a hash is not
     /// looked up.
-    pub(super) fn known(&self, argument: BlockArgument) -> Option<BlockId> {
-        match tag_or_hash(argument) {
-            Ok(tag) => self.known_height(tag).map(BlockId::Number),
-            Err(hash) => Some(BlockId::Hash(hash)),
+    pub(super) fn known(&self, argument: BlockId) -> Option<BlockHashOrNumber> {
+        match argument {
+            BlockId::Number(tag) => self.known_height(tag).map(BlockHashOrNumber::Number),
+            BlockId::Hash(hash) => Some(BlockHashOrNumber::Hash(hash)),
         }
     }
 
     /// The height of the canonical block that `argument` names; `location` says where the request names it.
-    pub(super) fn canonical(&self, argument: BlockArgument, location: &'static str) -> Result<BlockNumber, NodeError> {
-        let height = match tag_or_hash(argument) {
-            Ok(tag) => self.known_height(tag),
-            Err(hash) => self.canonical_height(hash)?,
+    pub(super) fn canonical(&self, argument: BlockId, location: &'static str) -> Result<BlockNumber, NodeError> {
+        let height = match argument {
+            BlockId::Number(tag) => self.known_height(tag),
+            BlockId::Hash(hash) => self.canonical_height(hash)?,
         };
         height.ok_or(NodeError::BlockNotFound { block: argument, location })
     }
 
     /// As [`canonical`](Self::canonical), of a block whose state is kept.
-    pub(super) fn state(&self, argument: BlockArgument, location: &'static str) -> Result<BlockNumber, NodeError> {
+    pub(super) fn state(&self, argument: BlockId, location: &'static str) -> Result<BlockNumber, NodeError> {
         let block = self.canonical(argument, location)?;
         let earliest = self.view.earliest_state();
         if block < earliest { Err(NodeError::StatePruned { block, earliest, location }) } else { Ok(block) }
@@ -80,7 +79,7 @@ impl Snapshot {
 
     /// The height of the block `hash`; none where it is not canonical.
     pub(super) fn canonical_height(&self, hash: H256) -> Result<Option<BlockNumber>, NodeError> {
-        let Some(header) = self.view.header(BlockId::Hash(hash))? else { return Ok(None) };
+        let Some(header) = self.view.header(BlockHashOrNumber::Hash(hash))? else { return Ok(None) };
         let number = header.header.number;
         Ok((self.view.canonical_hash(number)? == Some(hash)).then_some(number))
     }
@@ -101,19 +100,6 @@ impl Snapshot {
     }
 }
 
-/// Splits what names a block on the canonical chain from what names it anywhere.
-fn tag_or_hash(argument: BlockArgument) -> Result<BlockTag, H256> {
-    match argument {
-        BlockArgument::Number(number) => Ok(BlockTag::Number(number)),
-        BlockArgument::Hash(hash) => Err(hash),
-        BlockArgument::Earliest => Ok(BlockTag::Earliest),
-        BlockArgument::Latest => Ok(BlockTag::Latest),
-        BlockArgument::Pending => Ok(BlockTag::Pending),
-        BlockArgument::Safe => Ok(BlockTag::Safe),
-        BlockArgument::Finalized => Ok(BlockTag::Finalized),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,7 +107,7 @@ mod tests {
     use crate::node::testing::World;
     use crate::state::StateChanges;
     use crate::test_chain::child;
-    use node_types::wire::BlockArgument::{Earliest, Finalized, Hash, Latest, Number, Pending, Safe};
+    use node_types::BlockNumberOrTag::{Earliest, Finalized, Latest, Number, Pending, Safe};
 
     #[test]
     fn arguments_name_canonical_blocks() {
@@ -132,7 +118,7 @@ mod tests {
         let side_hash = side.header.hash;
         world.backend.keep_side_block(side).unwrap();
         let view = world.backend.view().unwrap();
-        let hash = |number: u64| Hash(view.canonical_hash(number).unwrap().unwrap());
+        let hash = |number: u64| BlockId::Hash(view.canonical_hash(number).unwrap().unwrap());
         let pending_block = child(&*view, 70, 0, Vec::new(), StateChanges::default());
         let pending_view: Arc<dyn View> =
             Arc::new(LayeredView::new(view.clone(), 70, vec![pending_block], true).unwrap());
@@ -140,29 +126,29 @@ mod tests {
         let behind = Finality::DEVELOPMENT;
         let far_behind = Finality::Behind { safe: 71, finalized: 1_000 };
         let cases = [
-            (&view, Finality::Head, Earliest, Some(0)),
-            (&view, Finality::Head, Latest, Some(70)),
-            (&view, Finality::Head, Safe, Some(70)),
-            (&view, Finality::Head, Finalized, Some(70)),
-            (&view, Finality::Head, Pending, Some(70)),
-            (&view, behind, Latest, Some(70)),
-            (&view, behind, Safe, Some(38)),
-            (&view, behind, Finalized, Some(6)),
-            (&view, far_behind, Safe, Some(0)),
-            (&view, far_behind, Finalized, Some(0)),
-            (&view, behind, Number(0), Some(0)),
-            (&view, behind, Number(70), Some(70)),
-            (&view, behind, Number(71), None),
-            (&view, behind, Number(u64::MAX), None),
+            (&view, Finality::Head, Earliest.into(), Some(0)),
+            (&view, Finality::Head, Latest.into(), Some(70)),
+            (&view, Finality::Head, Safe.into(), Some(70)),
+            (&view, Finality::Head, Finalized.into(), Some(70)),
+            (&view, Finality::Head, Pending.into(), Some(70)),
+            (&view, behind, Latest.into(), Some(70)),
+            (&view, behind, Safe.into(), Some(38)),
+            (&view, behind, Finalized.into(), Some(6)),
+            (&view, far_behind, Safe.into(), Some(0)),
+            (&view, far_behind, Finalized.into(), Some(0)),
+            (&view, behind, Number(0).into(), Some(0)),
+            (&view, behind, Number(70).into(), Some(70)),
+            (&view, behind, Number(71).into(), None),
+            (&view, behind, Number(u64::MAX).into(), None),
             (&view, behind, hash(0), Some(0)),
             (&view, behind, hash(69), Some(69)),
-            (&view, behind, Hash(side_hash), None),
-            (&view, behind, Hash(H256::zero()), None),
-            (&pending_view, behind, Latest, Some(70)),
-            (&pending_view, behind, Pending, Some(71)),
-            (&pending_view, behind, Safe, Some(38)),
-            (&pending_view, behind, Number(70), Some(70)),
-            (&pending_view, behind, Number(71), None),
+            (&view, behind, BlockId::Hash(side_hash), None),
+            (&view, behind, BlockId::Hash(H256::zero()), None),
+            (&pending_view, behind, Latest.into(), Some(70)),
+            (&pending_view, behind, Pending.into(), Some(71)),
+            (&pending_view, behind, Safe.into(), Some(38)),
+            (&pending_view, behind, Number(70).into(), Some(70)),
+            (&pending_view, behind, Number(71).into(), None),
         ];
         for (view, finality, argument, expected) in cases {
             let snapshot = Snapshot::new(Arc::clone(view), finality);

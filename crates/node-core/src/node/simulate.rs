@@ -12,8 +12,7 @@ use crate::forks::Fork;
 use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
 use crate::simulation::{SimulatedCall, SimulationRules};
 use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_ROOT, Header};
-use node_types::wire::BlockArgument;
-use node_types::{BlockNumber, H256, U256};
+use node_types::{BlockId, BlockNumber, H256, U256};
 
 /// Most blocks that may be imagined, those that fill gaps included.
 const MAX_BLOCKS: u64 = 256;
@@ -119,7 +118,7 @@ impl Node {
     pub fn simulate(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
         simulation: Simulation,
     ) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let snapshot = self.snapshot_for(context, block)?;
@@ -321,7 +320,7 @@ mod tests {
 
     fn simulate(world: &World, blocks: Vec<SimulationBlock>) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let simulation = Simulation { blocks, ..Simulation::default() };
-        world.node.simulate(&Context::unbounded(), BlockArgument::Latest, simulation)
+        world.node.simulate(&Context::unbounded(), BlockId::latest(), simulation)
     }
 
     #[test]
@@ -344,7 +343,7 @@ mod tests {
         assert_eq!(blocks.len(), times.len());
         assert_eq!(world.backend.view().unwrap().head(), head, "nothing of it stays");
         let simulation = Simulation { blocks: vec![at(None, None)], validation: true, ..Simulation::default() };
-        let valid = world.node.simulate(&Context::unbounded(), BlockArgument::Earliest, simulation).unwrap();
+        let valid = world.node.simulate(&Context::unbounded(), BlockId::earliest(), simulation).unwrap();
         let header = &valid[0].block.header.header;
         assert_eq!((header.number, header.base_fee_per_gas), (1, Some(BASE_FEE - BASE_FEE / 8)));
     }
@@ -384,7 +383,7 @@ mod tests {
         };
         let run = |budget, calls| {
             let context = Context::unbounded().with_gas_budget(budget);
-            world.node.simulate(&context, BlockArgument::Latest, simulation(calls))
+            world.node.simulate(&context, BlockId::latest(), simulation(calls))
         };
         // What is left of the budget, and not more than what is left of the block.
         assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
@@ -441,7 +440,7 @@ mod tests {
         let context = Context::unbounded();
         context.cancel();
         let simulation = Simulation { blocks: vec![at(None, None)], ..Simulation::default() };
-        let ended = world.node.simulate(&context, BlockArgument::Latest, simulation).unwrap_err();
+        let ended = world.node.simulate(&context, BlockId::latest(), simulation).unwrap_err();
         assert!(matches!(ended, SimulateError::Node(NodeError::Interrupted(_))), "{ended}");
     }
 }

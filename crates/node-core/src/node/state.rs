@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::state::AccountState;
 use node_types::consensus::{Account, EMPTY_ROOT};
 use node_types::wire::{
-    BlockArgument, Data, ErrorDetail, GetAccountOutput, GetBalanceOutput, GetCodeOutput, GetStorageAtInput,
-    GetStorageAtOutput, Quantity, TransactionCountOutput, Word,
+    Data, ErrorDetail, GetAccountOutput, GetBalanceOutput, GetCodeOutput, GetStorageAtInput, GetStorageAtOutput,
+    Quantity, TransactionCountOutput, Word,
 };
-use node_types::{Address, Bytes};
+use node_types::{Address, BlockId, Bytes};
 
 impl Node {
     /// The value of a storage slot.
@@ -24,19 +24,14 @@ impl Node {
         &self,
         context: &Context,
         address: Address,
-        block: BlockArgument,
+        block: BlockId,
     ) -> Result<GetBalanceOutput, NodeError> {
         let account = self.account(context, address, block, "query.BlockNumber")?;
         Ok(GetBalanceOutput { balance: Quantity(account.balance) })
     }
 
     /// The code of an account; empty where there is none.
-    pub fn get_code(
-        &self,
-        context: &Context,
-        address: Address,
-        block: BlockArgument,
-    ) -> Result<GetCodeOutput, NodeError> {
+    pub fn get_code(&self, context: &Context, address: Address, block: BlockId) -> Result<GetCodeOutput, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, "query.BlockNumber")?;
         let code = match snapshot.view.account(address, at)? {
@@ -52,13 +47,12 @@ impl Node {
         &self,
         context: &Context,
         address: Address,
-        block: BlockArgument,
+        block: BlockId,
     ) -> Result<TransactionCountOutput, NodeError> {
-        let mined = match block {
-            BlockArgument::Pending => BlockArgument::Latest,
-            other => other,
+        let (mined, in_pool) = match block {
+            pending if pending.is_pending() => (BlockId::latest(), self.pool.nonce(address)),
+            mined => (mined, None),
         };
-        let in_pool = if block == BlockArgument::Pending { self.pool.nonce(address) } else { None };
         let nonce = self.account(context, address, mined, "path.BlockNumber")?.nonce;
         Ok(TransactionCountOutput { transaction_count: Quantity(nonce.max(in_pool.unwrap_or(0))) })
     }
@@ -68,9 +62,9 @@ impl Node {
         &self,
         context: &Context,
         address: Address,
-        block: BlockArgument,
+        block: BlockId,
     ) -> Result<GetAccountOutput, NodeError> {
-        if block == BlockArgument::Pending {
+        if block.is_pending() {
             let fault = ErrorDetail::new("path.BlockNumber", "the pending block has no storage roots");
             return Err(NodeError::Invalid(vec![fault.with_value(&block)]));
         }
@@ -93,7 +87,7 @@ impl Node {
         &self,
         context: &Context,
         address: Address,
-        block: BlockArgument,
+        block: BlockId,
         location: &'static str,
     ) -> Result<AccountState, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
@@ -125,10 +119,10 @@ mod tests {
         let (node, context) = (&world.node, Context::unbounded());
         // Block; nonce, balance, slot 1, code.
         let cases = [
-            (BlockArgument::Earliest, 0, 0, 0, Bytes::new()),
-            (BlockArgument::Number(1), 3, 100, 7, Bytes::new()),
-            (BlockArgument::Latest, 1, 90, 7, code.clone()),
-            (BlockArgument::Pending, 1, 90, 7, code.clone()),
+            (BlockId::earliest(), 0, 0, 0, Bytes::new()),
+            (BlockId::number(1), 3, 100, 7, Bytes::new()),
+            (BlockId::latest(), 1, 90, 7, code.clone()),
+            (BlockId::pending(), 1, 90, 7, code.clone()),
         ];
         for (block, nonce, balance, slot, code) in cases {
             let input =
@@ -144,7 +138,7 @@ mod tests {
                     assert_eq!(account.code_hash.0, keccak256(&code), "{block}");
                     assert_eq!(account.storage_root.0 == EMPTY_ROOT, slot == 0, "{block}");
                 }
-                Err(NodeError::Invalid(_)) => assert_eq!(block, BlockArgument::Pending),
+                Err(NodeError::Invalid(_)) => assert_eq!(block, BlockId::pending()),
                 Err(error) => panic!("{block}: {error:?}"),
             }
         }

@@ -5,8 +5,8 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::overrides::{AccountOverride, StorageOverride};
 use node_types::consensus::AccessListItem;
-use node_types::wire::{BlockArgument, Data, GetStorageAtInput, StorageKey};
-use node_types::{Address, Bytes, H256, U256, keccak256};
+use node_types::wire::{Data, GetStorageAtInput, StorageKey};
+use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
 /// Selector of `balanceOf(address)`.
@@ -54,18 +54,18 @@ impl Node {
         let producer = self.controlled()?;
         let call = Call { to: Some(contract), input: asked, ..Call::default() };
         let number = |output: &[u8]| (output.len() == 32).then(|| U256::from_big_endian(output));
-        let answer = number(&self.run_call(context, &call, BlockArgument::Latest)?);
+        let answer = number(&self.run_call(context, &call, BlockId::latest())?);
         let answer = answer.ok_or_else(|| failed(format!("{contract:#x} does not answer a number, as tokens do")))?;
         if answer == wanted {
             return Ok(());
         }
-        let told =
-            |slot: &Slot, value: U256| match self.run_call(context, &with(&call, slot, value), BlockArgument::Latest) {
-                Ok(output) => Ok(number(&output)),
-                // Without this slot as it is the contract does not answer.
-                Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
-                Err(error) => Err(error),
-            };
+        let told = |slot: &Slot, value: U256| match self.run_call(context, &with(&call, slot, value), BlockId::latest())
+        {
+            Ok(output) => Ok(number(&output)),
+            // Without this slot as it is the contract does not answer.
+            Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        };
         let of_all = self.slots_read(context, &Call { input: others, ..call.clone() })?;
         for slot in self.slots_read(context, &call)?.difference(&of_all) {
             context.check()?;
@@ -87,7 +87,7 @@ impl Node {
 
     /// The storage slots that a call reads.
     fn slots_read(&self, context: &Context, call: &Call) -> Result<BTreeSet<Slot>, NodeError> {
-        let read = self.create_access_list(context, BlockArgument::Latest, call)?.access_list;
+        let read = self.create_access_list(context, BlockId::latest(), call)?.access_list;
         let slots = |item: AccessListItem| item.storage_keys.into_iter().map(move |key| (item.address, key));
         Ok(read.into_iter().flat_map(slots).collect())
     }

@@ -7,8 +7,8 @@ use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::executor::{BlockExecution, Call};
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracer, Tracing};
-use node_types::wire::{BlockArgument, ErrorDetail};
-use node_types::{BlockNumber, H256};
+use node_types::wire::ErrorDetail;
+use node_types::{BlockId, BlockNumber, H256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Node {
     pub fn trace_block(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
         options: &TraceOptions,
     ) -> Result<Vec<TransactionTrace>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
@@ -72,7 +72,7 @@ impl Node {
     pub fn trace_call(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
         index: Option<u64>,
         call: &Call,
         options: &TraceOptions,
@@ -98,7 +98,7 @@ impl Node {
     pub fn create_access_list(
         &self,
         context: &Context,
-        block: BlockArgument,
+        block: BlockId,
         call: &Call,
     ) -> Result<AccessListOutcome, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
@@ -177,7 +177,6 @@ mod tests {
     use crate::node::{Finality, Limits};
     use crate::state::StateChanges;
     use crate::test_chain::{account, address, child, log, transaction};
-    use node_types::wire::BlockArgument::{Earliest, Latest, Number, Pending};
 
     const OPTIONS: TraceOptions = TraceOptions { tracer: Tracer::Noop, timeout: None };
 
@@ -195,7 +194,7 @@ mod tests {
         (world, transactions)
     }
 
-    fn of_block(world: &World, block: BlockArgument) -> Result<Vec<String>, NodeError> {
+    fn of_block(world: &World, block: BlockId) -> Result<Vec<String>, NodeError> {
         let traces = world.node.trace_block(&Context::unbounded(), block, &OPTIONS)?;
         Ok(traces.iter().map(|trace| trace.trace.get().to_owned()).collect())
     }
@@ -208,9 +207,9 @@ mod tests {
             let trace = world.node.trace_transaction(&Context::unbounded(), transaction.hash, &OPTIONS).unwrap();
             assert_eq!(trace.get(), expected);
         }
-        assert_eq!(of_block(&world, Number(2)).unwrap(), expected);
-        assert_eq!(of_block(&world, Latest).unwrap(), [""; 0]);
-        let traces = world.node.trace_block(&Context::unbounded(), Number(2), &OPTIONS).unwrap();
+        assert_eq!(of_block(&world, BlockId::number(2)).unwrap(), expected);
+        assert_eq!(of_block(&world, BlockId::latest()).unwrap(), [""; 0]);
+        let traces = world.node.trace_block(&Context::unbounded(), BlockId::number(2), &OPTIONS).unwrap();
         assert_eq!(traces.iter().map(|trace| trace.hash).collect::<Vec<_>>(), transactions.map(|sent| sent.hash));
     }
 
@@ -220,7 +219,7 @@ mod tests {
         world.change(account(1, 0, u64::MAX, &[]));
         world.send(&transaction(1, 0, 5));
         let expected = format!("\"transaction 0 of a sender with {}\"", u64::MAX);
-        assert_eq!(of_block(&world, Pending).unwrap(), [expected]);
+        assert_eq!(of_block(&world, BlockId::pending()).unwrap(), [expected]);
     }
 
     #[test]
@@ -232,11 +231,11 @@ mod tests {
         let sent = vec![(transaction(1, 0, 5), Vec::new())];
         let block = child(&*editable.view().unwrap(), 1, 0, sent, StateChanges::default());
         editable.append_edited(block, Edits::default()).unwrap();
-        assert_eq!(of_block(&world, Number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+        assert_eq!(of_block(&world, BlockId::number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
         // Others see their parent's state as it was.
         world.push(vec![(transaction(1, 1, 5), Vec::new())]);
         editable.edit::<BackendError>(|_| Ok(account(1, 0, 888, &[]))).unwrap();
-        assert_eq!(of_block(&world, Number(3)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
+        assert_eq!(of_block(&world, BlockId::number(3)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
     }
 
     #[test]
@@ -248,15 +247,18 @@ mod tests {
             Ok::<_, NodeError>(trace.get().to_owned())
         };
         let nine = format!("{:#x}", address(9));
-        assert_eq!(trace(Latest, None).unwrap(), format!("\"a call of {nine} on block 3\""));
-        assert_eq!(trace(Earliest, None).unwrap(), format!("\"a call of {nine} on block 0\""));
-        assert_eq!(trace(Number(2), Some(1)).unwrap(), format!("\"a call of {nine} after 1 transactions\""));
-        assert_eq!(trace(Number(3), Some(0)).unwrap(), format!("\"a call of {nine} after 0 transactions\""));
+        assert_eq!(trace(BlockId::latest(), None).unwrap(), format!("\"a call of {nine} on block 3\""));
+        assert_eq!(trace(BlockId::earliest(), None).unwrap(), format!("\"a call of {nine} on block 0\""));
+        assert_eq!(trace(BlockId::number(2), Some(1)).unwrap(), format!("\"a call of {nine} after 1 transactions\""));
+        assert_eq!(trace(BlockId::number(3), Some(0)).unwrap(), format!("\"a call of {nine} after 0 transactions\""));
         for (block, index) in [(2, 2), (2, u64::MAX), (3, 1)] {
-            assert!(matches!(trace(Number(block), Some(index)), Err(NodeError::Invalid(_))), "{index} of {block}");
+            assert!(
+                matches!(trace(BlockId::number(block), Some(index)), Err(NodeError::Invalid(_))),
+                "{index} of {block}"
+            );
         }
-        assert!(matches!(trace(Earliest, Some(0)), Err(NodeError::GenesisNotTraceable)));
-        let list = world.node.create_access_list(&Context::unbounded(), Number(2), &call).unwrap();
+        assert!(matches!(trace(BlockId::earliest(), Some(0)), Err(NodeError::GenesisNotTraceable)));
+        let list = world.node.create_access_list(&Context::unbounded(), BlockId::number(2), &call).unwrap();
         assert_eq!(list.access_list[0].storage_keys, [H256::from_low_u64_be(2)]);
     }
 
@@ -265,10 +267,10 @@ mod tests {
         let (world, _) = world();
         let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS).unwrap_err();
         assert_eq!(unknown.to_string(), "transaction not found");
-        let genesis = of_block(&world, Earliest).unwrap_err();
+        let genesis = of_block(&world, BlockId::earliest()).unwrap_err();
         assert_eq!(genesis.to_string(), "genesis is not traceable");
-        let beyond = of_block(&world, Number(4)).unwrap_err();
-        assert!(matches!(beyond, NodeError::BlockNotFound { block: Number(4), .. }), "{beyond}");
+        let beyond = of_block(&world, BlockId::number(4)).unwrap_err();
+        assert!(matches!(beyond, NodeError::BlockNotFound { .. }), "{beyond}");
     }
 
     #[test]
@@ -276,7 +278,7 @@ mod tests {
         let fits = "\"transaction 0 of a sender with 100\"".len() as u64 - 2;
         for (limit, expected) in [(0, false), (fits, false), (2 * fits + 1, false), (2 * fits + 2, true)] {
             let (world, transactions) = world_with(Limits { trace_bytes: limit, ..Limits::default() });
-            let got = of_block(&world, Number(2));
+            let got = of_block(&world, BlockId::number(2));
             match (got, expected) {
                 (Ok(traces), true) => assert_eq!(traces.len(), transactions.len()),
                 (Err(NodeError::TraceTooLarge { limit: told }), false) => assert_eq!(told, limit),

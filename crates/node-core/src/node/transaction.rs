@@ -4,11 +4,10 @@ use super::found::FoundTransaction;
 use super::{Node, NodeError, assemble};
 use crate::context::Context;
 use crate::pool::PoolStatus;
-use node_types::H256;
 use node_types::wire::{
-    BlockArgument, BlockTag, Data, GetRawTransactionOutput, GetTransactionStatusOutput, Transaction, TransactionOutput,
-    TransactionStatus,
+    Data, GetRawTransactionOutput, GetTransactionStatusOutput, Transaction, TransactionOutput, TransactionStatus,
 };
+use node_types::{BlockId, BlockNumberOrTag, H256};
 
 impl Node {
     /// A transaction by its hash, mined or in the pool; none where it is not known.
@@ -25,7 +24,7 @@ impl Node {
         index: u64,
     ) -> Result<TransactionOutput, NodeError> {
         context.check()?;
-        let found = self.find_transaction_at(context, BlockArgument::Hash(hash), index)?;
+        let found = self.find_transaction_at(context, BlockId::Hash(hash), index)?;
         Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
     }
 
@@ -33,7 +32,7 @@ impl Node {
     pub fn get_transaction_by_block_number_and_index(
         &self,
         context: &Context,
-        block: BlockTag,
+        block: BlockNumberOrTag,
         index: u64,
     ) -> Result<TransactionOutput, NodeError> {
         let found = self.find_transaction_at(context, block.into(), index)?;

@@ -4,7 +4,7 @@ use super::contents::Contents;
 use super::memory::MinedBlobs;
 use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolParts, PoolTransaction, record};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
-use crate::block::{BlockId, RecoveredTransaction};
+use crate::block::{BlockHashOrNumber, RecoveredTransaction};
 use crate::state::AccountState;
 use node_types::consensus::{BlobSidecar, TransactionBody};
 use node_types::{Address, BlockNumber, H256};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What the block after the head of `view` demands if it is made now.
 pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlock, BackendError> {
     let head = view.head();
-    let header = view.header(BlockId::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
+    let header = view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
     Ok(NextBlock::new(&parts.spec, &parts.next_header.after(&header)))
 }
 

@@ -10,8 +10,8 @@ use node_core::context::Interrupted;
 use node_core::filters::FilterLimits;
 use node_core::node::{Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
-use node_types::H256;
-use node_types::wire::{BlockArgument, BodyError, ErrorDetail};
+use node_types::wire::{BodyError, ErrorDetail};
+use node_types::{BlockId, H256};
 use serde_json::{Map, Value, json};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -105,7 +105,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "block-not-found",
             "The chain has no such block",
-            NodeError::BlockNotFound { block: BlockArgument::Number(9_000_000), location: "body.BlockNumber" }.into(),
+            NodeError::BlockNotFound { block: BlockId::number(9_000_000), location: "body.BlockNumber" }.into(),
         ),
         ("filter-not-found", "There is no such filter", NodeError::FilterNotFound { id: unknown_filter }.into()),
         (

@@ -8,9 +8,8 @@ use crate::exchange::Exchange;
 use crate::parameters::Parameters;
 use actix_web::HttpResponse;
 use node_core::node::Node;
-use node_types::wire::{
-    BlockArgument, BlockNumberInput, ErrorDetail, GetBlockByHashInput, GetBlockByNumberInput, HashInput,
-};
+use node_types::BlockId;
+use node_types::wire::{BlockNumberInput, ErrorDetail, GetBlockByHashInput, GetBlockByNumberInput, HashInput};
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
     routes.get("getBlockByNumber", "/{BlockNumber}/{TransactionDetailFlag}", get_block_by_number);
@@ -87,11 +86,11 @@ async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
     exchange.answer_lasting(input, Place::reading, Node::get_uncle_count_by_block_number, lasts).await
 }
 
-fn number(parameters: &mut Parameters<'_>) -> Result<BlockArgument, Vec<ErrorDetail>> {
+fn number(parameters: &mut Parameters<'_>) -> Result<BlockId, Vec<ErrorDetail>> {
     BlockNumberInput::from_path(Some(&parameters.path("BlockNumber"))).map(|input| input.block_number)
 }
 
 /// What a block holds is what it is as long as the block is.
-fn lasts<O>(block: &BlockArgument, _: &O) -> Lasts {
+fn lasts<O>(block: &BlockId, _: &O) -> Lasts {
     Lasts::with_named(block)
 }

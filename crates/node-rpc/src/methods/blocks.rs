@@ -2,9 +2,9 @@
 
 use crate::error::RpcError;
 use crate::method::{Cost, Method, Scope};
-use crate::wire::{Block, Block32, BlockId, BlockTagOrNumber, Header, Hex, Ommer, Receipt};
+use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
 use node_core::node::FoundBlock;
-use node_types::wire::BlockArgument;
+use node_types::BlockId;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -12,33 +12,33 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getBlockByNumber",
             &["block", "hydrated?"],
             "A block of the canonical chain, with whole transactions or with their hashes.",
-            |scope, (tag, whole): (BlockTagOrNumber, Option<bool>)| block(scope, tag.0.into(), whole),
+            |scope, (tag, whole): (BlockNumberParam, Option<bool>)| block(scope, tag.0.into(), whole),
         )
         .costing(by_wholeness),
         Method::new(
             "eth_getBlockByHash",
             &["hash", "hydrated?"],
             "A block of any branch, with whole transactions or with their hashes.",
-            |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockArgument::Hash(hash.0), whole),
+            |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockId::Hash(hash.0), whole),
         )
         .costing(by_wholeness),
         Method::new(
             "eth_getHeaderByNumber",
             &["block"],
             "The header of a canonical block; null where there is none.",
-            |scope, (tag,): (BlockTagOrNumber,)| header(scope, tag.0.into()),
+            |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()),
         ),
         Method::new(
             "eth_getHeaderByHash",
             &["hash"],
             "The header of a block of any branch; null where there is none.",
-            |scope, (hash,): (Block32,)| header(scope, BlockArgument::Hash(hash.0)),
+            |scope, (hash,): (Block32,)| header(scope, BlockId::Hash(hash.0)),
         ),
         Method::new(
             "eth_getBlockReceipts",
             &["block"],
             "The receipts of all transactions of a canonical block; null where there is none.",
-            |scope, (id,): (BlockId,)| {
+            |scope, (id,): (BlockParam,)| {
                 let found = scope.node.find_receipts(scope.context, id.0)?;
                 Ok(found.map(|receipts| Receipt::all(scope.node.spec(), &receipts)))
             },
@@ -48,39 +48,37 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getBlockTransactionCountByNumber",
             &["block"],
             "How many transactions a canonical block holds; null where there is none.",
-            |scope, (tag,): (BlockTagOrNumber,)| count(scope, tag.0.into(), |found| found.body.transactions.len()),
+            |scope, (tag,): (BlockNumberParam,)| count(scope, tag.0.into(), |found| found.body.transactions.len()),
         ),
         Method::new(
             "eth_getBlockTransactionCountByHash",
             &["hash"],
             "How many transactions a block holds; null where there is none.",
-            |scope, (hash,): (Block32,)| {
-                count(scope, BlockArgument::Hash(hash.0), |found| found.body.transactions.len())
-            },
+            |scope, (hash,): (Block32,)| count(scope, BlockId::Hash(hash.0), |found| found.body.transactions.len()),
         ),
         Method::new(
             "eth_getUncleCountByBlockNumber",
             &["block"],
             "How many ommers a canonical block names; null where there is none.",
-            |scope, (tag,): (BlockTagOrNumber,)| count(scope, tag.0.into(), |found| found.body.ommers.len()),
+            |scope, (tag,): (BlockNumberParam,)| count(scope, tag.0.into(), |found| found.body.ommers.len()),
         ),
         Method::new(
             "eth_getUncleCountByBlockHash",
             &["hash"],
             "How many ommers a block names; null where there is none.",
-            |scope, (hash,): (Block32,)| count(scope, BlockArgument::Hash(hash.0), |found| found.body.ommers.len()),
+            |scope, (hash,): (Block32,)| count(scope, BlockId::Hash(hash.0), |found| found.body.ommers.len()),
         ),
         Method::new(
             "eth_getUncleByBlockNumberAndIndex",
             &["block", "index"],
             "An ommer that a canonical block names; null where there is none.",
-            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| ommer(scope, tag.0.into(), index),
+            |scope, (tag, index): (BlockNumberParam, Hex<u64>)| ommer(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_getUncleByBlockHashAndIndex",
             &["hash", "index"],
             "An ommer that a block names; null where there is none.",
-            |scope, (hash, index): (Block32, Hex<u64>)| ommer(scope, BlockArgument::Hash(hash.0), index),
+            |scope, (hash, index): (Block32, Hex<u64>)| ommer(scope, BlockId::Hash(hash.0), index),
         ),
     ]
 }
@@ -90,25 +88,25 @@ fn by_wholeness(parameters: &str) -> Cost {
     if parameters.contains("true") { Cost::Long } else { Cost::Instant }
 }
 
-fn block(scope: Scope<'_>, argument: BlockArgument, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
+fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
     let found = scope.node.find_block(scope.context, argument)?;
     Ok(found.map(|block| Block::of(&block, whole.unwrap_or(false))))
 }
 
-fn header(scope: Scope<'_>, argument: BlockArgument) -> Result<Option<Header>, RpcError> {
+fn header(scope: Scope<'_>, argument: BlockId) -> Result<Option<Header>, RpcError> {
     Ok(scope.node.find_block(scope.context, argument)?.map(|block| Header::of_found(&block)))
 }
 
 fn count(
     scope: Scope<'_>,
-    argument: BlockArgument,
+    argument: BlockId,
     count: impl Fn(&FoundBlock) -> usize,
 ) -> Result<Option<Hex<u64>>, RpcError> {
     let found = scope.node.find_block(scope.context, argument)?;
     Ok(found.map(|block| Hex(count(&block) as u64)))
 }
 
-fn ommer(scope: Scope<'_>, argument: BlockArgument, index: Hex<u64>) -> Result<Option<Ommer>, RpcError> {
+fn ommer(scope: Scope<'_>, argument: BlockId, index: Hex<u64>) -> Result<Option<Ommer>, RpcError> {
     let found = scope.node.find_block(scope.context, argument)?;
     let index = usize::try_from(index.0).unwrap_or(usize::MAX);
     Ok(found.and_then(|block| block.body.ommers.get(index).map(Ommer::of)))

@@ -2,12 +2,12 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{BlockId, BlockOverrides, CallArguments, Hex, Object, SimulatedBlock, Simulation, StateOverrides};
+use crate::wire::{BlockOverrides, BlockParam, CallArguments, Hex, Object, SimulatedBlock, Simulation, StateOverrides};
 use node_core::call::Call;
 use node_types::wire::{BytesData, Data};
 
 /// A call, where it runs, and what it sees different there.
-type CallParameters = (Object<CallArguments>, BlockId, Option<StateOverrides>, Option<Object<BlockOverrides>>);
+type CallParameters = (Object<CallArguments>, BlockParam, Option<StateOverrides>, Option<Object<BlockOverrides>>);
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -35,7 +35,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_simulateV1",
             &["simulation", "block?"],
             "What would be in blocks on top of a block; nothing of it stays.",
-            |scope, (Object(simulation), block): (Object<Simulation>, BlockId)| {
+            |scope, (Object(simulation), block): (Object<Simulation>, BlockParam)| {
                 let whole = simulation.whole();
                 let simulation = simulation.read(scope.node.spec().chain_id)?;
                 let blocks = scope.node.simulate(scope.context, block.0, simulation)?;
@@ -46,7 +46,7 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-fn read(scope: Scope<'_>, (call, block, state, overrides): CallParameters) -> Result<(Call, BlockId), RpcError> {
+fn read(scope: Scope<'_>, (call, block, state, overrides): CallParameters) -> Result<(Call, BlockParam), RpcError> {
     let overrides = overrides.map(|Object(overrides)| overrides);
     Ok((call.0.read_with(scope.node.spec().chain_id, state, overrides)?, block))
 }

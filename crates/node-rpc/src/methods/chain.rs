@@ -1,7 +1,7 @@
 //! Facts about the chain and this node, and suggestions of fees.
 
 use crate::method::{Cost, Method};
-use crate::wire::{BlockCount, BlockTagOrNumber, FeeHistory, Hex};
+use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex};
 use node_core::node;
 use node_types::keccak256;
 use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
@@ -58,7 +58,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_feeHistory",
             &["blockCount", "newestBlock", "rewardPercentiles?"],
             "Base fees, gas used ratios and tips of consecutive blocks.",
-            |scope, (count, newest, percentiles): (BlockCount, BlockTagOrNumber, Option<Vec<f64>>)| {
+            |scope, (count, newest, percentiles): (BlockCount, BlockNumberParam, Option<Vec<f64>>)| {
                 let input = FeeHistoryInput {
                     // Of those who ask for more the newest are told.
                     block_count: Quantity(count.0.min(node::FeeHistory::MAX_BLOCKS)),

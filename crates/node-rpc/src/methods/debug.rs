@@ -3,17 +3,17 @@
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::BlockId;
+use crate::wire::BlockParam;
 use node_core::node::FoundBlock;
 use node_types::consensus::{Block, Receipt};
 use node_types::wire::{BytesData, Data};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::new("debug_getRawHeader", &["block"], "A header as RLP.", |scope, (id,): (BlockId,)| {
+        Method::new("debug_getRawHeader", &["block"], "A header as RLP.", |scope, (id,): (BlockParam,)| {
             encoded(found(scope, id)?.header.header.encode())
         }),
-        Method::new("debug_getRawBlock", &["block"], "A block as RLP.", |scope, (id,): (BlockId,)| {
+        Method::new("debug_getRawBlock", &["block"], "A block as RLP.", |scope, (id,): (BlockParam,)| {
             let FoundBlock { header, body, .. } = found(scope, id)?;
             let block = Block {
                 header: header.header.clone(),
@@ -28,7 +28,7 @@ pub(super) fn methods() -> Vec<Method> {
             "debug_getRawReceipts",
             &["block"],
             "The receipts of a canonical block, each as it is encoded (EIP-2718).",
-            |scope, (id,): (BlockId,)| {
+            |scope, (id,): (BlockParam,)| {
                 let found = scope.node.find_receipts(scope.context, id.0)?.ok_or_else(|| unknown(id))?;
                 Ok(found
                     .receipts
@@ -52,10 +52,10 @@ fn encoded(bytes: Vec<u8>) -> Result<BytesData, RpcError> {
     Ok(Data(bytes.into()))
 }
 
-fn found(scope: Scope<'_>, id: BlockId) -> Result<FoundBlock, RpcError> {
+fn found(scope: Scope<'_>, id: BlockParam) -> Result<FoundBlock, RpcError> {
     scope.node.find_block(scope.context, id.0)?.ok_or_else(|| unknown(id))
 }
 
-fn unknown(id: BlockId) -> RpcError {
+fn unknown(id: BlockParam) -> RpcError {
     RpcError::server(format!("block {} not found", id.0))
 }

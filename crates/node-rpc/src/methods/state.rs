@@ -2,7 +2,7 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{BlockId, Hex, Proof, Slot};
+use crate::wire::{BlockParam, Hex, Proof, Slot};
 use node_types::wire::{AddressData, BytesData, GetProofInput, GetStorageAtInput, HashData, StorageKey, Word};
 use node_types::{H256, U256};
 use serde::Serialize;
@@ -14,25 +14,25 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getBalance",
             &["address", "block?"],
             "The balance of an account in wei.",
-            |scope, (address, block): (AddressData, BlockId)| balance(scope, address, block),
+            |scope, (address, block): (AddressData, BlockParam)| balance(scope, address, block),
         ),
         Method::new(
             "eth_getTransactionCount",
             &["address", "block?"],
             "The nonce of an account; `pending` counts what waits in the pool.",
-            |scope, (address, block): (AddressData, BlockId)| nonce(scope, address, block),
+            |scope, (address, block): (AddressData, BlockParam)| nonce(scope, address, block),
         ),
         Method::new(
             "eth_getCode",
             &["address", "block?"],
             "The code of an account.",
-            |scope, (address, block): (AddressData, BlockId)| code(scope, address, block),
+            |scope, (address, block): (AddressData, BlockParam)| code(scope, address, block),
         ),
         Method::new(
             "eth_getAccountInfo",
             &["address", "block?"],
             "Balance, nonce and code of an account.",
-            |scope, (address, block): (AddressData, BlockId)| {
+            |scope, (address, block): (AddressData, BlockParam)| {
                 Ok(AccountInfo {
                     balance: balance(scope, address, block)?,
                     nonce: nonce(scope, address, block)?,
@@ -44,7 +44,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getAccount",
             &["address", "block?"],
             "An account as the state trie holds it.",
-            |scope, (address, block): (AddressData, BlockId)| {
+            |scope, (address, block): (AddressData, BlockParam)| {
                 let found = scope.node.get_account(scope.context, address.0, block.0)?;
                 Ok(Account {
                     balance: Hex(found.balance.0),
@@ -59,7 +59,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getStorageAt",
             &["address", "slot", "block?"],
             "The value of a storage slot.",
-            |scope, (address, slot, block): (AddressData, Slot, BlockId)| storage(scope, address, slot.key, block),
+            |scope, (address, slot, block): (AddressData, Slot, BlockParam)| storage(scope, address, slot.key, block),
         ),
         Method::new(
             "eth_getStorageValues",
@@ -72,7 +72,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getProof",
             &["address", "slots", "block?"],
             "An account and storage slots with their Merkle proofs (EIP-1186).",
-            |scope, (address, slots, block): (AddressData, Vec<Slot>, BlockId)| {
+            |scope, (address, slots, block): (AddressData, Vec<Slot>, BlockParam)| {
                 let storage_keys = slots.iter().map(|slot| StorageKey(slot.key)).collect();
                 let input = GetProofInput { address, storage_keys, block_number: block.0 };
                 Ok(Proof::new(scope.node.get_proof(scope.context, input)?, &slots))
@@ -100,26 +100,26 @@ struct Account {
     storage_root: HashData,
 }
 
-fn balance(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<Hex<U256>, RpcError> {
+fn balance(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<Hex<U256>, RpcError> {
     Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0))
 }
 
-fn nonce(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<Hex<u64>, RpcError> {
+fn nonce(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<Hex<u64>, RpcError> {
     Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?.transaction_count.0))
 }
 
-fn code(scope: Scope<'_>, address: AddressData, block: BlockId) -> Result<BytesData, RpcError> {
+fn code(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<BytesData, RpcError> {
     Ok(scope.node.get_code(scope.context, address.0, block.0)?.bytecode)
 }
 
-fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockId) -> Result<Word, RpcError> {
+fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockParam) -> Result<Word, RpcError> {
     let input = GetStorageAtInput { address, position: StorageKey(key), block_number: block.0 };
     Ok(scope.node.get_storage_at(scope.context, input)?.value)
 }
 
 fn storage_values(
     scope: Scope<'_>,
-    (slots, block): (BTreeMap<AddressData, Vec<Slot>>, BlockId),
+    (slots, block): (BTreeMap<AddressData, Vec<Slot>>, BlockParam),
 ) -> Result<BTreeMap<AddressData, Vec<Word>>, RpcError> {
     let count: usize = slots.values().map(Vec::len).sum();
     let limit = scope.node.limits().storage_keys;

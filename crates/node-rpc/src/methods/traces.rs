@@ -3,14 +3,14 @@
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{
-    AccessListItem, Block32, BlockId, BlockTagOrNumber, CallArguments, Hex, Object, StateOverrides, TraceCallConfig,
+    AccessListItem, Block32, BlockNumberParam, BlockParam, CallArguments, Hex, Object, StateOverrides, TraceCallConfig,
     TraceConfig,
 };
 use node_core::node::{NodeError, TransactionTrace};
 use node_core::trace::Trace;
-use node_types::H256;
 use node_types::consensus::Block;
-use node_types::wire::{BlockArgument, BytesData, Data};
+use node_types::wire::{BytesData, Data};
+use node_types::{BlockId, H256};
 use serde::Serialize;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -28,14 +28,14 @@ pub(super) fn methods() -> Vec<Method> {
             "debug_traceBlockByNumber",
             &["block", "options?"],
             "What each transaction of a canonical block did.",
-            |scope, (tag, config): (BlockTagOrNumber, TraceConfig)| block(scope, tag.0.into(), config),
+            |scope, (tag, config): (BlockNumberParam, TraceConfig)| block(scope, tag.0.into(), config),
         )
         .code(),
         Method::new(
             "debug_traceBlockByHash",
             &["hash", "options?"],
             "What each transaction of a canonical block did.",
-            |scope, (hash, config): (Block32, TraceConfig)| block(scope, BlockArgument::Hash(hash.0), config),
+            |scope, (hash, config): (Block32, TraceConfig)| block(scope, BlockId::Hash(hash.0), config),
         )
         .code(),
         Method::new(
@@ -45,7 +45,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (rlp, config): (BytesData, TraceConfig)| {
                 let given = Block::decode(&rlp.0)
                     .map_err(|error| RpcError::server(format!("could not decode block: {error}")))?;
-                block(scope, BlockArgument::Hash(given.header.hash()), config)
+                block(scope, BlockId::Hash(given.header.hash()), config)
             },
         )
         .code(),
@@ -53,7 +53,7 @@ pub(super) fn methods() -> Vec<Method> {
             "debug_traceCall",
             &["call", "block?", "options?"],
             "What a message call would do; nothing of it stays.",
-            |scope, (Object(call), block, config): (Object<CallArguments>, BlockId, TraceCallConfig)| {
+            |scope, (Object(call), block, config): (Object<CallArguments>, BlockParam, TraceCallConfig)| {
                 let call =
                     call.read_with(scope.node.spec().chain_id, config.state_overrides, config.block_overrides)?;
                 let index = config.index.map(|index| index.0);
@@ -73,7 +73,7 @@ pub(super) fn methods() -> Vec<Method> {
 
 fn access_list(
     scope: Scope<'_>,
-    (Object(call), block, state): (Object<CallArguments>, BlockId, Option<StateOverrides>),
+    (Object(call), block, state): (Object<CallArguments>, BlockParam, Option<StateOverrides>),
 ) -> Result<AccessList, RpcError> {
     let call = call.read_with(scope.node.spec().chain_id, state, None)?;
     let found = scope.node.create_access_list(scope.context, block.0, &call)?;
@@ -102,7 +102,7 @@ struct OfTransaction {
     result: Trace,
 }
 
-fn block(scope: Scope<'_>, block: BlockArgument, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {
+fn block(scope: Scope<'_>, block: BlockId, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {
     let traces = scope.node.trace_block(scope.context, block, &config.0).map_err(|error| match error {
         NodeError::BlockNotFound { .. } => RpcError::server(format!("block {block} not found")),
         error => error.into(),

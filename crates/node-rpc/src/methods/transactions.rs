@@ -2,12 +2,12 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Block32, BlockTagOrNumber, Hex, Object, Receipt, Transaction, TransactionRequest};
+use crate::wire::{Block32, BlockNumberParam, Hex, Object, Receipt, Transaction, TransactionRequest};
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;
-use node_types::H256;
 use node_types::consensus::PooledTransaction;
-use node_types::wire::{BlockArgument, BytesData, Data, SendRawTransactionInput};
+use node_types::wire::{BytesData, Data, SendRawTransactionInput};
+use node_types::{BlockId, H256};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,13 +41,13 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getTransactionByBlockHashAndIndex",
             &["hash", "index"],
             "The transaction at a position of a block; null where there is none.",
-            |scope, (hash, index): (Block32, Hex<u64>)| at(scope, BlockArgument::Hash(hash.0), index),
+            |scope, (hash, index): (Block32, Hex<u64>)| at(scope, BlockId::Hash(hash.0), index),
         ),
         Method::new(
             "eth_getTransactionByBlockNumberAndIndex",
             &["block", "index"],
             "The transaction at a position of a canonical block; null where there is none.",
-            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| at(scope, tag.0.into(), index),
+            |scope, (tag, index): (BlockNumberParam, Hex<u64>)| at(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_getRawTransactionByHash",
@@ -59,13 +59,13 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getRawTransactionByBlockHashAndIndex",
             &["hash", "index"],
             "The encoded transaction at a position of a block; empty where there is none.",
-            |scope, (hash, index): (Block32, Hex<u64>)| raw_at(scope, BlockArgument::Hash(hash.0), index),
+            |scope, (hash, index): (Block32, Hex<u64>)| raw_at(scope, BlockId::Hash(hash.0), index),
         ),
         Method::new(
             "eth_getRawTransactionByBlockNumberAndIndex",
             &["block", "index"],
             "The encoded transaction at a position of a canonical block; empty where there is none.",
-            |scope, (tag, index): (BlockTagOrNumber, Hex<u64>)| raw_at(scope, tag.0.into(), index),
+            |scope, (tag, index): (BlockNumberParam, Hex<u64>)| raw_at(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_fillTransaction",
@@ -108,7 +108,7 @@ pub(super) fn raw_transaction(scope: Scope<'_>, (hash,): (Block32,)) -> Result<B
     Ok(encoded(found))
 }
 
-fn raw_at(scope: Scope<'_>, block: BlockArgument, index: Hex<u64>) -> Result<BytesData, RpcError> {
+fn raw_at(scope: Scope<'_>, block: BlockId, index: Hex<u64>) -> Result<BytesData, RpcError> {
     Ok(encoded(scope.node.find_transaction_at(scope.context, block, index.0)?))
 }
 
@@ -132,7 +132,7 @@ fn fill(scope: Scope<'_>, (Object(transaction),): (Object<TransactionRequest>,))
     Ok(Unsigned { raw: Data(pooled.encode().into()), tx })
 }
 
-fn at(scope: Scope<'_>, block: BlockArgument, index: Hex<u64>) -> Result<Option<Transaction>, RpcError> {
+fn at(scope: Scope<'_>, block: BlockId, index: Hex<u64>) -> Result<Option<Transaction>, RpcError> {
     let found = scope.node.find_transaction_at(scope.context, block, index.0)?;
     Ok(found.as_ref().map(Transaction::of))
 }

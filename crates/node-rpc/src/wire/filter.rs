@@ -1,8 +1,8 @@
 //! What logs are asked for.
 
-use super::BlockTagOrNumber;
-use node_types::wire::{AddressFilter, BlockTag, Data, FilterObject, GetLogsInput, HashData, TopicFilter};
-use node_types::{Address, H256};
+use super::BlockNumberParam;
+use node_types::wire::{AddressFilter, Data, FilterObject, GetLogsInput, HashData, TopicFilter};
+use node_types::{Address, BlockNumberOrTag, H256};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 
@@ -13,8 +13,8 @@ pub(crate) struct LogFilter {
     address: OneOrMany<Data<Address>>,
     topics: Option<Vec<OneOrMany<Option<Data<H256>>>>>,
     block_hash: Option<HashData>,
-    from_block: Option<BlockTagOrNumber>,
-    to_block: Option<BlockTagOrNumber>,
+    from_block: Option<BlockNumberParam>,
+    to_block: Option<BlockNumberParam>,
 }
 
 /// Nothing, one value, or an array of them.
@@ -40,7 +40,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
 }
 
 impl LogFilter {
-    fn bounds(&self) -> [Option<BlockTag>; 2] {
+    fn bounds(&self) -> [Option<BlockNumberOrTag>; 2] {
         [self.from_block, self.to_block].map(|bound| bound.map(|bound| bound.0))
     }
 

@@ -3,8 +3,8 @@
 use super::Hex;
 use crate::error::RpcError;
 use crate::method::Scope;
-use node_types::wire::{self, AddressData, BlockArgument, BytesData, HashData};
-use node_types::{BlockNumber, H256};
+use node_types::wire::{self, AddressData, BytesData, HashData};
+use node_types::{BlockId, BlockNumber, H256};
 use serde::Serialize;
 
 /// A log with its place on the chain.
@@ -35,7 +35,7 @@ impl Timestamps {
         match self.last {
             Some((known, timestamp)) if known == hash => Ok(timestamp),
             _ => {
-                let header = scope.node.find_header(scope.context, BlockArgument::Hash(hash))?;
+                let header = scope.node.find_header(scope.context, BlockId::Hash(hash))?;
                 let timestamp = header.map(|header| header.header.timestamp);
                 self.last = Some((hash, timestamp));
                 Ok(timestamp)

@@ -2,7 +2,7 @@
 
 mod address;
 mod block;
-mod block_argument;
+mod block_param;
 mod call;
 mod config;
 mod fee_history;
@@ -21,7 +21,7 @@ mod transaction;
 
 pub(crate) use address::checksummed;
 pub(crate) use block::{Block, Header, Ommer};
-pub(crate) use block_argument::{Block32, BlockId, BlockTagOrNumber};
+pub(crate) use block_param::{Block32, BlockNumberParam, BlockParam};
 pub(crate) use call::{BlockOverrides, CallArguments, StateOverrides};
 pub(crate) use config::{Capabilities, ForkConfigs};
 pub(crate) use fee_history::{BlockCount, FeeHistory};

@@ -12,7 +12,7 @@ use crate::rows::{Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
 use node_core::backend::BackendError;
-use node_core::block::{BlockId, BlockRef, SealedHeader};
+use node_core::block::{BlockHashOrNumber, BlockRef, SealedHeader};
 use node_types::{BlockNumber, H256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -54,10 +54,10 @@ impl Chain {
     }
 
     /// The number of a block and the hash of the header that the canonical chain has there; none for side blocks.
-    pub(crate) fn locate(&self, id: BlockId) -> Result<Option<(BlockNumber, H256)>, StoreError> {
+    pub(crate) fn locate(&self, id: BlockHashOrNumber) -> Result<Option<(BlockNumber, H256)>, StoreError> {
         match id {
-            BlockId::Number(number) => Ok(self.canonical(number)?.map(|hash| (number, hash))),
-            BlockId::Hash(hash) => match self.rows.get(&Key::of_hash(Table::Numbers, hash))? {
+            BlockHashOrNumber::Number(number) => Ok(self.canonical(number)?.map(|hash| (number, hash))),
+            BlockHashOrNumber::Hash(hash) => match self.rows.get(&Key::of_hash(Table::Numbers, hash))? {
                 Some(value) => Ok(Some((values::decode_number(&value)?, hash))),
                 None => Ok(None),
             },

@@ -8,7 +8,7 @@ use crate::trie::{self, Path};
 use crate::{postings, values};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
 use node_core::block::{
-    BlockId, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
@@ -26,7 +26,7 @@ impl View for Chain {
         self.earliest
     }
 
-    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
         match self.locate(id)? {
             Some((number, hash)) => match self.caches.headers.get(hash) {
                 Some(header) => Ok(Some(header)),
@@ -36,7 +36,7 @@ impl View for Chain {
         }
     }
 
-    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError> {
         let Some((number, hash)) = self.locate(id)? else {
             return Ok(self.side(id).map(|block| Arc::clone(&block.body)));
         };
@@ -47,7 +47,7 @@ impl View for Chain {
         Ok(Some(self.caches.bodies.get_or(hash, read)?))
     }
 
-    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
         let Some((number, hash)) = self.locate(id)? else {
             return Ok(self.side(id).map(|block| Arc::clone(&block.receipts)));
         };
@@ -189,10 +189,10 @@ impl View for Chain {
 }
 
 impl Chain {
-    fn side(&self, id: BlockId) -> Option<&ExecutedBlock> {
+    fn side(&self, id: BlockHashOrNumber) -> Option<&ExecutedBlock> {
         match id {
-            BlockId::Number(_) => None,
-            BlockId::Hash(hash) => self.side_blocks.get(hash),
+            BlockHashOrNumber::Number(_) => None,
+            BlockHashOrNumber::Hash(hash) => self.side_blocks.get(hash),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::rows::{Tables, Value};
 use crate::state::{self, NodeCache};
 use crate::values;
 use node_core::backend::{BackendError, View, fee_row};
-use node_core::block::{BlockId, BlockRef, ExecutedBlock};
+use node_core::block::{BlockHashOrNumber, BlockRef, ExecutedBlock};
 use node_core::state::StateChanges;
 use node_types::BlockNumber;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl Chain {
     /// The canonical block `reference` as it was appended.
     fn executed(&self, reference: BlockRef) -> Result<ExecutedBlock, BackendError> {
         let changes = self.changes_of(reference.number)?;
-        let id = BlockId::Hash(reference.hash);
+        let id = BlockHashOrNumber::Hash(reference.hash);
         let missing = |table: Table| StoreError::Missing { table: table.name() };
         Ok(ExecutedBlock {
             header: self.header(id)?.ok_or(missing(Table::Headers))?,

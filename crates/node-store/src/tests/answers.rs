@@ -2,7 +2,7 @@
 
 use node_core::backend::suite::Random;
 use node_core::backend::{BackendError, LogFilter, View};
-use node_core::block::{BlockId, LogPosition};
+use node_core::block::{BlockHashOrNumber, LogPosition};
 use node_core::context::Context;
 use node_core::logs;
 use node_types::BlockNumber;
@@ -46,7 +46,7 @@ pub(super) fn ask(view: &dyn View, reference: &dyn View, earliest: BlockNumber, 
     let (mut tally, views) = (Tally { earliest, right: 0, refused: 0 }, [view, reference]);
     let about = |what: &'static str, of: &dyn Display| format!("{what} {of}");
     for at in (0..=head).step_by(step) {
-        let id = BlockId::Number(at);
+        let id = BlockHashOrNumber::Number(at);
         tally.take(views.map(|view| view.header(id)), || about("header", &at));
         tally.take(views.map(|view| view.body(id)), || about("body", &at));
         tally.take(views.map(|view| view.receipts(id)), || about("receipts", &at));

@@ -1,8 +1,8 @@
 //! Calls and gas estimates.
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
-use super::{AccountOverride, AddressData, BlockArgument, BytesData, EstimateGasObject, Quantity64, Quantity256};
-use crate::Address;
+use super::{AccountOverride, AddressData, BytesData, EstimateGasObject, Quantity64, Quantity256};
+use crate::{Address, BlockId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct CallInput {
     /// In the environment of which block, over the state after it.
     #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockArgument,
+    pub block_number: BlockId,
     /// What to call.
     pub transaction: TransactionCall,
 }

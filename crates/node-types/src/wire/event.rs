@@ -3,8 +3,8 @@
 use super::parameters::ParameterDecoder;
 use super::problem::ErrorDetail;
 use super::text::TextError;
-use super::{AddressFilter, BlockTag, Data, HashData, Log, Quantity64, TopicFilter};
-use crate::H256;
+use super::{AddressFilter, Data, HashData, Log, Quantity64, TopicFilter};
+use crate::{BlockNumberOrTag, H256};
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
@@ -20,14 +20,14 @@ pub enum EventsInput {
         /// Topics by position.
         topics: Vec<TopicFilter>,
         /// First block, unless `after` says where to begin.
-        from_block: Option<BlockTag>,
+        from_block: Option<BlockNumberOrTag>,
         /// The last event that the client has.
         after: Option<LastEvent<ChainEventId>>,
     },
     /// Blocks that join the chain.
     Blocks {
         /// First block, unless `after` says where to begin.
-        from_block: Option<BlockTag>,
+        from_block: Option<BlockNumberOrTag>,
         /// The last event that the client has.
         after: Option<LastEvent<HashData>>,
     },

@@ -1,7 +1,8 @@
 //! Fees of past blocks.
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
-use super::{BlockTag, Quantity, Quantity64, Quantity256};
+use super::{Quantity, Quantity64, Quantity256};
+use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize};
 
 /// The body of feeHistory.
@@ -14,7 +15,7 @@ pub struct FeeHistoryInput {
     pub block_count: Quantity64,
     /// The last of them.
     #[cfg_attr(feature = "schema", schema(required = false))]
-    pub newest_block: BlockTag,
+    pub newest_block: BlockNumberOrTag,
     /// Percentiles of the tips of each block, as many as the node allows, each from 0 to 100, not decreasing.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Percentile>, required = false))]
     pub reward_percentiles: Vec<f64>,
@@ -37,7 +38,7 @@ pub struct FeeHistoryOutput {
 
 impl Default for FeeHistoryInput {
     fn default() -> Self {
-        Self { block_count: Quantity(2), newest_block: BlockTag::Latest, reward_percentiles: Vec::new() }
+        Self { block_count: Quantity(2), newest_block: BlockNumberOrTag::Latest, reward_percentiles: Vec::new() }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
 use super::log::Topics;
-use super::{AddressFilter, BlockTag, HashData, Log, TopicFilter};
+use super::{AddressFilter, HashData, Log, TopicFilter};
+use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The body of newFilter.
@@ -24,11 +25,11 @@ pub struct FilterObject {
     /// First block.
     #[serde(serialize_with = "block_or_any")]
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub from_block: Option<BlockTag>,
+    pub from_block: Option<BlockNumberOrTag>,
     /// Last block, inclusive; it may lie ahead.
     #[serde(serialize_with = "block_or_any")]
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub to_block: Option<BlockTag>,
+    pub to_block: Option<BlockNumberOrTag>,
     /// Topics by position.
     #[cfg_attr(feature = "schema", schema(max_items = 4))]
     pub topics: Vec<TopicFilter>,
@@ -85,7 +86,7 @@ pub struct UninstallFilterOutput {
 }
 
 /// A bound that is open travels as the empty string, for all four fields have to be present.
-fn block_or_any<S: Serializer>(bound: &Option<BlockTag>, serializer: S) -> Result<S::Ok, S::Error> {
+fn block_or_any<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
         Some(tag) => tag.serialize(serializer),
         None => serializer.serialize_str(""),
@@ -118,14 +119,14 @@ impl Decode for FilterObject {
 }
 
 /// A block, or none for the empty string: anything goes.
-struct BlockBound(Option<BlockTag>);
+struct BlockBound(Option<BlockNumberOrTag>);
 
 impl Decode for BlockBound {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         if input.is_absent() {
             return Some(Self(None));
         }
-        BlockTag::decode(input, faults).map(|tag| Self(Some(tag)))
+        BlockNumberOrTag::decode(input, faults).map(|tag| Self(Some(tag)))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
 use super::text::TextError;
-use super::{AddressData, BlockTag, ByteString, BytesData, Data, HashData, Quantity64};
-use crate::{Address, H256};
+use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
+use crate::{Address, BlockNumberOrTag, H256};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -21,10 +21,10 @@ pub struct GetLogsInput {
     pub block_hash: Option<HashData>,
     /// First block; the latest where it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_block: Option<BlockTag>,
+    pub from_block: Option<BlockNumberOrTag>,
     /// Last block, inclusive; the latest where it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_block: Option<BlockTag>,
+    pub to_block: Option<BlockNumberOrTag>,
     /// Topics by position, at most four.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(max_items = 4))]

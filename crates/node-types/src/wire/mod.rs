@@ -6,7 +6,7 @@
 
 mod alias;
 mod block;
-mod block_argument;
+mod block_id;
 mod call;
 mod chain;
 mod control;
@@ -30,7 +30,6 @@ mod transaction;
 
 pub use alias::{AddressData, BloomData, BytesData, HashData, NonceData, Quantity64, Quantity256};
 pub use block::{Block, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, Withdrawal};
-pub use block_argument::{BlockArgument, BlockTag};
 pub use call::{CallInput, CallOutput, EstimateGasInput, EstimateGasOutput, TransactionCall};
 pub use chain::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,

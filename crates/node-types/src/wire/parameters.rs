@@ -3,8 +3,8 @@
 use super::decode::{Faults, Location};
 use super::problem::ErrorDetail;
 use super::text::TextError;
-use super::{BlockArgument, BlockTag, Data, Quantity};
-use crate::{Address, H256};
+use super::{Data, Quantity};
+use crate::{Address, BlockId, BlockNumberOrTag, H256};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -60,7 +60,7 @@ impl ParameterDecoder {
 #[serde(rename_all = "PascalCase", default)]
 pub struct GetBlockByNumberInput {
     /// Which block.
-    pub block_number: BlockTag,
+    pub block_number: BlockNumberOrTag,
     /// Whether whole transactions are wanted, or only their hashes.
     #[serde(rename = "TransactionDetailFlag")]
     pub transaction_detail: bool,
@@ -123,7 +123,7 @@ impl HashInput {
 #[serde(rename_all = "PascalCase", default)]
 pub struct BlockNumberInput {
     /// Which block.
-    pub block_number: BlockArgument,
+    pub block_number: BlockId,
 }
 
 impl BlockNumberInput {
@@ -160,7 +160,7 @@ impl GetTransactionByBlockHashAndIndexInput {
 #[serde(rename_all = "PascalCase")]
 pub struct GetTransactionByBlockNumberAndIndexInput {
     /// Which block.
-    pub block_number: BlockTag,
+    pub block_number: BlockNumberOrTag,
     /// Position of the transaction in it.
     pub index: Quantity<u64>,
 }
@@ -183,7 +183,7 @@ pub struct AccountInput {
     pub address: Data<Address>,
     /// After which block.
     #[serde(default)]
-    pub block_number: BlockArgument,
+    pub block_number: BlockId,
 }
 
 impl AccountInput {

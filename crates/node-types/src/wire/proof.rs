@@ -2,8 +2,8 @@
 
 use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
 use super::text::{self, TextError};
-use super::{AddressData, BlockArgument, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
-use crate::{H256, U256};
+use super::{AddressData, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
+use crate::{BlockId, H256, U256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub struct GetProofInput {
     pub address: AddressData,
     /// After which block.
     #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockArgument,
+    pub block_number: BlockId,
     /// Storage slots to prove, as many as the node allows.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub storage_keys: Vec<StorageKey>,
@@ -65,7 +65,7 @@ pub struct GetStorageAtInput {
     pub address: AddressData,
     /// After which block.
     #[cfg_attr(feature = "schema", schema(required = false))]
-    pub block_number: BlockArgument,
+    pub block_number: BlockId,
     /// Storage slot.
     pub position: StorageKey,
 }

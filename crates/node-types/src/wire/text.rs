@@ -32,10 +32,10 @@ pub enum TextError {
     StorageKey,
     /// No block number, hash or name.
     #[error("expected a block number, a block hash, earliest, latest, pending, safe or finalized")]
-    BlockArgument,
+    BlockId,
     /// No block number or name.
     #[error("expected a block number, earliest, latest, pending, safe or finalized")]
-    BlockTag,
+    BlockNumberOrTag,
     /// No kind of events.
     #[error("expected logs, blocks or pendingTransactions")]
     EventStream,

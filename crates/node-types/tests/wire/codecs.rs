@@ -2,10 +2,9 @@
 
 use crate::strategies::u256;
 use node_types::wire::{
-    AddressData, AddressFilter, BlockArgument, BlockTag, BytesData, HashData, NonceData, Quantity, StorageKey,
-    TextError, Word,
+    AddressData, AddressFilter, BytesData, HashData, NonceData, Quantity, StorageKey, TextError, Word,
 };
-use node_types::{Address, Bytes, H256, U256};
+use node_types::{Address, BlockId, BlockNumberOrTag, Bytes, H256, U256};
 use proptest::prelude::*;
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -80,26 +79,30 @@ fn byte_strings() {
 #[test]
 fn block_arguments() {
     let named = [
-        ("earliest", BlockTag::Earliest),
-        ("latest", BlockTag::Latest),
-        ("pending", BlockTag::Pending),
-        ("safe", BlockTag::Safe),
-        ("finalized", BlockTag::Finalized),
+        ("earliest", BlockNumberOrTag::Earliest),
+        ("latest", BlockNumberOrTag::Latest),
+        ("pending", BlockNumberOrTag::Pending),
+        ("safe", BlockNumberOrTag::Safe),
+        ("finalized", BlockNumberOrTag::Finalized),
     ];
     reads(&named);
-    reads(&named.map(|(text, tag)| (text, BlockArgument::from(tag))));
-    reads(&[("27", BlockTag::Number(27)), ("0x1b", BlockTag::Number(27)), ("0027", BlockTag::Number(27))]);
+    reads(&named.map(|(text, tag)| (text, BlockId::from(tag))));
+    reads(&[
+        ("27", BlockNumberOrTag::Number(27)),
+        ("0x1b", BlockNumberOrTag::Number(27)),
+        ("0027", BlockNumberOrTag::Number(27)),
+    ]);
     let hash = format!("0x{}", "2a".repeat(32));
     reads(&[
-        (&hash[..], BlockArgument::Hash(H256::repeat_byte(0x2a))),
-        ("0x1b", BlockArgument::Number(27)),
-        (&format!("0x0{}", "0".repeat(64)), BlockArgument::Number(0)),
+        (&hash[..], BlockId::Hash(H256::repeat_byte(0x2a))),
+        ("0x1b", BlockId::number(27)),
+        (&format!("0x0{}", "0".repeat(64)), BlockId::number(0)),
     ]);
     let malformed = ["", "Latest", "latest ", "-1", "1.5", "0xzz", "genesis"];
-    refuses::<BlockTag>(&malformed, TextError::BlockTag);
-    refuses::<BlockArgument>(&malformed, TextError::BlockArgument);
-    refuses::<BlockTag>(&[&hash, &hash.replace("2a", "00")], TextError::BlockTag);
-    refuses::<BlockTag>(&["18446744073709551616", "0x10000000000000000"], TextError::Overflow { bits: 64 });
+    refuses::<BlockNumberOrTag>(&malformed, TextError::BlockNumberOrTag);
+    refuses::<BlockId>(&malformed, TextError::BlockId);
+    refuses::<BlockNumberOrTag>(&[&hash, &hash.replace("2a", "00")], TextError::BlockNumberOrTag);
+    refuses::<BlockNumberOrTag>(&["18446744073709551616", "0x10000000000000000"], TextError::Overflow { bits: 64 });
 }
 
 #[test]
@@ -140,9 +143,9 @@ proptest! {
         round_trip(Quantity(large));
         round_trip(HashData::from(H256(hash)));
         round_trip(BytesData::from(Bytes::from(bytes)));
-        round_trip(BlockTag::Number(number));
-        round_trip(BlockArgument::Number(number));
-        round_trip(BlockArgument::Hash(H256(hash)));
+        round_trip(BlockNumberOrTag::Number(number));
+        round_trip(BlockId::number(number));
+        round_trip(BlockId::Hash(H256(hash)));
         // The library's own, slower ways of writing are the oracle.
         prop_assert_eq!(Quantity(large).to_string(), large.to_string());
         prop_assert_eq!(HashData::from(H256(hash)).to_string(), format!("{:#x}", H256(hash)));
@@ -158,7 +161,7 @@ proptest! {
         let _ = text.parse::<Quantity<U256>>();
         let _ = text.parse::<BytesData>();
         let _ = text.parse::<AddressData>();
-        let _ = text.parse::<BlockArgument>();
+        let _ = text.parse::<BlockId>();
         let _ = text.parse::<StorageKey>();
         let _ = text.parse::<AddressFilter>();
     }

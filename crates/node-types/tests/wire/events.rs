@@ -1,10 +1,10 @@
 //! The parameters of events, and the ids by which clients go on.
 
-use node_types::H256;
 use node_types::wire::{
-    AddressFilter, BlockTag, ChainEventId, Data, EventData, EventId, EventsInput, LastEvent, Log, Quantity, TextError,
+    AddressFilter, ChainEventId, Data, EventData, EventId, EventsInput, LastEvent, Log, Quantity, TextError,
     TopicFilter,
 };
+use node_types::{BlockNumberOrTag, H256};
 use proptest::prelude::*;
 
 const HASH: &str = "0x0101010101010101010101010101010101010101010101010101010101010101";
@@ -42,13 +42,13 @@ fn parameters_choose_what_is_told() {
         (&[("Stream", "logs"), ("Address", ""), ("Topic3", ""), ("LastEventId", "")], Some(""), logs(&[], None, None)),
         (&[("Topic0", &both)], None, logs(&[&[hash(), hash()]], None, None)),
         (&[("Topic1", HASH), ("Topic3", "")], None, logs(&[&[], &[hash()]], None, None)),
-        (&[("FromBlock", "7")], None, logs(&[], Some(BlockTag::Number(7)), None)),
+        (&[("FromBlock", "7")], None, logs(&[], Some(BlockNumberOrTag::Number(7)), None)),
         (&[("LastEventId", HASH)], None, logs(&[], None, Some(in_query(chain_id(None))))),
         (&[("LastEventId", HASH)], Some(&with_index), logs(&[], None, Some(in_header(chain_id(Some(7)))))),
         (
             &[("Stream", "blocks"), ("FromBlock", "earliest")],
             Some(HASH),
-            EventsInput::Blocks { from_block: Some(BlockTag::Earliest), after: Some(in_header_hash()) },
+            EventsInput::Blocks { from_block: Some(BlockNumberOrTag::Earliest), after: Some(in_header_hash()) },
         ),
         (
             &[("Stream", "pendingTransactions"), ("LastEventId", "12")],

@@ -96,7 +96,7 @@ fn numbers_in_all_their_forms() {
     }
     for block in [json!(27), json!("27"), json!("0x1b")] {
         let input: CallInput = decode(&json!({ "Transaction": {}, "BlockNumber": block }));
-        assert_eq!(input.block_number, BlockArgument::Number(27), "{block}");
+        assert_eq!(input.block_number, BlockId::number(27), "{block}");
     }
     for percentiles in [json!([5, 25.5, 100]), json!(["5", "25.5", "100"]), json!([5.0, "25.50", 1e2])] {
         let input: FeeHistoryInput = decode(&json!({ "RewardPercentiles": percentiles }));
@@ -157,7 +157,10 @@ fn overrides_by_address_and_flat() {
 #[test]
 fn path_parameters() {
     let input = GetBlockByNumberInput::from_path(Some("0x1b"), Some("true"));
-    assert_eq!(input, Ok(GetBlockByNumberInput { block_number: BlockTag::Number(27), transaction_detail: true }));
+    assert_eq!(
+        input,
+        Ok(GetBlockByNumberInput { block_number: BlockNumberOrTag::Number(27), transaction_detail: true })
+    );
     assert_eq!(GetBlockByNumberInput::from_path(None, None), Ok(GetBlockByNumberInput::default()));
     let faults = GetBlockByNumberInput::from_path(Some("ten"), Some("yes")).unwrap_err();
     let expected = [

@@ -39,19 +39,19 @@ fn bloom() -> impl Strategy<Value = BloomData> + Clone {
     any::<u8>().prop_map(|byte| Bloom([byte; 256]).into())
 }
 
-pub(crate) fn tag() -> impl Strategy<Value = BlockTag> + Clone {
+pub(crate) fn tag() -> impl Strategy<Value = BlockNumberOrTag> + Clone {
     prop_oneof![
-        any::<u64>().prop_map(BlockTag::Number),
-        Just(BlockTag::Earliest),
-        Just(BlockTag::Latest),
-        Just(BlockTag::Pending),
-        Just(BlockTag::Safe),
-        Just(BlockTag::Finalized),
+        any::<u64>().prop_map(BlockNumberOrTag::Number),
+        Just(BlockNumberOrTag::Earliest),
+        Just(BlockNumberOrTag::Latest),
+        Just(BlockNumberOrTag::Pending),
+        Just(BlockNumberOrTag::Safe),
+        Just(BlockNumberOrTag::Finalized),
     ]
 }
 
-pub(crate) fn block_argument() -> impl Strategy<Value = BlockArgument> {
-    prop_oneof![tag().prop_map(BlockArgument::from), hash().prop_map(|hash| BlockArgument::Hash(hash.0))]
+pub(crate) fn block_argument() -> impl Strategy<Value = BlockId> {
+    prop_oneof![tag().prop_map(BlockId::from), hash().prop_map(|hash| BlockId::Hash(hash.0))]
 }
 
 fn storage_key() -> impl Strategy<Value = StorageKey> {

@@ -4,7 +4,7 @@ use super::state::States;
 use crate::backend::candidates::Candidates;
 use crate::backend::fees::fee_row;
 use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, View};
-use crate::block::{BlockId, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -137,10 +137,10 @@ impl Chain {
         self.blocks.get(usize::try_from(number).ok()?)
     }
 
-    fn block(&self, id: BlockId) -> Option<&ExecutedBlock> {
+    fn block(&self, id: BlockHashOrNumber) -> Option<&ExecutedBlock> {
         match id {
-            BlockId::Number(number) => self.canonical(number),
-            BlockId::Hash(hash) => match self.numbers.get(&hash) {
+            BlockHashOrNumber::Number(number) => self.canonical(number),
+            BlockHashOrNumber::Hash(hash) => match self.numbers.get(&hash) {
                 Some(number) => self.canonical(*number),
                 None => self.side_blocks.get(&hash),
             },
@@ -174,15 +174,15 @@ impl View for Chain {
         Ok(Some(Arc::new(fork)))
     }
 
-    fn header(&self, id: BlockId) -> Result<Option<Arc<SealedHeader>>, BackendError> {
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
         Ok(self.block(id).map(|block| Arc::clone(&block.header)))
     }
 
-    fn body(&self, id: BlockId) -> Result<Option<Arc<Body>>, BackendError> {
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError> {
         Ok(self.block(id).map(|block| Arc::clone(&block.body)))
     }
 
-    fn receipts(&self, id: BlockId) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
         Ok(self.block(id).map(|block| Arc::clone(&block.receipts)))
     }
 

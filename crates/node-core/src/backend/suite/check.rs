@@ -2,7 +2,7 @@
 
 use super::{ModelState, Random, TestChain};
 use crate::backend::View;
-use crate::block::{BlockId, BlockLog, BlockLogs, TransactionPosition};
+use crate::block::{BlockHashOrNumber, BlockLog, BlockLogs, TransactionPosition};
 use crate::state::StateChanges;
 use node_types::U256;
 
@@ -18,7 +18,7 @@ pub fn check_view(view: &dyn View, chain: &TestChain) {
 fn check_blocks(view: &dyn View, chain: &TestChain) {
     for block in chain.blocks() {
         let reference = block.header.block_ref();
-        for id in [BlockId::Number(reference.number), BlockId::Hash(reference.hash)] {
+        for id in [BlockHashOrNumber::Number(reference.number), BlockHashOrNumber::Hash(reference.hash)] {
             assert_eq!(view.header(id).unwrap().as_deref(), Some(&*block.header), "header {id:?}");
             assert_eq!(view.body(id).unwrap().as_deref(), Some(&*block.body), "body {id:?}");
             assert_eq!(view.receipts(id).unwrap().as_deref(), Some(&*block.receipts), "receipts {id:?}");

@@ -2,7 +2,7 @@
 
 use super::Operation;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
-use node_types::wire::schema::TextParameter::{BlockArgument, BlockTag, Hash};
+use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 
 /// Of the pending block, which is executed to be shown.
 const PENDING: &[ProblemPage] = &[ExecutionFailed, LimitExceeded];
@@ -24,7 +24,7 @@ pub(super) fn all() -> Vec<Operation> {
             "The block with this number or name; null when there is none. `pending` is the block that would be made of the pool now; \
              its number, hash, nonce and bloom are null.",
         )
-        .path("BlockNumber", BlockTag, NUMBER)
+        .path("BlockNumber", BlockNumberOrTag, NUMBER)
         .flag()
         .problems(PENDING)
         .links(&[("getBlockByHash", "Hash", "Block/Hash"), ("getBlockReceipts", "BlockNumber", "Block/Number")]),
@@ -34,7 +34,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Read a block by number, with hashes of transactions",
             "As getBlockByNumber with `false`.",
         )
-        .path("BlockNumber", BlockTag, NUMBER)
+        .path("BlockNumber", BlockNumberOrTag, NUMBER)
         .problems(PENDING),
         Operation::get(
             "getLatestBlock",
@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Read the receipts of a block",
             "A receipt for each transaction of the block, in their order.",
         )
-        .path("BlockNumber", BlockArgument, NUMBER_OR_HASH)
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK),
         Operation::get(
             "getBlockTransactionCountByHash",
@@ -81,7 +81,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Count transactions of a block by number",
             "How many transactions the block holds.",
         )
-        .path("BlockNumber", BlockArgument, NUMBER_OR_HASH)
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK),
         Operation::get(
             "getUncleCountByBlockHash",
@@ -97,7 +97,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Count uncles of a block by number",
             "How many uncles the block names; none since the merge.",
         )
-        .path("BlockNumber", BlockArgument, NUMBER_OR_HASH)
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK),
     ]
 }

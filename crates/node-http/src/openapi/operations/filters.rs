@@ -3,7 +3,7 @@
 use super::Operation;
 use crate::openapi::operation::{Answer, Link};
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, FilterNotFound, LimitExceeded};
-use node_types::wire::schema::TextParameter::{Addresses, BlockTag, Topics};
+use node_types::wire::schema::TextParameter::{Addresses, BlockNumberOrTag, Topics};
 use serde_json::json;
 
 /// What can be asked about a filter that was made.
@@ -119,7 +119,7 @@ pub(super) fn all() -> Vec<Operation> {
         .query("Topic1", Topics, "Of logs: topics at position 1, separated by commas.")
         .query("Topic2", Topics, "Of logs: topics at position 2, separated by commas.")
         .query("Topic3", Topics, "Of logs: topics at position 3, separated by commas.")
-        .query("FromBlock", BlockTag, "Of logs and blocks: where to begin.")
+        .query("FromBlock", BlockNumberOrTag, "Of logs and blocks: where to begin.")
         .with("query", "LastEventId", json!({ "type": "string" }), "As the header, which goes before it.")
         .with("header", "Last-Event-ID", json!({ "type": "string" }), "Id of the last event that the client has.")
         .answers(Answer::Text(&["text/event-stream"]))

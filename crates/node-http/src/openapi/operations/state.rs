@@ -2,7 +2,7 @@
 
 use super::Operation;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
-use node_types::wire::schema::TextParameter::{Address, BlockArgument};
+use node_types::wire::schema::TextParameter::{Address, BlockId};
 
 /// Of what reads a state, that of the pending block included.
 const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Balance, nonce, hash of the code and storage root of an account after a block. Not at `pending`, which has no trie.",
         )
         .path("Address", Address, ACCOUNT)
-        .path("BlockNumber", BlockArgument, "After which block.")
+        .path("BlockNumber", BlockId, "After which block.")
         .problems(STATE),
         Operation::get(
             "getAccountAtLatest",
@@ -49,11 +49,11 @@ pub(super) fn all() -> Vec<Operation> {
         .problems(STATE),
         Operation::get("getBalance", "/getBalance/{Address}/", "Read a balance", "Balance of an account in wei, after a block.")
             .path("Address", Address, ACCOUNT)
-            .query("BlockNumber", BlockArgument, BLOCK_OR_LATEST)
+            .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
             .problems(STATE),
         Operation::get("getCode", "/getCode/{Address}/", "Read code", "Code of an account after a block; `0x` where it has none.")
             .path("Address", Address, ACCOUNT)
-            .query("BlockNumber", BlockArgument, BLOCK_OR_LATEST)
+            .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
             .problems(STATE),
         Operation::get(
             "getTransactionCount",
@@ -62,7 +62,7 @@ pub(super) fn all() -> Vec<Operation> {
             "How many transactions an account has sent, which is its next nonce. At `pending` those in the pool count, too.",
         )
         .path("Address", Address, ACCOUNT)
-        .path("BlockNumber", BlockArgument, BLOCK)
+        .path("BlockNumber", BlockId, BLOCK)
         .problems(STATE),
         Operation::get(
             "getTransactionCountAtLatest",

@@ -3,7 +3,7 @@
 use super::Operation;
 use crate::openapi::operation::Link;
 use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
-use node_types::wire::schema::TextParameter::{BlockTag, Hash, Number};
+use node_types::wire::schema::TextParameter::{BlockNumberOrTag, Hash, Number};
 
 const HASH: &str = "Hash of the transaction.";
 const INDEX: &str = "Position of the transaction in the block, from 0.";
@@ -50,7 +50,7 @@ pub(super) fn all() -> Vec<Operation> {
             "Read a transaction by block number and position",
             "A transaction of the chain or of the pending block; null when there is none.",
         )
-        .path("BlockNumber", BlockTag, "A number, decimal or `0x` hex, or the name of a block.")
+        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or the name of a block.")
         .path("Index", Number, INDEX)
         .problems(&[ExecutionFailed, LimitExceeded]),
         Operation::get(

@@ -5,7 +5,8 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{Block, Loose};
 use node_core::block::BlockRef;
-use node_types::wire::{AddressData, BlockArgument, HashData};
+use node_types::BlockId;
+use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ fn making() -> Vec<Method> {
                 let blocks = mine_at(scope, options)?;
                 scope.context.release_view();
                 let block = |block: BlockRef| {
-                    let found = scope.node.find_block(scope.context, BlockArgument::Hash(block.hash))?;
+                    let found = scope.node.find_block(scope.context, BlockId::Hash(block.hash))?;
                     Ok(found.map(|found| Block::of(&found, true)))
                 };
                 blocks.into_iter().map(block).collect::<Result<Vec<_>, RpcError>>()

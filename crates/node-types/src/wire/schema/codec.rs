@@ -31,10 +31,8 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
         "BytesData" => json!({
             "type": "string", "pattern": format!("^0x({hex}{{2}})*$"), "description": "0x and hex digits, two a byte."
         }),
-        "BlockTag" => numeric(format!("^({number}|{tags})$"), "A block number or the name of a block."),
-        "BlockArgument" => {
-            numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or the name of a block.")
-        }
+        "BlockNumberOrTag" => numeric(format!("^({number}|{tags})$"), "A block number or the name of a block."),
+        "BlockId" => numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or the name of a block."),
         "StorageKey" => {
             numeric("^([0-9]+|0x[0-9a-fA-F]{1,64})$".to_owned(), "A storage slot: at most 64 hex digits, or decimal.")
         }
@@ -133,8 +131,8 @@ named! {
     BloomData => "BloomData",
     NonceData => "NonceData",
     Word => "Word",
-    BlockTag => "BlockTag",
-    BlockArgument => "BlockArgument",
+    BlockNumberOrTag => "BlockNumberOrTag",
+    BlockId => "BlockId",
     StorageKey => "StorageKey",
     Percentile => "Percentile",
     StorageSlots => "StorageSlots",

@@ -10,9 +10,9 @@ pub enum TextParameter {
     /// An account.
     Address,
     /// A block by number or name.
-    BlockTag,
+    BlockNumberOrTag,
     /// A block by number, hash or name.
-    BlockArgument,
+    BlockId,
     /// A hash.
     Hash,
     /// A number below 2^64.
@@ -28,8 +28,8 @@ impl TextParameter {
     pub fn schema(self) -> Value {
         let name = match self {
             Self::Address => "AddressData",
-            Self::BlockTag => "BlockTag",
-            Self::BlockArgument => "BlockArgument",
+            Self::BlockNumberOrTag => "BlockNumberOrTag",
+            Self::BlockId => "BlockId",
             Self::Hash => "HashData",
             Self::Number => "Quantity64",
             Self::Addresses => return separated("0x[0-9a-fA-F]{40}"),

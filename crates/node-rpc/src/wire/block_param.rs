@@ -1,8 +1,8 @@
 //! Which block a request asks about.
 
 use super::hex;
-use node_types::wire::{BlockArgument, BlockTag, Data};
-use node_types::{BlockNumber, H256};
+use node_types::wire::Data;
+use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::borrow::Cow;
@@ -12,11 +12,11 @@ const HASH_LENGTH: usize = 66;
 
 /// A block by number or by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlockTagOrNumber(pub(crate) BlockTag);
+pub(crate) struct BlockNumberParam(pub(crate) BlockNumberOrTag);
 
 /// A block by number, by name, by hash, or by an object that says which of them (EIP-1898); the head where it is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BlockId(pub(crate) BlockArgument);
+pub(crate) struct BlockParam(pub(crate) BlockId);
 
 /// A hash of 32 bytes.
 pub(crate) type Block32 = Data<H256>;
@@ -25,7 +25,7 @@ pub(crate) type Block32 = Data<H256>;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Named {
-    block_number: Option<BlockTagOrNumber>,
+    block_number: Option<BlockNumberParam>,
     block_hash: Option<Block32>,
     /// States of blocks that left the chain are not kept, so that this makes no difference.
     #[serde(rename = "requireCanonical")]
@@ -39,25 +39,25 @@ enum TextOrObject<'a> {
     Object(Named),
 }
 
-fn tag(text: &str) -> Result<BlockTag, String> {
+fn tag(text: &str) -> Result<BlockNumberOrTag, String> {
     match text {
-        "latest" => Ok(BlockTag::Latest),
-        "earliest" => Ok(BlockTag::Earliest),
-        "pending" => Ok(BlockTag::Pending),
-        "safe" => Ok(BlockTag::Safe),
-        "finalized" => Ok(BlockTag::Finalized),
-        number => hex::parse::<BlockNumber>(number).map(BlockTag::Number),
+        "latest" => Ok(BlockNumberOrTag::Latest),
+        "earliest" => Ok(BlockNumberOrTag::Earliest),
+        "pending" => Ok(BlockNumberOrTag::Pending),
+        "safe" => Ok(BlockNumberOrTag::Safe),
+        "finalized" => Ok(BlockNumberOrTag::Finalized),
+        number => hex::parse::<BlockNumber>(number).map(BlockNumberOrTag::Number),
     }
 }
 
-impl<'de> Deserialize<'de> for BlockTagOrNumber {
+impl<'de> Deserialize<'de> for BlockNumberParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
         tag(&text).map(Self).map_err(D::Error::custom)
     }
 }
 
-impl<'de> Deserialize<'de> for BlockId {
+impl<'de> Deserialize<'de> for BlockParam {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Option::<TextOrObject<'_>>::deserialize(deserializer);
         match read
@@ -65,12 +65,12 @@ impl<'de> Deserialize<'de> for BlockId {
         {
             None => Ok(Self::default()),
             Some(TextOrObject::Text(text)) if text.len() == HASH_LENGTH => {
-                text.parse::<Block32>().map(|hash| Self(BlockArgument::Hash(hash.0))).map_err(D::Error::custom)
+                text.parse::<Block32>().map(|hash| Self(BlockId::Hash(hash.0))).map_err(D::Error::custom)
             }
             Some(TextOrObject::Text(text)) => tag(&text).map(|tag| Self(tag.into())).map_err(D::Error::custom),
             Some(TextOrObject::Object(named)) => match (named.block_number, named.block_hash) {
                 (Some(tag), None) => Ok(Self(tag.0.into())),
-                (None, Some(hash)) => Ok(Self(BlockArgument::Hash(hash.0))),
+                (None, Some(hash)) => Ok(Self(BlockId::Hash(hash.0))),
                 (Some(_), Some(_)) => Err(D::Error::custom("cannot specify both blockHash and blockNumber")),
                 (None, None) => Err(D::Error::custom("expected blockHash or blockNumber")),
             },
