@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::trie::{ProofError, verify_proof};
 use node_types::consensus::{Account, EMPTY_ROOT};
 use node_types::wire::{Data, ErrorDetail, GetProofInput, GetProofOutput, Quantity, StorageEntry, Word};
-use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
 impl Node {
     /// An account and storage slots of it with their Merkle proofs, which were checked against the state root.
@@ -114,6 +114,7 @@ mod tests {
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::test_chain::{account, address, word};
+    use node_types::BlockId;
     use node_types::wire::StorageKey;
 
     fn world() -> World {

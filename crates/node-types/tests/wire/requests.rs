@@ -2,7 +2,7 @@
 
 use crate::strategies as any;
 use node_types::wire::*;
-use node_types::{Address, H256, U256};
+use node_types::{Address, BlockId, BlockNumberOrTag, H256, U256};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;

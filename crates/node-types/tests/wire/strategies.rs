@@ -2,7 +2,7 @@
 
 use node_types::consensus::Bloom;
 use node_types::wire::*;
-use node_types::{Address, Bytes, H256, U256};
+use node_types::{Address, BlockId, BlockNumberOrTag, Bytes, H256, U256};
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;

@@ -3,6 +3,7 @@
 use super::{Direction, to_value};
 use crate::wire::fee_history::Percentile;
 use crate::wire::*;
+use crate::{BlockId, BlockNumberOrTag};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use utoipa::openapi::schema::{Object, Schema};
