@@ -1,4 +1,5 @@
-//! Import of chain files from memory into an empty backend: decoding, senders, execution, validation, state roots.
+//! Import of chain files from memory into an empty backend: decoding, sender recovery, execution, validation, state
+//! roots.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,19 +21,19 @@ criterion_group! {
     targets = small_blocks, large_blocks, dev20k
 }
 
-/// Two transactions in a block: what a block costs.
+/// Two transactions per block: measures the cost of a block.
 fn small_blocks(criterion: &mut Criterion) {
     let file = generated(2_000, 2);
     bench(criterion, "2000 blocks of 2", &dev_genesis(), &file, |summary| summary.imported);
 }
 
-/// Full blocks: what gas costs.
+/// Full blocks: measures the cost of gas.
 fn large_blocks(criterion: &mut Criterion) {
     let file = generated(100, 200);
     bench(criterion, "gas, 100 blocks of 200", &dev_genesis(), &file, |summary| summary.gas);
 }
 
-/// A chain of another client, if it is there.
+/// A chain of another client. Skipped with a message if `../shared/bench` does not exist.
 fn dev20k(criterion: &mut Criterion) {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared");
     let root = env::var_os("NODE_SHARED").map_or_else(|| PathBuf::from(beside), PathBuf::from);
@@ -51,7 +52,7 @@ fn generated(blocks: u64, transactions_per_block: usize) -> Vec<u8> {
     file
 }
 
-/// Measures imports of `file`, in whatever `elements` counts.
+/// Measures imports of `file`, with the throughput in what `elements` counts.
 fn bench(
     criterion: &mut Criterion,
     name: &str,
@@ -67,7 +68,7 @@ fn bench(
     let import = |chain: &Chain| import_file(chain, &Context::unbounded(), file, |_| {}).unwrap();
     let mut group = criterion.benchmark_group("import");
     group.throughput(Throughput::Elements(elements(import(&chain()))));
-    // The chain comes back, so that dropping it is not measured.
+    // Returns the chain, so that dropping it is not measured.
     let timed = |chain: Chain| {
         import(&chain);
         chain

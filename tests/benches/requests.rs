@@ -1,4 +1,4 @@
-//! Operations of the node, without HTTP, on a chain of 2,000 blocks with 20,000 transactions.
+//! Operations of the node without HTTP, on a chain of 2,000 blocks with 20,000 transactions.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ criterion_group! {
     targets = logs, proofs, fee_history, state, blocks
 }
 
-/// The chain, and a slot that its middle block writes.
+/// The chain, and a slot that a block in its middle writes.
 struct World {
     node: Node,
     slot: H256,
@@ -136,7 +136,7 @@ fn state(criterion: &mut Criterion) {
     });
 }
 
-/// The whole answer, from the backend to JSON.
+/// From the backend to the JSON of the response.
 fn blocks(criterion: &mut Criterion) {
     let World { node, .. } = &*WORLD;
     let mut group = criterion.benchmark_group("block");

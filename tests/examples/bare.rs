@@ -1,6 +1,6 @@
-//! The least server of getStorageAt: what `scripts/bench_limits.py` compares the whole server with.
+//! A minimal server of getStorageAt, which `scripts/bench_limits.py` compares with the whole server.
 //!
-//! It decodes the body, asks the node and writes the answer, and does nothing else: no ids, no limits, no log.
+//! It only decodes the body, calls the node and writes the response, without ids, limits or a log.
 
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};

@@ -1,38 +1,38 @@
-//! Listens to Server-Sent Events.
+//! A client for Server-Sent Events.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines};
 use std::time::Duration;
 use ureq::{Agent, BodyReader};
 
-/// A client that is told of events. Nothing is waited for longer than a minute.
+/// An open event stream. Reads time out after one minute.
 pub struct Events {
     lines: Lines<BufReader<BodyReader<'static>>>,
-    /// Headers of the answer, with names in lower case.
+    /// Response headers, with names in lower case.
     pub headers: Vec<(String, String)>,
 }
 
-/// An event as it came.
+/// A received event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
-    /// Its type; empty where it has no data.
+    /// Its type; empty if it has no data.
     pub name: String,
-    /// Its id, if it has one.
+    /// Its id, if present.
     pub id: Option<String>,
-    /// Its data; null where it has none.
+    /// Its data; null if it has none.
     pub data: Value,
 }
 
 impl Events {
-    /// Listens to what is told at `url`, behind the event `last` if one is named.
+    /// Opens the stream at `url`, after the event `last` if given.
     ///
     /// # Panics
-    /// When nothing is told there.
+    /// If the server refuses it.
     pub fn listen(url: &str, last: Option<&str>) -> Self {
         Self::try_listen(url, last).unwrap_or_else(|error| panic!("{url}: {error}"))
     }
 
-    /// As [`listen`](Self::listen), where it may be refused.
+    /// Like [`listen`](Self::listen), but returns the response if the server refuses the stream.
     pub fn try_listen(url: &str, last: Option<&str>) -> Result<Self, ureq::Error> {
         let agent: Agent = Agent::config_builder().timeout_global(Some(Duration::from_secs(60))).build().new_agent();
         let mut request = agent.get(url);
@@ -45,14 +45,14 @@ impl Events {
         Ok(Self { lines: BufReader::new(body.into_reader()).lines(), headers })
     }
 
-    /// The next event; none at the end. Signs of life are passed over.
+    /// Returns the next event, or `None` at the end of the stream. Skips comments.
     ///
     /// # Panics
-    /// When a line is none of an event's.
+    /// If a line is malformed.
     pub fn next_event(&mut self) -> Option<Event> {
         let mut event = Event::default();
         loop {
-            // A stream that breaks off is at its end, too.
+            // A broken connection counts as the end.
             let line = self.lines.next()?.ok()?;
             match line.split_once(": ") {
                 Some(("", _)) => {}
@@ -66,15 +66,15 @@ impl Events {
         }
     }
 
-    /// The next line, comments included; none at the end.
+    /// Returns the next line, including comments, or `None` at the end.
     pub fn next_line(&mut self) -> Option<String> {
         self.lines.next()?.ok()
     }
 
-    /// The next events up to and including the one with the id `last`.
+    /// Returns the next events up to and including the one with the id `last`.
     ///
     /// # Panics
-    /// When the stream ends before.
+    /// If the stream ends earlier.
     pub fn up_to(&mut self, last: &str) -> Vec<Event> {
         let mut events = Vec::new();
         loop {
@@ -88,7 +88,7 @@ impl Events {
     }
 }
 
-/// The data of those that have some.
+/// Returns the data of the events that have data.
 pub fn data(events: &[Event]) -> Vec<Value> {
     events.iter().filter(|event| !event.name.is_empty()).map(|event| event.data.clone()).collect()
 }

@@ -1,21 +1,22 @@
-//! Recorded exchanges of JSON-RPC, replayed and compared.
+//! Recorded JSON-RPC exchanges, replayed and compared.
 //!
-//! A file holds lines of comment that begin with `//`, and in turn requests (`>> `) and the answers recorded (`<< `). Values
-//! are to be equal, and codes of errors; messages are free. In a file that says `speconly` only the form of the answer counts.
+//! A file consists of comments (`//`), and of requests (`>> `), each followed by the recorded response (`<< `). Values
+//! and error
+//! codes must be equal; messages may differ. If a comment contains `speconly`, only the structure must match.
 
 use serde_json::{Map, Value};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The requests and answers of a file.
+/// The exchanges of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Folder and name of the file, without its ending.
+    /// Folder and file name, without extension.
     pub name: String,
-    /// Whether only the form of the answers counts.
+    /// Whether only the structure must match.
     pub form_only: bool,
-    /// Each request as it is to be sent, with the answer recorded.
+    /// Each request with the recorded response.
     pub rounds: Vec<(String, Value)>,
 }
 
@@ -27,20 +28,20 @@ pub enum ExchangeError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// It does not have the form described above.
+    /// Its format is invalid.
     #[error("{path}: {reason}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is invalid.
         reason: String,
     },
 }
 
-/// Reads all files of a folder of folders, in the order of their names.
+/// Reads all files of a folder of folders, sorted by name.
 pub fn read_all(folder: &Path) -> Result<Vec<Exchange>, ExchangeError> {
     let mut exchanges = Vec::new();
     for path in entries(folder)? {
@@ -72,31 +73,31 @@ fn read(path: &Path, text: &str) -> Result<Exchange, String> {
             exchange.form_only |= comment.trim_start().starts_with("speconly");
         } else if let Some(request) = line.strip_prefix(">> ") {
             asked = Some(request.to_owned());
-        } else if let Some(answer) = line.strip_prefix("<< ") {
-            let request = asked.take().ok_or("an answer without a request")?;
-            let answer = serde_json::from_str(answer).map_err(|error| error.to_string())?;
-            exchange.rounds.push((request, answer));
+        } else if let Some(response) = line.strip_prefix("<< ") {
+            let request = asked.take().ok_or("a response without a request")?;
+            let response = serde_json::from_str(response).map_err(|error| error.to_string())?;
+            exchange.rounds.push((request, response));
         } else {
             return Err(format!("unexpected line {line:?}"));
         }
     }
     match (asked, exchange.rounds.is_empty()) {
-        (Some(_), _) => Err("a request without an answer".to_owned()),
+        (Some(_), _) => Err("a request without a response".to_owned()),
         (None, true) => Err("no request".to_owned()),
         (None, false) => Ok(exchange),
     }
 }
 
 impl Exchange {
-    /// Sends each request by `send` and compares the answers. Empty where they are as recorded.
+    /// Sends each request with `send` and compares the responses. Returns the differences.
     pub fn replay<E: std::fmt::Display>(&self, mut send: impl FnMut(&str) -> Result<Value, E>) -> Vec<String> {
         let mut differences = Vec::new();
         for (index, (request, recorded)) in self.rounds.iter().enumerate() {
             let place = if self.rounds.len() > 1 { format!("{}: ", index + 1) } else { String::new() };
             match send(request) {
-                Ok(answer) => {
+                Ok(response) => {
                     let comparison = Comparison { form_only: self.form_only };
-                    let found = comparison.differences(recorded, &answer);
+                    let found = comparison.differences(recorded, &response);
                     differences.extend(found.into_iter().map(|difference| place.clone() + &difference));
                 }
                 Err(error) => differences.push(format!("{place}{error}")),
@@ -106,25 +107,25 @@ impl Exchange {
     }
 }
 
-/// How answers are compared.
+/// How to compare responses.
 #[derive(Clone, Copy)]
 struct Comparison {
     form_only: bool,
 }
 
 impl Comparison {
-    fn differences(self, recorded: &Value, answer: &Value) -> Vec<String> {
+    fn differences(self, recorded: &Value, response: &Value) -> Vec<String> {
         let mut found = Vec::new();
-        self.compare("", recorded, answer, &mut found);
+        self.compare("", recorded, response, &mut found);
         found
     }
 
-    fn compare(self, path: &str, recorded: &Value, answer: &Value, found: &mut Vec<String>) {
-        match (recorded, answer) {
-            (Value::Object(recorded), Value::Object(answer)) => self.compare_objects(path, recorded, answer, found),
-            (Value::Array(recorded), Value::Array(answer)) => self.compare_arrays(path, recorded, answer, found),
-            _ if self.same(recorded, answer) => {}
-            _ => found.push(format!("{path}: {}, recorded is {}", short(answer), short(recorded))),
+    fn compare(self, path: &str, recorded: &Value, response: &Value, found: &mut Vec<String>) {
+        match (recorded, response) {
+            (Value::Object(recorded), Value::Object(response)) => self.compare_objects(path, recorded, response, found),
+            (Value::Array(recorded), Value::Array(response)) => self.compare_arrays(path, recorded, response, found),
+            _ if self.same(recorded, response) => {}
+            _ => found.push(format!("{path}: {}, recorded is {}", short(response), short(recorded))),
         }
     }
 
@@ -132,14 +133,14 @@ impl Comparison {
         self,
         path: &str,
         recorded: &Map<String, Value>,
-        answer: &Map<String, Value>,
+        response: &Map<String, Value>,
         found: &mut Vec<String>,
     ) {
-        // Names that are addresses or numbers are values themselves.
+        // Keys that are addresses or numbers count as values.
         let is_value = |name: &String| name.starts_with("0x") || is_decimal(name);
-        if self.form_only && recorded.keys().chain(answer.keys()).any(is_value) {
+        if self.form_only && recorded.keys().chain(response.keys()).any(is_value) {
             let models: Vec<_> = recorded.values().collect();
-            for (name, value) in answer {
+            for (name, value) in response {
                 self.compare_to_any(&format!("{path}.{name}"), &models, value, found);
             }
             return;
@@ -147,60 +148,61 @@ impl Comparison {
         let is_error = recorded.contains_key("code") && recorded.contains_key("message");
         for (name, recorded) in recorded {
             let path = format!("{path}.{name}");
-            match answer.get(name) {
-                Some(answer) if is_error && name == "message" => {
-                    if !answer.is_string() {
+            match response.get(name) {
+                Some(response) if is_error && name == "message" => {
+                    if !response.is_string() {
                         found.push(format!("{path}: no text"));
                     }
                 }
-                Some(answer) => self.compare(&path, recorded, answer, found),
+                Some(response) => self.compare(&path, recorded, response, found),
                 None => found.push(format!("{path}: missing")),
             }
         }
-        // A form may have more than one example shows.
+        // A structure may have more fields than one example shows.
         if !self.form_only {
-            let further = answer.keys().filter(|name| !recorded.contains_key(*name));
+            let further = response.keys().filter(|name| !recorded.contains_key(*name));
             found.extend(further.map(|name| format!("{path}.{name}: not recorded")));
         }
     }
 
-    fn compare_arrays(self, path: &str, recorded: &[Value], answer: &[Value], found: &mut Vec<String>) {
+    fn compare_arrays(self, path: &str, recorded: &[Value], response: &[Value], found: &mut Vec<String>) {
         if self.form_only {
             let models: Vec<_> = recorded.iter().collect();
-            for (index, value) in answer.iter().enumerate() {
+            for (index, value) in response.iter().enumerate() {
                 self.compare_to_any(&format!("{path}[{index}]"), &models, value, found);
             }
             return;
         }
-        if recorded.len() != answer.len() {
-            found.push(format!("{path}: {} elements, recorded are {}", answer.len(), recorded.len()));
+        if recorded.len() != response.len() {
+            found.push(format!("{path}: {} elements, recorded are {}", response.len(), recorded.len()));
         }
-        for (index, (recorded, answer)) in recorded.iter().zip(answer).enumerate() {
-            self.compare(&format!("{path}[{index}]"), recorded, answer, found);
+        for (index, (recorded, response)) in recorded.iter().zip(response).enumerate() {
+            self.compare(&format!("{path}[{index}]"), recorded, response, found);
         }
     }
 
-    /// Compares with whichever fits: what stands together may differ in form, as do transactions of two types.
-    fn compare_to_any(self, path: &str, models: &[&Value], answer: &Value, found: &mut Vec<String>) {
+    /// Compares with any matching element: the elements of a list may differ in structure, such as transactions of two
+    /// types.
+    fn compare_to_any(self, path: &str, models: &[&Value], response: &Value, found: &mut Vec<String>) {
         let differences = models.iter().map(|model| {
             let mut found = Vec::new();
-            self.compare(path, model, answer, &mut found);
+            self.compare(path, model, response, &mut found);
             found
         });
         found.extend(differences.min_by_key(Vec::len).unwrap_or_default());
     }
 
-    fn same(self, recorded: &Value, answer: &Value) -> bool {
-        match (recorded, answer) {
-            (Value::String(recorded), Value::String(answer)) if self.form_only => form(recorded) == form(answer),
+    fn same(self, recorded: &Value, response: &Value) -> bool {
+        match (recorded, response) {
+            (Value::String(recorded), Value::String(response)) if self.form_only => form(recorded) == form(response),
             (Value::Number(_), Value::Number(_)) if self.form_only => true,
             (Value::Bool(_), Value::Bool(_)) if self.form_only => true,
-            _ => recorded == answer,
+            _ => recorded == response,
         }
     }
 }
 
-/// What kind of text it is: its prefix, and its length where that is one of words and addresses.
+/// Classifies a string: its prefix, and its length if that is the length of a word or an address.
 fn form(text: &str) -> (bool, Option<usize>) {
     let prefixed = text.starts_with("0x");
     (prefixed, Some(text.len()).filter(|length| prefixed && matches!(length, 42 | 66)))
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn what_differs() {
         let error = json!({"error": {"code": 3, "message": "no", "data": "0x01"}});
-        // Recorded, answered, differences of values, differences of form.
+        // Recorded, received, differences of values, differences of structure.
         let cases = [
             (json!({"a": "0x1"}), json!({"a": "0x1"}), 0, 0),
             (json!({"a": "0x1"}), json!({"a": "0x2"}), 1, 0),
@@ -253,9 +255,9 @@ mod tests {
             (error.clone(), json!({"error": {"code": 4, "message": "no", "data": "0x01"}}), 1, 0),
             (error, json!({"error": {"code": 3, "message": "no"}}), 1, 1),
         ];
-        for (recorded, answer, values, forms) in cases {
-            let count = |form_only| Comparison { form_only }.differences(&recorded, &answer).len();
-            assert_eq!((count(false), count(true)), (values, forms), "{recorded} {answer}");
+        for (recorded, response, values, forms) in cases {
+            let count = |form_only| Comparison { form_only }.differences(&recorded, &response).len();
+            assert_eq!((count(false), count(true)), (values, forms), "{recorded} {response}");
         }
     }
 }

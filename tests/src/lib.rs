@@ -1,4 +1,4 @@
-//! The runner of Ethereum's block tests, a generator of chains, and helpers of the end-to-end tests.
+//! The runner of Ethereum's block tests, a chain generator, a model of the node, and helpers of the end-to-end tests.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

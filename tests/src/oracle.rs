@@ -1,6 +1,6 @@
-//! What headers commit to, recomputed by alloy: an implementation that shares no code with this one.
+//! What headers commit to, recomputed by alloy: an independent implementation.
 //!
-//! The rules are those of the development genesis: Osaka with its second change of blob parameters, from block 1 on.
+//! The rules are those of the development genesis: BPO2 from block 1 on.
 
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{Block, EthereumTxEnvelope, Header, ReceiptEnvelope, TrieAccount, TxEip4844, proofs};
@@ -26,46 +26,47 @@ type AlloyBlock = Block<EthereumTxEnvelope<TxEip4844>>;
 /// Gas of one blob (EIP-4844).
 const GAS_PER_BLOB: u64 = 131_072;
 
-/// The contract that takes withdrawal requests (EIP-7002), and the most of them that one block takes from it.
+/// The contract for withdrawal requests (EIP-7002), and the maximum number of requests per block.
 const WITHDRAWAL_REQUESTS: Address = alloy_primitives::address!("0x00000961Ef480Eb55e80D19ad83579A64c007002");
 const WITHDRAWAL_REQUESTS_PER_BLOCK: usize = 16;
 
-/// What no other node would take for valid.
+/// Departures from consensus rules, which the checks allow.
 #[derive(Clone, Debug, Default)]
-pub struct Liberties {
-    /// Blocks whose base fee was chosen.
+pub struct Departures {
+    /// Blocks whose base fee was set.
     pub base_fees: BTreeSet<BlockNumber>,
-    /// Blocks that hold transactions that their senders did not sign.
+    /// Blocks with transactions of impersonated senders.
     pub unsigned: BTreeSet<BlockNumber>,
 }
 
-/// Recomputes the blocks of `range`, which exist, from their encodings and the receipts: hashes, roots, blooms, gas, base
-/// fees, excess blob gas, requests and senders. The state roots are taken as they are.
+/// Recomputes the blocks of `range`, which must exist, from their encodings and receipts: hashes, roots, blooms, gas,
+/// base
+/// fees, excess blob gas, requests and senders. State roots are not recomputed.
 ///
 /// # Panics
-/// When anything differs.
-pub fn check_blocks(view: &dyn View, range: std::ops::RangeInclusive<BlockNumber>, liberties: &Liberties) {
+/// If anything differs.
+pub fn check_blocks(view: &dyn View, range: std::ops::RangeInclusive<BlockNumber>, departures: &Departures) {
     let parent = view.header((range.start() - 1).into()).expect("readable").expect("the parent is there");
     let mut parent = Header::decode(&mut parent.header.encode().as_slice()).expect("a header");
     for number in range {
-        parent = check_block(view, number, &parent, liberties);
+        parent = check_block(view, number, &parent, departures);
     }
 }
 
-fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, liberties: &Liberties) -> Header {
+fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, departures: &Departures) -> Header {
     let mut encoded = Vec::new();
     export_blocks(view, number..=number, &mut encoded).expect("an export");
     let rest = &mut encoded.as_slice();
     let AlloyBlock { header, body } = AlloyBlock::decode(rest).expect("a block");
-    assert!(rest.is_empty(), "block {number}: bytes behind it");
+    assert!(rest.is_empty(), "block {number}: trailing bytes");
     let hash = view.canonical_hash(number).expect("readable").expect("the block is there");
     assert_eq!(header.hash_slow(), B256::new(hash.0), "block {number}: hash");
 
-    // What follows from the parent.
+    // Derived from the parent.
     assert_eq!((header.parent_hash, header.number), (parent.hash_slow(), parent.number + 1), "block {number}: parent");
     assert!(header.timestamp > parent.timestamp, "block {number}: time");
     assert_eq!(header.gas_limit, parent.gas_limit, "block {number}: gas limit");
-    if !liberties.base_fees.contains(&number) {
+    if !departures.base_fees.contains(&number) {
         let base_fee = parent.next_block_base_fee(BaseFeeParams::ethereum());
         assert_eq!(header.base_fee_per_gas, base_fee, "block {number}: base fee");
     }
@@ -79,7 +80,7 @@ fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, liberties:
     let expected = (U256::ZERO, B64::ZERO, alloy_consensus::EMPTY_OMMER_ROOT_HASH, Some(B256::ZERO));
     assert_eq!(constants, expected, "block {number}: difficulty, nonce, ommers, beacon root");
 
-    // What follows from the body.
+    // Derived from the body.
     let root = proofs::calculate_transaction_root(&body.transactions);
     assert_eq!(header.transactions_root, root, "block {number}: transactions root");
     let withdrawals = body.withdrawals.expect("withdrawals since Shanghai");
@@ -93,7 +94,7 @@ fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, liberties:
         .sum();
     assert_eq!(header.blob_gas_used, Some(blobs as u64 * GAS_PER_BLOB), "block {number}: blob gas");
     assert!(blobs as u64 <= BlobParams::bpo2().max_blob_count, "block {number}: {blobs} blobs");
-    if !liberties.unsigned.contains(&number) {
+    if !departures.unsigned.contains(&number) {
         let ours = view.body(number.into()).expect("readable").expect("the body is there");
         for (theirs, ours) in body.transactions.iter().zip(&ours.transactions) {
             let sender = theirs.recover_signer().expect("a signer");
@@ -102,7 +103,7 @@ fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, liberties:
         }
     }
 
-    // What follows from the receipts.
+    // Derived from the receipts.
     let receipts = view.receipts(number.into()).expect("readable").expect("the receipts are there");
     let receipts: Vec<_> = receipts
         .iter()
@@ -130,12 +131,12 @@ fn check_block(view: &dyn View, number: BlockNumber, parent: &Header, liberties:
     header
 }
 
-/// The requests of a block before which none waited. Deposits are not made on these chains, nor consolidations.
+/// The requests of a block, if none were waiting before it. These chains have neither deposits nor consolidations.
 fn requests(receipts: &[ReceiptEnvelope]) -> Requests {
     let mut data = Vec::new();
     let mut count = 0;
     for log in receipts.iter().flat_map(ReceiptEnvelope::logs).filter(|log| log.address == WITHDRAWAL_REQUESTS) {
-        // Source, public key and, with its bytes in the other order, the amount.
+        // Source, public key and the amount, whose byte order is reversed.
         let (known, amount) = log.data.data.split_at(20 + 48);
         data.extend(known.iter().chain(amount.iter().rev()));
         count += 1;
@@ -148,7 +149,7 @@ fn requests(receipts: &[ReceiptEnvelope]) -> Requests {
     requests
 }
 
-/// An account with everything that the state root commits to.
+/// An account with everything to which the state root commits.
 #[derive(Clone, Debug, Default)]
 pub struct WholeAccount {
     /// Nonce.
@@ -157,7 +158,7 @@ pub struct WholeAccount {
     pub balance: node_types::U256,
     /// Code.
     pub code: node_types::Bytes,
-    /// Slots that are not zero.
+    /// Non-zero slots.
     pub storage: Vec<(node_types::H256, node_types::U256)>,
 }
 
@@ -175,16 +176,16 @@ impl From<WholeAccount> for TrieAccount {
     }
 }
 
-/// The root of a state that consists of `accounts`.
+/// Computes the state root of `accounts`.
 pub fn state_root(accounts: impl IntoIterator<Item = (node_types::Address, WholeAccount)>) -> node_types::H256 {
     let accounts = accounts.into_iter().map(|(address, account)| (Address::new(address.0), TrieAccount::from(account)));
     node_types::H256(state_root_unhashed(accounts).0)
 }
 
-/// Verifies a proof of an account and of slots, given what the account is.
+/// Verifies a proof of an account and of slots against the expected account.
 ///
 /// # Panics
-/// When the proof does not show just that.
+/// If the proof does not prove exactly that.
 pub fn check_proof(
     state_root: node_types::H256,
     address: node_types::Address,
@@ -206,10 +207,10 @@ pub fn check_proof(
     }
 }
 
-/// Exports a chain, and imports it into a new one: every block is executed and validated again.
+/// Exports a chain and imports it into a new one, which executes and validates every block again.
 ///
 /// # Panics
-/// When that one has another head, or other receipts.
+/// If the imported chain has another head, or other receipts.
 pub fn import_again(genesis: &Genesis, view: &dyn View) {
     let head = view.head();
     let mut exported = Vec::new();

@@ -1,4 +1,4 @@
-//! Starts the real server, and talks to it.
+//! Starts the server as a process, and sends requests to it.
 
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,6 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use ureq::http::Response;
 use ureq::{Agent, Body};
 
 /// A server process on a free port. It is killed when dropped.
@@ -20,11 +19,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `node-server run --port 0` with more arguments, and waits until it listens. Unless they name a folder, the chain
-    /// is kept in memory.
+    /// Starts `node-server run --port 0` with more arguments, and waits until it listens. Unless `arguments` specify a
+    /// folder, the
+    /// chain is stored in memory.
     ///
     /// # Panics
-    /// When the server ends before it listens.
+    /// If the server ends before it listens.
     pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::listening(&mut command(arguments))
     }
@@ -32,7 +32,7 @@ impl Server {
     /// Starts `node-server dev --port 0` with more arguments, and waits until it listens.
     ///
     /// # Panics
-    /// When the server ends before it listens.
+    /// If the server ends before it listens.
     pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         Self::listening(node_server().args(["dev", "--port", "0"]).args(arguments))
     }
@@ -51,7 +51,7 @@ impl Server {
         Self { url, child, agent }
     }
 
-    /// `http://HOST:PORT`, or `https://` where it speaks TLS.
+    /// `http://HOST:PORT`, or `https://HOST:PORT` with TLS.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -62,19 +62,19 @@ impl Server {
     }
 
     /// Sends a GET request.
-    pub fn get(&self, path: &str) -> Answer {
-        Answer::read(self.agent.get(format!("{}{path}", self.url)).call())
+    pub fn get(&self, path: &str) -> Response {
+        Response::read(self.agent.get(format!("{}{path}", self.url)).call())
     }
 
     /// Sends a POST request with `body` as JSON, well formed or not.
-    pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Answer {
+    pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Response {
         let request = self.agent.post(format!("{}{path}", self.url)).header("Content-Type", "application/json");
-        Answer::read(request.send(body.as_ref()))
+        Response::read(request.send(body.as_ref()))
     }
 
-    /// Sends a request as it is: any method, with these header lines, which may be wrong. A host is only added where
-    /// there is none, and a length only to a body.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    /// Sends a request with any method and header lines, valid or not. Adds a `Host` header if there is none, and
+    /// `Content-Length` if there is a body.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if !has("host") {
@@ -87,44 +87,45 @@ impl Server {
             head += &format!("{name}: {value}\r\n");
         }
         let mut stream = self.connect();
-        // A server that refuses a long body need not read it to its end.
+        // A server that refuses a long body does not have to read all of it.
         let _ = write!(stream, "{head}\r\n{body}");
-        let mut answer = Answer::parse("");
+        let mut response = Response::parse("");
         let mut bytes = Vec::new();
         let mut piece = [0; 64 * 1024];
-        // The server may wait for the rest of a body that it has refused, so that the end of the stream is no sign.
-        while !(answer.status > 0 && method != "HEAD" && answer.is_whole()) {
+        // The server may wait for the rest of a body that it has refused, so the response's length decides.
+        while !(response.status > 0 && method != "HEAD" && response.is_whole()) {
             match stream.read(&mut piece) {
                 Ok(length) if length > 0 => bytes.extend_from_slice(&piece[..length]),
                 _ => break,
             }
-            answer = Answer::parse(&String::from_utf8_lossy(&bytes));
+            response = Response::parse(&String::from_utf8_lossy(&bytes));
         }
-        answer
+        response
     }
 
-    /// The most memory that the process has had so far, in bytes.
+    /// The peak memory of the process, in bytes.
     ///
     /// # Panics
-    /// Where the system does not tell.
+    /// If the system does not report it.
     pub fn peak_memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux tells");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it tells the peak");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("/proc/PID/status is readable");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM is present");
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes * 1024
     }
 
-    /// A new connection, on which nothing waits forever.
+    /// Opens a connection whose reads time out.
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("the time is not zero");
         stream
     }
 
-    /// Sends `signal` (a name as `kill` knows it) and waits for the end.
+    /// Sends `signal` (a name that `kill` accepts) and waits for the process to end.
     ///
     /// # Panics
-    /// When the server does not end within 20 seconds.
+    /// If the server does not end within 20 seconds.
     pub fn end(mut self, signal: &str) -> ExitStatus {
         let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
         assert!(kill.expect("kill runs").success(), "kill -s {signal}");
@@ -141,17 +142,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already after `end`.
+        // The process has already ended if `end` was called.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Runs `node-server run --port 0` with more arguments, sends `signal` (a name as `kill` knows it) when a line of the log
-/// contains `mark`, and waits for the end. Answers how it ended, and the log after that line.
+/// Runs `node-server run --port 0` with more arguments, sends `signal` (a name that `kill` accepts) when a log line
+/// contains
+/// `mark`, and waits for the process to end. Returns its status, and the log after that line.
 ///
 /// # Panics
-/// When no line contains `mark`.
+/// If no line contains `mark`.
 pub fn end_while_starting<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
     mark: &str,
@@ -171,15 +173,15 @@ pub fn end_while_starting<A: AsRef<OsStr>>(
     (child.wait().expect("the child can be waited for"), rest)
 }
 
-/// Starts `node-server run --port 0` with more arguments, and does not wait: for starts that are broken off.
+/// Starts `node-server run --port 0` with more arguments, without waiting, for tests that interrupt the start.
 ///
 /// # Panics
-/// When there is no process.
+/// If the process cannot be started.
 pub fn spawn<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Child {
     command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts")
 }
 
-/// Runs `node-server run --port 0` with more arguments to its end: for starts that fail.
+/// Runs `node-server run --port 0` with more arguments until it ends, for starts that fail.
 pub fn run_to_end<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
     command(arguments).output().expect("the server starts")
 }
@@ -195,7 +197,7 @@ fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     command
 }
 
-/// The program without arguments, with no folder of the user's to write to.
+/// The program without arguments, with no user data folder.
 pub fn node_server() -> Command {
     let mut command = Command::new(binary());
     command.stdin(Stdio::null());
@@ -203,24 +205,24 @@ pub fn node_server() -> Command {
     command
 }
 
-/// What the server answered.
+/// A response of the server.
 #[derive(Debug)]
-pub struct Answer {
-    /// HTTP status; 0 when the connection was closed without an answer.
+pub struct Response {
+    /// HTTP status; 0 if the connection was closed without a response.
     pub status: u16,
     /// Media type without parameters.
     pub media_type: String,
     /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Body as it came.
+    /// Body as received.
     pub text: String,
-    /// Body; null when it is not JSON.
+    /// Body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
-impl Answer {
-    fn read(result: Result<Response<Body>, ureq::Error>) -> Self {
-        let (parts, body) = result.expect("the server answers").into_parts();
+impl Response {
+    fn read(result: Result<ureq::http::Response<Body>, ureq::Error>) -> Self {
+        let (parts, body) = result.expect("the server responds").into_parts();
         let mut bytes = Vec::new();
         body.into_reader().read_to_end(&mut bytes).expect("the body can be read");
         let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -228,7 +230,7 @@ impl Answer {
         Self::new(parts.status.as_u16(), headers, String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// An answer whose body is not chunked.
+    /// Parses a response whose body is not chunked.
     fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
         let mut lines = head.lines();
@@ -246,34 +248,34 @@ impl Answer {
         Self { status, media_type, body: serde_json::from_str(&text).unwrap_or(Value::Null), headers, text }
     }
 
-    /// The first header of this name, in lower case.
+    /// Returns the first header with this name, in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is as long as the headers say.
+    /// Whether the body is as long as its headers say.
     fn is_whole(&self) -> bool {
         self.header("content-length").and_then(|length| length.parse().ok()) == Some(self.text.len())
     }
 
-    /// Where the header `Link` says that the next page is.
+    /// The URL of the next page in the header `Link`.
     pub fn next_page(&self) -> Option<&str> {
         let links = self.headers.iter().filter(|(name, _)| name == "link");
         links.filter_map(|(_, link)| link.strip_prefix('<')?.strip_suffix(">; rel=\"next\"")).next()
     }
 
-    /// A field of the body; null when there is none.
+    /// Returns a property of the body; null if it is missing.
     pub fn field(&self, name: &str) -> &Value {
         &self.body[name]
     }
 
-    /// The `location` of each error of a problem.
+    /// Returns the `location` of each error of a problem.
     pub fn locations(&self) -> Vec<&str> {
         let errors = self.body["errors"].as_array().map_or(&[][..], Vec::as_slice);
         errors.iter().filter_map(|error| error["location"].as_str()).collect()
     }
 
-    /// What is wrong with the shape of a problem with this status; nothing for a good one.
+    /// Returns the faults in the structure of a problem with this status; empty if it is valid.
     pub fn problem_faults(&self, status: u16) -> Vec<String> {
         let mut faults = Vec::new();
         let mut expect = |what: &str, holds: bool| {
@@ -310,7 +312,7 @@ pub fn conformance_chain() -> [String; 4] {
     ["--genesis".to_owned(), file("genesis.json"), "--import".to_owned(), file("chain.rlp")]
 }
 
-/// The server's executable beside this test's: `cargo test --workspace` has just built it; it is built here when
+/// The server's executable beside the test's. `cargo test --workspace` has just built it; otherwise it is built here if
 /// it is missing or older than the sources.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
@@ -334,7 +336,7 @@ fn binary() -> &'static Path {
     })
 }
 
-/// When a source file of the workspace last changed.
+/// The time of the last change to a source file of the workspace.
 fn newest_source(workspace: &Path) -> SystemTime {
     let mut newest = SystemTime::UNIX_EPOCH;
     let mut folders = vec![workspace.join("crates"), workspace.join("bin")];

@@ -1,4 +1,4 @@
-//! A client of JSON-RPC over WebSocket.
+//! A JSON-RPC client over WebSocket.
 
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tungstenite::handshake::client::Request;
 use tungstenite::{ClientRequestBuilder, Message, WebSocket};
 
-/// How long an answer is waited for.
+/// Timeout for a message.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection.
@@ -16,7 +16,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Connects to `/ws` of the server at `address`, with further headers.
+    /// Connects to `/ws` of the server at `address`, with additional headers.
     pub fn connect(address: &str, headers: &[(&str, &str)]) -> Result<Self, Box<tungstenite::Error>> {
         let uri = format!("ws://{address}/ws").parse().expect("an address");
         let request = headers
@@ -33,23 +33,23 @@ impl Socket {
         }
     }
 
-    /// The connection below.
+    /// The underlying connection.
     pub fn inner(&mut self) -> &mut WebSocket<TcpStream> {
         &mut self.socket
     }
 
-    /// Sends a text.
+    /// Sends a text message.
     ///
     /// # Panics
-    /// When the connection is broken.
+    /// If the connection is broken.
     pub fn send(&mut self, text: impl ToString) {
         self.socket.send(Message::text(text.to_string())).expect("it is sent");
     }
 
-    /// The next text as JSON.
+    /// Receives the next text message as JSON.
     ///
     /// # Panics
-    /// When something else comes, or nothing.
+    /// If another kind of message or none arrives.
     pub fn receive(&mut self) -> Value {
         loop {
             match self.socket.read().expect("a message comes") {
@@ -60,24 +60,24 @@ impl Socket {
         }
     }
 
-    /// The result of a method, with what was told before it came.
+    /// Calls a method. Returns the result, and the notifications that arrived before it.
     ///
     /// # Panics
-    /// When it fails.
+    /// If the request fails.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.sent += 1;
         self.send(json!({"jsonrpc": "2.0", "id": self.sent, "method": method, "params": parameters}));
-        let answer = self.receive();
-        assert_eq!(answer["id"], self.sent, "{answer}");
-        assert!(answer.get("error").is_none(), "{method}: {answer}");
-        answer["result"].clone()
+        let response = self.receive();
+        assert_eq!(response["id"], self.sent, "{response}");
+        assert!(response.get("error").is_none(), "{method}: {response}");
+        response["result"].clone()
     }
 
-    /// The next thing that a subscription tells.
+    /// Receives the next notification of a subscription.
     ///
     /// # Panics
-    /// When something else comes.
-    pub fn told(&mut self, subscription: &Value) -> Value {
+    /// If another message arrives.
+    pub fn notification(&mut self, subscription: &Value) -> Value {
         let message = self.receive();
         assert_eq!(message["method"], "eth_subscription", "{message}");
         assert_eq!(&message["params"]["subscription"], subscription, "{message}");

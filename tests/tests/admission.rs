@@ -1,8 +1,8 @@
-//! What requests have to pass: hosts, tokens, rates, numbers, sizes. Each refusal names the option that sets the limit.
+//! Admission of requests: hosts, tokens, rates, counts, sizes. Each refusal mentions the option of its limit.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server, run_to_end};
+use node_tests::server::{Response, Server, run_to_end};
 use node_tests::wallet::{hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::json;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 const NONE: [&str; 0] = [];
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// Checks a refusal: its status, its shape, and that it names the limit.
+/// Checks a refusal: its status, its structure, and that it mentions the option.
 #[track_caller]
-fn assert_refused(answer: &Answer, status: u16, option: &str) {
-    assert_eq!(answer.problem_faults(status), NONE, "{}", answer.text);
-    let detail = answer.field("detail").as_str().unwrap();
+fn assert_refused(response: &Response, status: u16, option: &str) {
+    assert_eq!(response.problem_faults(status), NONE, "{}", response.text);
+    let detail = response.field("detail").as_str().unwrap();
     assert!(detail.contains(&format!("`{option}`")) || option.is_empty(), "{option}: {detail}");
 }
 
 #[test]
-fn names_that_nobody_allowed_are_refused() {
+fn refuses_unknown_host_names() {
     let as_host = |server: &Server, host: &str| server.send("GET", "/chainId/", &[("Host", host)], "");
     let server = Server::start(NONE);
     for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8545", "192.0.2.1"] {
@@ -45,7 +45,7 @@ fn names_that_nobody_allowed_are_refused() {
 }
 
 #[test]
-fn tokens() {
+fn requires_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     let file = path.to_str().unwrap();
@@ -84,33 +84,33 @@ fn tokens() {
 }
 
 #[test]
-fn a_flood_is_refused_and_others_are_served() {
+fn a_flood_is_refused_without_affecting_others() {
     let server = Server::start(["--rate-limit", "5", "--trusted-proxies", "1"]);
     let from = |client: &str| server.send("GET", "/chainId/", &[("X-Forwarded-For", client)], "");
-    let answers: Vec<_> = (0..30).map(|_| from("203.0.113.1")).collect();
-    let served = answers.iter().filter(|answer| answer.status == 200).count();
+    let responses: Vec<_> = (0..30).map(|_| from("203.0.113.1")).collect();
+    let served = responses.iter().filter(|response| response.status == 200).count();
     assert!((5..30).contains(&served), "{served} of 30");
-    let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+    let refused = responses.iter().find(|response| response.status != 200).unwrap();
     assert_refused(refused, 429, "rate-limit");
     assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
     assert_eq!(from("203.0.113.2").status, 200);
-    // What the client itself writes in front changes nothing.
+    // Entries that the client itself adds to the header are ignored.
     let pretending: Vec<_> = (0..30).map(|n| from(&format!("198.51.100.{n}, 203.0.113.1")).status).collect();
     assert!(pretending.contains(&429), "{pretending:?}");
 }
 
 #[test]
-fn connections_are_counted() {
+fn limits_connections() {
     let server = Server::start(["--max-connections", "3", "--header-timeout", "10m"]);
     let mut silent = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(60);
-    // Which of two connections comes first is not known, so that more are opened until one is too many.
+    // Connections may be accepted in any order, so that more are opened until one is refused.
     let refused = loop {
-        assert!(Instant::now() < deadline, "all of {} connections are taken", silent.len());
+        assert!(Instant::now() < deadline, "all of {} connections were accepted", silent.len());
         silent.push(server.connect());
-        let answer = server.send("GET", "/health", &[], "");
-        if answer.status != 200 {
-            break answer;
+        let response = server.send("GET", "/health", &[], "");
+        if response.status != 200 {
+            break response;
         }
         thread::sleep(Duration::from_millis(10));
     };
@@ -124,13 +124,13 @@ fn connections_are_counted() {
 }
 
 #[test]
-fn who_says_nothing_is_left() {
+fn disconnects_silent_clients() {
     let server = Server::start(["--header-timeout", "200ms"]);
     let mut silent = server.connect();
     let mut slow = server.connect();
     slow.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
     for stream in [&mut silent, &mut slow] {
-        // It ends, with or without an answer; otherwise reading would fail after a minute.
+        // The connection ends, with or without a response; otherwise reading would time out after a minute.
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
         assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&rest));
@@ -139,27 +139,27 @@ fn who_says_nothing_is_left() {
 }
 
 #[test]
-fn requests_are_counted() {
+fn limits_requests() {
     let server = Server::start(["--max-requests", "2", "--body-timeout", "10m"]);
     let head =
         "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{";
     let mut waiting: Vec<TcpStream> = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(60);
     let refused = loop {
-        assert!(Instant::now() < deadline, "all of {} requests are taken", waiting.len());
+        assert!(Instant::now() < deadline, "all of {} requests were accepted", waiting.len());
         let mut stream = server.connect();
         stream.write_all(head.as_bytes()).unwrap();
         waiting.push(stream);
-        let answer = server.get("/chainId/");
-        if answer.status != 200 {
-            break answer;
+        let response = server.get("/chainId/");
+        if response.status != 200 {
+            break response;
         }
         thread::sleep(Duration::from_millis(10));
     };
     assert_refused(&refused, 503, "max-requests");
     let mut statuses = Vec::new();
     for mut stream in waiting {
-        // Those that were refused may be closed.
+        // Connections of refused requests may be closed.
         let _ = stream.write_all(b"}");
         let mut start = [0; 12];
         if stream.read_exact(&mut start).is_ok() {
@@ -173,14 +173,14 @@ fn requests_are_counted() {
 }
 
 #[test]
-fn sizes() {
+fn limits_sizes() {
     let server = Server::start(["--max-headers", "500", "--max-depth", "5", "--max-body", "1000"]);
     let long = "x".repeat(600);
     assert_refused(&server.send("GET", "/chainId/", &[("X-Long", &long)], ""), 431, "max-headers");
     assert_refused(&server.send("GET", &format!("/getCode/{long}/"), &[], ""), 431, "max-headers");
     assert_refused(&server.send("GET", &format!("/chainId/?{long}"), &[], ""), 431, "max-headers");
     assert_refused(&server.post("/getLogs/", format!("{}{}", "[".repeat(6), "]".repeat(6))), 422, "max-depth");
-    assert_eq!(server.post("/getLogs/", "[".repeat(6)).problem_faults(400), NONE, "what is no JSON is that first");
+    assert_eq!(server.post("/getLogs/", "[".repeat(6)).problem_faults(400), NONE, "malformed JSON is reported first");
     assert_eq!(server.post("/getLogs/", r#"{"Topics": [["[[[[[[[["]]}"#).problem_faults(422), NONE);
     assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
     for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
@@ -192,7 +192,7 @@ fn sizes() {
 }
 
 #[test]
-fn queries() {
+fn limits_queries() {
     let options = ["--max-block-range", "3", "--max-addresses", "1", "--max-topics", "1", "--max-storage-keys", "1"];
     let more = ["--max-percentiles", "1", "--max-filters", "1"];
     let server = Server::dev(options.into_iter().chain(more));
@@ -224,7 +224,7 @@ fn queries() {
 }
 
 #[test]
-fn metrics_count_and_measure() {
+fn serves_the_documented_metrics() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
     let server = Server::dev(["--metrics-addr", &address]);
@@ -258,9 +258,9 @@ fn metrics_count_and_measure() {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
-    // docs/metrics.md names exactly what there is.
-    let told = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    let told: BTreeSet<_> = told
+    // docs/metrics.md lists exactly the metrics that are served.
+    let reported = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let reported: BTreeSet<_> = reported
         .map(|line| match line.split_once(' ').unwrap() {
             (name, "counter") => format!("{name}_total"),
             (name, _) => name.to_owned(),
@@ -268,8 +268,8 @@ fn metrics_count_and_measure() {
         .collect();
     let rows = include_str!("../../docs/metrics.md").lines();
     let documented = rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned()));
-    assert_eq!(told, documented.collect());
-    // A metrics port that is taken ends the start.
+    assert_eq!(reported, documented.collect());
+    // If the metrics port is in use, the start fails.
     let output = run_to_end(["--metrics-addr", &address]);
     assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains(&address));
     assert_eq!(server.get("/metrics").status, 404, "clients do not see them");
@@ -287,7 +287,7 @@ fn scrape(address: &str) -> String {
 }
 
 #[test]
-fn streams_are_counted() {
+fn limits_streams() {
     let server = Server::start(["--max-streams", "1"]);
     let mut first = server.connect();
     write!(first, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -298,28 +298,28 @@ fn streams_are_counted() {
 }
 
 #[test]
-fn idle_connections_are_closed_and_streams_are_kept_alive() {
+fn closes_idle_connections_and_keeps_streams_alive() {
     let server = Server::start(["--keep-alive", "300ms", "--stream-keep-alive", "50ms"]);
     let mut idle = server.connect();
     write!(idle, "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut text = String::new();
-    // Reading would fail after a minute.
+    // Reading would time out after a minute.
     idle.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 
     let mut stream = server.connect();
     write!(stream, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut told = Vec::new();
-    while told.windows(12).filter(|window| *window == b": keep-alive").count() < 3 {
+    let mut reported = Vec::new();
+    while reported.windows(12).filter(|window| *window == b": keep-alive").count() < 3 {
         let mut piece = [0; 1_024];
         let length = stream.read(&mut piece).unwrap();
-        assert!(length > 0, "{}", String::from_utf8_lossy(&told));
-        told.extend_from_slice(&piece[..length]);
+        assert!(length > 0, "{}", String::from_utf8_lossy(&reported));
+        reported.extend_from_slice(&piece[..length]);
     }
 }
 
 #[test]
-fn the_pool_is_bounded() {
+fn limits_the_pool() {
     let transfer = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
     for option in [["--pool-transactions", "1"], ["--pool-bytes", "150"]] {
         let server = Server::dev(option.into_iter().chain(["--no-mining"]));
@@ -340,7 +340,7 @@ fn the_pool_is_bounded() {
 }
 
 #[test]
-fn settings_that_make_no_sense() {
+fn refuses_invalid_settings() {
     let cases = [
         (["--rate-limit", "0"], "rate-limit"),
         (["--allowed-hosts", "http://a"], "allowed-hosts"),

@@ -1,4 +1,4 @@
-//! Copies of a folder that a server has open, made as a user makes them.
+//! Backups of a folder that a server has open, made with the command.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn command(words: &str, data: &Path) -> Command {
     command
 }
 
-/// Runs a command; answers its result, or why there is none.
+/// Runs a command. Returns its result, or the error message.
 fn run(command: &mut Command) -> Result<Value, String> {
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -42,7 +42,7 @@ fn head(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_copy_under_a_stream_of_transactions_has_all_that_was_acknowledged() {
+fn a_backup_under_load_contains_every_acknowledged_transaction() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
     let server = dev(&data, &[]);
@@ -53,10 +53,10 @@ fn a_copy_under_a_stream_of_transactions_has_all_that_was_acknowledged() {
             let mut hashes: Vec<String> = Vec::new();
             while !done.load(Ordering::Relaxed) {
                 let body = TransactionBody::Legacy(transfer(hashes.len() as u64));
-                let answer =
+                let response =
                     server.post("/sendRawTransaction/", json!({"Data": hex(&sign(body).encode())}).to_string());
-                assert_eq!(answer.status, 200, "{}", answer.text);
-                hashes.push(answer.field("TransactionHash").as_str().unwrap().to_owned());
+                assert_eq!(response.status, 200, "{}", response.text);
+                hashes.push(response.field("TransactionHash").as_str().unwrap().to_owned());
             }
             hashes
         });
@@ -77,7 +77,7 @@ fn a_copy_under_a_stream_of_transactions_has_all_that_was_acknowledged() {
     let (before, hashes) = sent;
     let verified = run(&mut command("verify", &dest)).unwrap();
     assert!(verified["ok"] == true && verified["head"]["number"].as_u64().unwrap() >= before, "{verified}");
-    // The original goes on beside the copy, which serves what was sent before it was begun.
+    // The original continues beside the copy, which has everything sent before the backup started.
     let copy = dev(&dest, &[]);
     for hash in &hashes[..usize::try_from(before).unwrap()] {
         assert!(copy.get(&format!("/getTransactionReceipt/{hash}/")).field("TransactionReceipt").is_object(), "{hash}");
@@ -87,7 +87,7 @@ fn a_copy_under_a_stream_of_transactions_has_all_that_was_acknowledged() {
 }
 
 #[test]
-fn what_waits_in_the_pool_is_copied() {
+fn a_backup_contains_the_pool() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
     let server = dev(&data, &["--no-mining"]);
@@ -99,7 +99,7 @@ fn what_waits_in_the_pool_is_copied() {
     assert_eq!(copy.get(&format!("/getTransactionStatus/{hash}/")).field("Status"), "pending");
 }
 
-/// A folder with a chain of so many blocks on the built-in genesis.
+/// Creates a folder with a chain of `blocks` blocks on the built-in genesis.
 fn import_chain(folder: &TempDir, blocks: u64) -> PathBuf {
     let (data, chain) = (folder.path().join("data"), folder.path().join("chain.rlp"));
     let mut file = Vec::new();
@@ -110,7 +110,7 @@ fn import_chain(folder: &TempDir, blocks: u64) -> PathBuf {
 }
 
 #[test]
-fn the_way_to_another_layout_that_the_documentation_shows_leads_to_the_same_chain() {
+fn the_documented_migration_reproduces_the_chain() {
     let folder = TempDir::new().unwrap();
     let data = import_chain(&folder, 40);
     let [before, chain, new] = ["before", "moved.rlp", "new"].map(|name| folder.path().join(name));
@@ -124,7 +124,7 @@ fn the_way_to_another_layout_that_the_documentation_shows_leads_to_the_same_chai
 }
 
 #[test]
-fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
+fn a_killed_server_leaves_no_copy_that_looks_complete() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (import_chain(&folder, 150), folder.path().join("copy"));
     let part = folder.path().join("copy.part");
@@ -137,14 +137,14 @@ fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
         }
         server.end("KILL");
         let output = client.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
         if dest.exists() {
-            // It was too late.
+            // The kill came too late.
             assert!(run(&mut command("verify", &dest)).is_ok());
             fs::remove_dir_all(&dest).unwrap();
             continue;
         }
-        assert!(!output.status.success() && told.contains("ended before the copy was whole"), "{told}");
+        assert!(!output.status.success() && reported.contains("ended before the copy was whole"), "{reported}");
         assert!(run(&mut command("verify", &part)).is_err());
         in_the_middle += 1;
         if in_the_middle == 3 {
@@ -152,7 +152,7 @@ fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
         }
     }
     assert!(in_the_middle > 0, "no kill came in time");
-    // What they left is in nobody's way, and the folder itself is as it was.
+    // Incomplete copies do not affect later backups, and the folder itself is unchanged.
     let result = backup(&data, &dest).unwrap();
     assert_eq!((&result["served"], &result["head"]["number"]), (&json!(false), &json!(150)));
     assert!(!part.exists());
@@ -162,7 +162,7 @@ fn a_server_that_is_killed_leaves_nothing_that_looks_whole() {
 }
 
 #[test]
-fn a_server_that_is_stopped_ends_the_backup_first() {
+fn stopping_the_server_cancels_the_backup() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
     let server = dev(&data, &[]);

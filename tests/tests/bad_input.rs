@@ -1,8 +1,8 @@
-//! Whatever is sent, the answer is a problem with the right status, and the next request is answered.
+//! Whatever is sent, the response is a problem with the right status, and the server continues to work.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server};
+use node_tests::server::{Response, Server};
 use node_tests::wallet::{ALICE, CHAIN_ID, hex, sign, transfer, with_high_s};
 use node_types::U256;
 use node_types::consensus::{LegacyTransaction, TransactionBody};
@@ -12,15 +12,15 @@ use std::net::TcpStream;
 
 const NONE: [&str; 0] = [];
 
-/// Checks a problem, and that the server still lives.
-fn check(server: &Server, name: &str, answer: &Answer, status: u16, locations: &[&str]) {
-    assert_eq!(answer.problem_faults(status), NONE, "{name}: {} {}", answer.status, answer.body);
-    assert_eq!(answer.locations(), locations, "{name}: {}", answer.body);
+/// Checks a problem, and that the server still responds.
+fn check(server: &Server, name: &str, response: &Response, status: u16, locations: &[&str]) {
+    assert_eq!(response.problem_faults(status), NONE, "{name}: {} {}", response.status, response.body);
+    assert_eq!(response.locations(), locations, "{name}: {}", response.body);
     assert_eq!(server.get("/chainId/").field("ChainId"), &json!("31337"), "after {name}");
 }
 
 #[test]
-fn bodies() {
+fn invalid_bodies() {
     let server = Server::start(NONE);
     let deep = |open: &str, close: &str| format!("{{\"Topics\":{}{}}}", open.repeat(10_000), close.repeat(10_000));
     let digits = "9".repeat(300);
@@ -67,7 +67,7 @@ fn bodies() {
 }
 
 #[test]
-fn bytes_that_are_not_text() {
+fn bodies_that_are_not_utf_8() {
     let server = Server::start(NONE);
     for (name, body) in
         [("invalid UTF-8", &b"{\"Address\":\"\xff\"}"[..]), ("zeroes", &[0; 64]), ("a mark", b"\xef\xbb\xbf{}")]
@@ -77,7 +77,7 @@ fn bytes_that_are_not_text() {
 }
 
 #[test]
-fn long_bodies() {
+fn bodies_over_the_limit() {
     let server = Server::start(["--max-body", "1000000"]);
     let long = format!("{{\"Data\":\"0x{}\"}}", "00".repeat(5_000_000));
     check(&server, "10 MB", &server.post("/sendRawTransaction/", long), 413, &[]);
@@ -86,7 +86,7 @@ fn long_bodies() {
 }
 
 #[test]
-fn paths_and_methods() {
+fn invalid_paths_and_methods() {
     let server = Server::start(NONE);
     let cases: [(&str, u16, &[&str]); 10] = [
         ("/getlogs/", 404, &[]),
@@ -148,7 +148,7 @@ fn status_of(server: &Server, bytes: &[u8]) -> Option<u16> {
 }
 
 #[test]
-fn transactions() {
+fn invalid_transactions() {
     let server = Server::start(NONE);
     let send = |data: &[u8]| server.post("/sendRawTransaction/", json!({"Data": hex(data)}).to_string());
     let legacy = |transaction: LegacyTransaction| sign(TransactionBody::Legacy(transaction)).encode();
@@ -170,10 +170,10 @@ fn transactions() {
         ("too much value", legacy(LegacyTransaction { value: too_much, ..transfer(0) })),
     ];
     for (name, data) in cases {
-        let answer = send(&data);
-        assert_eq!(answer.problem_faults(422), NONE, "{name}: {} {}", answer.status, answer.body);
-        assert!(answer.locations().iter().all(|location| *location == "body.Data"), "{name}: {}", answer.body);
-        assert!(!answer.locations().is_empty(), "{name}: {}", answer.body);
+        let response = send(&data);
+        assert_eq!(response.problem_faults(422), NONE, "{name}: {} {}", response.status, response.body);
+        assert!(response.locations().iter().all(|location| *location == "body.Data"), "{name}: {}", response.body);
+        assert!(!response.locations().is_empty(), "{name}: {}", response.body);
         assert_eq!(server.get("/health").status, 200, "after {name}");
     }
     let two_reasons = legacy(LegacyTransaction { gas_limit: 20_999, value: too_much, ..transfer(0) });

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::blocktest::{Keep, Summary, run};
+use node_tests::blocktest::{Storage, Summary, run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::{env, fs};
@@ -18,10 +18,10 @@ fn vectors() -> PathBuf {
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
 fn all_given_tests_pass() {
     let folder = vectors();
-    for keep in [Keep::InMemory, Keep::InFolders] {
-        let summary = run(std::slice::from_ref(&folder), keep).unwrap();
-        assert_eq!(summary.failures, [], "{keep:?}");
-        assert_eq!(summary.passed, 453, "{keep:?}");
+    for storage in [Storage::Memory, Storage::Folders] {
+        let summary = run(std::slice::from_ref(&folder), storage).unwrap();
+        assert_eq!(summary.failures, [], "{storage:?}");
+        assert_eq!(summary.passed, 453, "{storage:?}");
     }
 }
 
@@ -60,13 +60,13 @@ fn corrupted_tests_fail() {
         }
         let file = folder.path().join("corrupted.json");
         fs::write(&file, json!({"good": good[&name], "corrupted": test}).to_string()).unwrap();
-        let Summary { passed, failures } = run(&[file], Keep::InMemory).unwrap();
+        let Summary { passed, failures } = run(&[file], Storage::Memory).unwrap();
         assert_eq!((passed, failures.len()), (1, 1), "{path}: {failures:?}");
         assert!(failures[0].1.starts_with(expected), "{path}\n got: {}\nwant: {expected}", failures[0].1);
     }
     let file = folder.path().join("broken.json");
     fs::write(&file, "{").unwrap();
-    let summary = run(&[file], Keep::InMemory).unwrap();
+    let summary = run(&[file], Storage::Memory).unwrap();
     assert_eq!((summary.passed, summary.failures.len()), (0, 1), "a file that is not JSON");
-    assert!(run(&[folder.path().join("missing.json")], Keep::InMemory).is_err());
+    assert!(run(&[folder.path().join("missing.json")], Storage::Memory).is_err());
 }

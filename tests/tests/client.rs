@@ -13,7 +13,7 @@ use node_types::wire::ChainIdOutput;
 mod client;
 
 #[test]
-fn the_example_client_asks_and_sends() {
+fn the_example_client_reads_and_sends() {
     let server = Server::dev(["--data-dir", ":memory:", "--base-path", "/v1"]);
     let client = Client::new(&format!("{}/v1/", server.url()));
     let shown = |raw: Option<&str>| {
@@ -39,7 +39,7 @@ fn the_example_client_asks_and_sends() {
 }
 
 #[test]
-fn the_example_client_tells_refusals_from_silence() {
+fn the_example_client_distinguishes_problems_from_connection_errors() {
     let server = Server::dev(["--data-dir", ":memory:"]);
     let client = Client::new(server.url());
     match client.get::<ChainIdOutput>("nothing/") {

@@ -1,4 +1,4 @@
-//! The commands that work on a folder, run as a user runs them.
+//! The commands that work on a data folder, run as processes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 const BLOCKS: u64 = 60;
 
-/// A folder for chain files and data.
+/// A temporary folder for chain files and data.
 struct Fixture(TempDir);
 
 impl Fixture {
@@ -25,7 +25,7 @@ impl Fixture {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// With the chain file `chain.rlp`; answers its blocks.
+    /// Creates a folder with the chain file `chain.rlp`. Returns its blocks.
     fn with_chain(blocks: u64, transactions_per_block: usize) -> (Self, Vec<Vec<u8>>) {
         let fixture = Self::new();
         let mut file = Vec::new();
@@ -42,7 +42,7 @@ impl Fixture {
         self.path(name).display().to_string()
     }
 
-    /// A command on the folder `data`. Words with a dot are files beside it.
+    /// A command on the folder `data`. Arguments with a dot are files in the temporary folder.
     fn command(&self, words: &str) -> Command {
         let mut command = node_server();
         for word in words.split(' ') {
@@ -56,7 +56,7 @@ impl Fixture {
         command
     }
 
-    /// Runs a command that succeeds; answers its result.
+    /// Runs a command that must succeed. Returns its result.
     fn result(&self, words: &str) -> Value {
         let (status, lines, log) = run(self.command(words).arg("--json"));
         assert!(status.success(), "{words}: {log}");
@@ -66,7 +66,7 @@ impl Fixture {
         result
     }
 
-    /// Runs a command that fails with status 1 and one line that begins with `error: `; answers what follows.
+    /// Runs a command that must fail with status 1 and one line `error: …`. Returns the message.
     fn refusal(&self, words: &str) -> String {
         refusal(&mut self.command(words))
     }
@@ -77,7 +77,7 @@ impl Fixture {
     }
 }
 
-/// Runs a command; answers how it ended, the lines of JSON it wrote, and its log.
+/// Runs a command. Returns its status, the JSON lines that it wrote, and its log.
 fn run(command: &mut Command) -> (ExitStatus, Vec<Value>, String) {
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -96,7 +96,7 @@ fn refusal(command: &mut Command) -> String {
 }
 
 #[test]
-fn an_import_goes_on_where_the_last_one_stopped() {
+fn continues_an_interrupted_import() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fs::write(fixture.path("half.rlp"), blocks[..30].concat()).unwrap();
     for (file, imported, known, head) in [("half", 30, 0, 30), ("chain", 30, 30, 60), ("chain", 0, 60, 60)] {
@@ -108,7 +108,7 @@ fn an_import_goes_on_where_the_last_one_stopped() {
     let head = Block::decode(blocks.last().unwrap()).unwrap().header.hash();
     assert_eq!(fixture.result("verify")["head"], json!({"number": BLOCKS, "hash": hex(head.as_bytes())}));
 
-    // A fault ends it with an error; the blocks before stay.
+    // An invalid block ends the import with an error; the blocks before it stay.
     let fixture = Fixture::new();
     fs::write(fixture.path("cut.rlp"), &blocks[..10].concat()[..blocks[..9].concat().len() + 5]).unwrap();
     let refusal = fixture.refusal("import cut.rlp");
@@ -117,7 +117,7 @@ fn an_import_goes_on_where_the_last_one_stopped() {
 }
 
 #[test]
-fn an_export_gives_back_the_bytes_that_were_imported() {
+fn exports_the_imported_bytes() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");
     let bytes = |name: &str| fs::read(fixture.path(name)).unwrap();
@@ -148,14 +148,14 @@ fn an_export_gives_back_the_bytes_that_were_imported() {
     fixture.result("export --force part.rlp");
     assert!(bytes("part.rlp") == bytes("chain.rlp"));
 
-    // With genesis, for which no import has any use but to pass it over.
+    // From block 0: an import skips the genesis block.
     fixture.result("export --from 0 whole.rlp");
     let result = fixture.result("import whole.rlp");
     assert_eq!((&result["imported"], &result["known"]), (&json!(0), &json!(61)));
 }
 
 #[test]
-fn stats_count_what_was_imported() {
+fn stats_count_the_imported_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");
     let stats = fixture.result("stats");
@@ -184,30 +184,30 @@ fn stats_count_what_was_imported() {
 }
 
 /// A slot of the contract as of a block.
-fn slot(server: &Server, block: u64) -> node_tests::server::Answer {
+fn slot(server: &Server, block: u64) -> node_tests::server::Response {
     let body = json!({
         "Address": hex(CONTRACT.as_bytes()), "Position": hex(slot_key(1).as_bytes()), "BlockNumber": block.to_string(),
     });
     server.post("/getStorageAt/", body.to_string())
 }
 
-/// Checks that states are answered as by `reference` from block `floor` on, and not at all below it.
+/// Checks that states from block `floor` on equal those of `reference`, and that earlier ones are refused.
 fn check_pruned(server: &Server, reference: &Server, floor: u64) {
     for block in 0..=BLOCKS {
         let proof = json!({"Address": ALICE, "BlockNumber": block.to_string()}).to_string();
         let call =
             json!({"Transaction": {"To": hex(CONTRACT.as_bytes())}, "BlockNumber": block.to_string()}).to_string();
         let balance = format!("/getBalance/{ALICE}/?BlockNumber={block}");
-        let answers = |server: &Server| {
+        let responses = |server: &Server| {
             [slot(server, block), server.post("/getProof/", &proof), server.post("/call/", &call), server.get(&balance)]
         };
-        for (got, mut expected) in answers(server).into_iter().zip(answers(reference)) {
+        for (got, mut expected) in responses(server).into_iter().zip(responses(reference)) {
             if block < floor {
                 assert_eq!(got.problem_faults(404), [""; 0], "as of {block}: {}", got.text);
                 let kind = got.field("type").as_str().unwrap();
                 assert!(kind.ends_with("/problems/state-pruned"), "as of {block}: {kind}");
             } else {
-                // It holds the port.
+                // It occupies the port.
                 expected.body["$schema"] = got.body["$schema"].clone();
                 assert_eq!((got.status, &got.body), (200, &expected.body), "as of {block}");
             }
@@ -218,7 +218,7 @@ fn check_pruned(server: &Server, reference: &Server, floor: u64) {
 }
 
 #[test]
-fn what_was_pruned_is_not_answered() {
+fn refuses_pruned_states() {
     let (fixture, _) = Fixture::with_chain(BLOCKS, 4);
     let chain = fixture.text("chain.rlp");
     let reference = Server::start(["--strict", "--import", &chain]);
@@ -229,15 +229,15 @@ fn what_was_pruned_is_not_answered() {
     assert_eq!(fixture.result("stats")["rows"], rows - result["rows_dropped"].as_u64().unwrap());
     assert!(result["rows_dropped"].as_u64().unwrap() > 0);
     check_pruned(&fixture.server(&[]), &reference, 40);
-    // A lower floor brings nothing back.
+    // A lower floor does not restore anything.
     let result = fixture.result("prune --before 10");
     assert_eq!((&result["earliest_state"], &result["rows_dropped"]), (&json!(40), &json!(0)));
-    // `run` prunes, too; the floor stays without the option.
+    // `run` prunes, too; the floor remains without the option.
     check_pruned(&fixture.server(&["--prune-before", "50"]), &reference, 50);
     check_pruned(&fixture.server(&[]), &reference, 50);
     assert_eq!(fixture.result("verify")["earliest_state"], 50);
 
-    // An import with a floor of its own.
+    // Import with a floor.
     let other = Fixture::new();
     fs::copy(fixture.path("chain.rlp"), other.path("chain.rlp")).unwrap();
     assert_eq!(other.result("import --prune-before 60 chain.rlp")["earliest_state"], 60);
@@ -256,7 +256,7 @@ fn what_was_pruned_is_not_answered() {
 }
 
 #[test]
-fn folders_that_cannot_be_used_are_refused() {
+fn refuses_unusable_folders() {
     let (fixture, _) = Fixture::with_chain(3, 1);
     let all = ["import chain.rlp", "export out.rlp", "verify", "stats", "prune --before 1"];
     for words in &all[1..] {
@@ -289,7 +289,7 @@ fn folders_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn without_a_folder_the_chain_is_in_the_users_data() {
+fn stores_the_chain_in_the_users_data_folder_by_default() {
     let (fixture, _) = Fixture::with_chain(3, 1);
     let chain = fixture.text("chain.rlp");
     let at_home = |words: &[&str]| {
@@ -311,7 +311,7 @@ fn without_a_folder_the_chain_is_in_the_users_data() {
 }
 
 #[test]
-fn what_an_import_called_durable_outlives_a_kill() {
+fn blocks_reported_as_durable_survive_a_kill() {
     let (fixture, blocks) = Fixture::with_chain(4_000, 0);
     for (signal, already) in [("KILL", 0), ("TERM", 1_000)] {
         let mut import = fixture.command("import chain.rlp");
@@ -332,7 +332,7 @@ fn what_an_import_called_durable_outlives_a_kill() {
         let head = fixture.result("verify")["head"]["number"].as_u64().unwrap();
         let last = rest.iter().filter_map(|line| line["durable"].as_u64()).next_back().unwrap_or(durable);
         assert!(head >= last, "{signal}: head {head}, durable {last}");
-        // The import may have come to its end before the signal came.
+        // The import may have finished before the signal.
         if signal == "TERM" && head < blocks.len() as u64 {
             assert_eq!(status.code(), Some(1), "{signal}");
             let expected = json!({"event": "error", "message": format!("a signal ended the import at block {head}")});
@@ -345,10 +345,10 @@ fn what_an_import_called_durable_outlives_a_kill() {
 }
 
 #[test]
-fn damage_is_found_and_named() {
+fn verify_reports_damaged_rows() {
     let (fixture, blocks) = Fixture::with_chain(BLOCKS, 4);
     fixture.result("import chain.rlp");
-    // The hash of a transaction stands before its sender in the row of its block, and elsewhere before other things.
+    // A transaction's hash precedes its sender in the row of its block.
     let transaction = Block::decode(&blocks[29]).unwrap().transactions[1].hash();
     let path = fixture.path("data").join("chain.redb");
     let mut bytes = fs::read(&path).unwrap();
@@ -368,7 +368,7 @@ fn damage_is_found_and_named() {
     assert_eq!(error["event"], "error");
     let refusal = fixture.refusal("verify");
     for message in [error["message"].as_str().unwrap(), &refusal] {
-        // The database is read in blocks that have a checksum each.
+        // redb stores a checksum for each page.
         let named = |at: &usize| format!("chain.redb is damaged: block {} does not match its checksum", at / 4096);
         assert!(sender.iter().any(|at| message.contains(&named(at))), "{message}");
     }

@@ -1,9 +1,9 @@
-//! Control of a development chain under `/dev/`, from outside: what each operation does, and what it refuses.
+//! Control of a development chain under `/dev/`: what each operation does, and what it refuses.
 
 #![allow(clippy::unwrap_used)]
 
 use node_chain::genesis::DEV_GENESIS;
-use node_tests::server::{Answer, Server, node_server};
+use node_tests::server::{Response, Server, node_server};
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 const NONE: [&str; 0] = [];
 
-/// All operations that take a body.
+/// All operations with a body.
 const POSTED: [&str; 15] = [
     "mine",
     "setNextBlockTimestamp",
@@ -31,21 +31,21 @@ const POSTED: [&str; 15] = [
     "dropTransaction",
 ];
 
-fn control(server: &Server, operation: &str, body: Value) -> Answer {
+fn control(server: &Server, operation: &str, body: Value) -> Response {
     server.post(&format!("/dev/{operation}/"), body.to_string())
 }
 
-/// An operation that must do what it was asked.
+/// Calls an operation that must succeed.
 fn done(server: &Server, operation: &str, body: Value) -> Value {
-    let answer = control(server, operation, body);
-    assert_eq!(answer.status, 200, "{operation}: {}", answer.body);
-    answer.body
+    let response = control(server, operation, body);
+    assert_eq!(response.status, 200, "{operation}: {}", response.body);
+    response.body
 }
 
 fn send(server: &Server, transaction: LegacyTransaction) -> String {
     let raw = hex(&sign(TransactionBody::Legacy(transaction)).encode());
-    let answer = server.post("/sendRawTransaction/", json!({"Data": raw}).to_string());
-    answer.field("TransactionHash").as_str().unwrap_or_else(|| panic!("{}", answer.body)).to_owned()
+    let response = server.post("/sendRawTransaction/", json!({"Data": raw}).to_string());
+    response.field("TransactionHash").as_str().unwrap_or_else(|| panic!("{}", response.body)).to_owned()
 }
 
 fn head(server: &Server) -> Value {
@@ -61,7 +61,7 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
-fn blocks_and_time() {
+fn mines_blocks_and_sets_the_time() {
     let server = Server::dev(["--no-mining"]);
     let hash = send(&server, transfer(0));
     assert_eq!(status(&server, &hash), "pending");
@@ -72,7 +72,7 @@ fn blocks_and_time() {
     let mined = done(&server, "mine", json!({"Blocks": "3", "Interval": 100}));
     assert_eq!((&mined["BlockNumber"], &mined["BlockHash"]), (&json!("4"), &head(&server)["Hash"]));
     assert!(number(&head(&server)["Timestamp"]) >= time + 201, "two intervals");
-    assert_eq!(done(&server, "mine", json!({"Blocks": 0}))["BlockNumber"], "4", "no block is no change");
+    assert_eq!(done(&server, "mine", json!({"Blocks": 0}))["BlockNumber"], "4", "zero blocks change nothing");
 
     let withdrawal = json!({"Address": BOB, "Amount": "5", "Index": 0, "ValidatorIndex": 7});
     done(&server, "mine", json!({"Withdrawals": [withdrawal.clone()]}));
@@ -86,7 +86,7 @@ fn blocks_and_time() {
     assert_eq!((&block["Timestamp"], &block["BaseFeePerGas"]), (&json!(later.to_string()), &json!("77")));
     done(&server, "increaseTime", json!({"Seconds": 5_000}));
     done(&server, "mine", json!({}));
-    assert!(number(&head(&server)["Timestamp"]) >= later + 5_000, "time goes on from there");
+    assert!(number(&head(&server)["Timestamp"]) >= later + 5_000, "time continues from there");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn snapshots_reorganizations_and_the_pool() {
     let replaced = done(&server, "reorganize", json!({"Blocks": 1}));
     assert_eq!(replaced["Removed"], json!([before["Hash"]]));
     assert_eq!(replaced["Added"], json!([head(&server)["Hash"]]));
-    assert_eq!(status(&server, &first), "pending", "what the block held waits again");
+    assert_eq!(status(&server, &first), "pending", "transactions of the replaced block wait again");
     let content = server.get("/dev/poolContent/");
     assert_eq!((content.status, content.header("cache-control")), (200, Some("no-store")));
     assert_eq!(content.field("Pending")[0]["Hash"], json!(first));
@@ -118,17 +118,17 @@ fn snapshots_reorganizations_and_the_pool() {
     let dropped = server.get(&format!("/getTransactionStatus/{first}/"));
     assert_eq!((dropped.field("Status"), dropped.field("Reason")), (&json!("dropped"), &json!("dropped on request")));
     assert_eq!(done(&server, "dropTransaction", json!({"TransactionHash": first}))["Result"], false);
-    assert_eq!(send(&server, transfer(0)), first, "what was dropped may be sent again");
+    assert_eq!(send(&server, transfer(0)), first, "a dropped transaction can be sent again");
     assert_eq!(status(&server, &first), "pending");
     done(&server, "mine", json!({}));
-    assert_eq!(send(&server, transfer(0)), first, "and what was mined, too");
+    assert_eq!(send(&server, transfer(0)), first, "and a mined one, too");
     assert_eq!(status(&server, &first), "mined");
 }
 
 #[test]
 fn edits_and_impersonation() {
     let server = Server::dev(NONE);
-    // SLOAD(0) to memory, and return it.
+    // Returns SLOAD(0).
     let code = "0x60005460005260206000f3";
     let contract = "0x00000000000000000000000000000000000000c0";
     done(&server, "setCode", json!({"Address": contract, "Code": code}));
@@ -160,7 +160,7 @@ fn edits_and_impersonation() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_the_reason() {
+fn refusals_have_a_reason() {
     let server = Server::dev(NONE);
     send(&server, transfer(0));
     done(&server, "mine", json!({}));
@@ -189,9 +189,9 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
         ),
     ];
     for (operation, body, detail) in cases {
-        let answer = control(&server, operation, body.clone());
-        assert_eq!(answer.problem_faults(422), NONE, "{operation} {body}: {}", answer.body);
-        assert_eq!(answer.field("detail"), &json!(detail), "{operation} {body}");
+        let response = control(&server, operation, body.clone());
+        assert_eq!(response.problem_faults(422), NONE, "{operation} {body}: {}", response.body);
+        assert_eq!(response.field("detail"), &json!(detail), "{operation} {body}");
     }
     let far = control(&server, "increaseTime", json!({"Seconds": u64::MAX.to_string()}));
     assert_eq!(far.problem_faults(422), NONE);
@@ -207,8 +207,8 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
             "the next block has no withdrawals, for Shanghai is not in force",
         ),
     ] {
-        let answer = control(&old, operation, body);
-        assert_eq!((answer.status, answer.field("detail")), (422, &json!(detail)));
+        let response = control(&old, operation, body);
+        assert_eq!((response.status, response.field("detail")), (422, &json!(detail)));
     }
 }
 
@@ -239,11 +239,11 @@ fn bad_bodies() {
         ("dropTransaction", r#"{"TransactionHash": "0x00"}"#, &["body.TransactionHash"]),
     ];
     for (operation, body, locations) in cases {
-        let answer = server.post(&format!("/dev/{operation}/"), body);
-        assert_eq!(answer.problem_faults(422), NONE, "{operation} {body}: {}", answer.body);
-        let mut found = answer.locations();
+        let response = server.post(&format!("/dev/{operation}/"), body);
+        assert_eq!(response.problem_faults(422), NONE, "{operation} {body}: {}", response.body);
+        let mut found = response.locations();
         found.sort_unstable();
-        assert_eq!(found, locations, "{operation} {body}: {}", answer.body);
+        assert_eq!(found, locations, "{operation} {body}: {}", response.body);
     }
     for operation in POSTED {
         let path = format!("/dev/{operation}/");
@@ -260,7 +260,7 @@ fn bad_bodies() {
 }
 
 #[test]
-fn only_where_nobody_else_can_reach_it() {
+fn refused_unless_bound_to_loopback() {
     let open = Server::dev(["--host", "0.0.0.0"]);
     for operation in POSTED {
         assert_eq!(control(&open, operation, json!({})).problem_faults(403), NONE, "{operation}");
@@ -277,17 +277,17 @@ fn only_where_nobody_else_can_reach_it() {
 }
 
 #[test]
-fn pages_of_other_origins_control_nothing() {
+fn refused_for_pages_of_other_origins() {
     let server = Server::dev(NONE);
     let own = format!("http://{}", server.address());
-    for (origin, status) in [("http://elsewhere.example", 403), ("null", 403), (&*own, 200)] {
+    for (origin, status) in [("http://other.example", 403), ("null", 403), (&*own, 200)] {
         let headers = [("Origin", origin), ("Content-Type", "application/json")];
         assert_eq!(server.send("POST", "/dev/mine/", &headers, "{}").status, status, "{origin}");
     }
     assert_eq!(server.get("/blockNumber/").field("BlockNumber"), &json!("1"));
 }
 
-/// Runs a command on a folder, and answers its result as JSON and its log.
+/// Runs a command on a folder. Returns its result as JSON, and its log.
 fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
     let output = node_server().args(arguments).arg("--data-dir").arg(data).output().unwrap();
     let last = String::from_utf8(output.stdout).unwrap().lines().last().unwrap_or("null").to_owned();
@@ -295,14 +295,14 @@ fn on_folder(data: &Path, arguments: &[&str]) -> (Value, String) {
 }
 
 #[test]
-fn edits_survive_a_kill_and_are_known_to_verify_and_export() {
+fn edits_survive_a_kill_and_verify_and_export_report_them() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::dev(["--data-dir", data.to_str().unwrap()]);
     send(&server, transfer(0));
     done(&server, "setBalance", json!({"Address": BOB, "Balance": "5"}));
     done(&server, "mine", json!({}));
-    // One that no block has taken in.
+    // An edit that no block includes yet.
     done(&server, "setStorage", json!({"Address": BOB, "Position": "3", "Value": "6"}));
     server.end("KILL");
 
@@ -326,7 +326,7 @@ fn edits_survive_a_kill_and_are_known_to_verify_and_export() {
 }
 
 #[test]
-fn a_chain_without_edits_is_imported_to_the_same_head() {
+fn an_exported_chain_imports_to_the_same_head() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("genesis.json"), DEV_GENESIS).unwrap();

@@ -1,11 +1,11 @@
-//! The dashboard of Grafana against the table of metrics.
+//! Compares the Grafana dashboard with the table of metrics.
 
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A line of the table in docs/metrics.md.
+/// A row of the table in docs/metrics.md.
 struct Metric {
     kind: String,
     labels: Vec<String>,
@@ -27,14 +27,14 @@ fn dashboard() -> Value {
     serde_json::from_str(include_str!("../../deploy/grafana.json")).unwrap()
 }
 
-/// Every expression of the dashboard.
+/// All expressions of the dashboard.
 fn expressions(dashboard: &Value) -> Vec<&str> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     targets.map(|target| target["expr"].as_str().unwrap()).collect()
 }
 
-/// The metrics that an expression names, each with what stands before it.
+/// The metrics in an expression, each with the text before it.
 fn named(expression: &str) -> Vec<(&str, &str)> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let mut found = Vec::new();
@@ -47,14 +47,14 @@ fn named(expression: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The name in the table: a histogram has series of its own.
+/// The metric's name in the table: a histogram has several series.
 fn family<'a>(name: &'a str, metrics: &BTreeMap<String, Metric>) -> &'a str {
     let of_histogram = |base: &&str| metrics.get(*base).is_some_and(|metric| metric.kind == "histogram");
     ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end).filter(of_histogram)).unwrap_or(name)
 }
 
 #[test]
-fn every_metric_is_shown_and_no_other() {
+fn the_dashboard_shows_exactly_the_documented_metrics() {
     let metrics = documented();
     assert!(metrics.len() > 20, "{} metrics are documented", metrics.len());
     let dashboard = dashboard();
@@ -65,7 +65,7 @@ fn every_metric_is_shown_and_no_other() {
 }
 
 #[test]
-fn metrics_are_used_as_what_they_are() {
+fn expressions_fit_the_types_of_the_metrics() {
     let metrics = documented();
     for expression in expressions(&dashboard()) {
         for (before, name) in named(expression) {
@@ -76,7 +76,7 @@ fn metrics_are_used_as_what_they_are() {
             let selector = &expression[before.len() + name.len()..];
             assert!(selector.starts_with("{job=~\"$job\",instance=~\"$instance\""), "{name} in {expression}");
         }
-        // Labels by which is summed are labels of all that is summed.
+        // Labels used in `sum by` must be labels of every summed metric.
         for grouped in expression.split(" by (").skip(1) {
             let (labels, rest) = grouped.split_once(')').unwrap();
             let (_, summed) = named(rest)[0];
@@ -89,7 +89,7 @@ fn metrics_are_used_as_what_they_are() {
 }
 
 #[test]
-fn it_can_be_imported() {
+fn the_dashboard_can_be_imported() {
     let dashboard = dashboard();
     assert_eq!(dashboard["uid"], "node-server");
     assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 39);

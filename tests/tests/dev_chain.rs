@@ -1,4 +1,4 @@
-//! What only development chains do: signing for accounts, choosing what blocks are like, going back, dumps.
+//! Features of development chains: signing, block settings, reverting, dumps.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 const GWEI: u64 = 1_000_000_000;
 
-/// A chain with 12 s between two blocks, as far as the clock says.
+/// A chain whose clock is advanced by 12 s between blocks.
 fn chain(mining: Mining) -> DevNode {
     DevNode::builder().mining(mining).spawn().unwrap()
 }
@@ -117,7 +117,7 @@ fn transactions_of_every_type_are_filled_in_signed_and_mined() {
 }
 
 #[test]
-fn requests_that_contradict_themselves_are_refused() {
+fn refuses_contradictory_requests() {
     let chain = chain(Mining::Instant);
     let plain = transfer(&chain, 0);
     let one = || Some(U256::from(GWEI));
@@ -154,7 +154,7 @@ fn requests_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn texts_and_transactions_are_signed_for_known_accounts_alone() {
+fn signs_only_for_known_accounts() {
     let chain = chain(Mining::Instant);
     assert_eq!(chain.node().accounts(), chain.accounts().addresses().collect::<Vec<_>>());
     let message = b"hello";
@@ -166,7 +166,7 @@ fn texts_and_transactions_are_signed_for_known_accounts_alone() {
     let signed = chain.sign_transaction(&context(), transfer(&chain, 1)).unwrap();
     assert_eq!(Secp256k1Recovery.sender(&signed.transaction), Ok(address(&chain, 1)));
     assert_eq!(head(&chain).header.number, 0, "it was not sent");
-    // Who is impersonated needs no key, and one who has a key need not use it.
+    // An impersonated account needs no key, and an account with a key need not use it.
     chain.producer().unwrap().set_balance(stranger, U256::exp10(18)).unwrap();
     chain.producer().unwrap().impersonate_all(true);
     for (from, unsigned) in [(stranger, true), (address(&chain, 2), false)] {
@@ -180,7 +180,7 @@ fn texts_and_transactions_are_signed_for_known_accounts_alone() {
 }
 
 #[test]
-fn what_blocks_are_like_is_chosen() {
+fn sets_the_fields_of_blocks() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let genesis = head(&chain);
@@ -194,7 +194,7 @@ fn what_blocks_are_like_is_chosen() {
     assert_ne!(block.header.mix_hash, randao, "of one block alone");
     assert_eq!(edited_blocks(&**chain.backend()).unwrap(), [], "others take them for valid");
 
-    // A small step of the gas limit is allowed, a large one makes a block that only this node takes.
+    // A small change of the gas limit is valid; a large one makes the block invalid for other nodes.
     let limit = genesis.header.gas_limit;
     producer.set_gas_limit(limit - 1).unwrap();
     assert_eq!(mine(&chain).header.gas_limit, limit - 1);
@@ -217,7 +217,7 @@ fn what_blocks_are_like_is_chosen() {
 }
 
 #[test]
-fn a_lower_gas_limit_drops_what_no_block_can_take_any_more() {
+fn a_lower_gas_limit_drops_transactions_above_it() {
     let chain = chain(Mining::Manual);
     let [large, small] = [60_000, 40_000].map(|gas| {
         let from = if gas == 60_000 { 0 } else { 1 };
@@ -230,7 +230,7 @@ fn a_lower_gas_limit_drops_what_no_block_can_take_any_more() {
 }
 
 #[test]
-fn time_is_chosen() {
+fn sets_the_time() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let start = head(&chain).header.timestamp;
@@ -248,7 +248,7 @@ fn time_is_chosen() {
 }
 
 #[test]
-fn mining_is_switched() {
+fn switches_the_mining_mode() {
     let chain = chain(Mining::Instant);
     let producer = chain.producer().unwrap();
     let hour = Duration::from_secs(3_600);
@@ -270,7 +270,7 @@ fn mining_is_switched() {
 }
 
 #[test]
-fn a_reset_chain_is_as_it_began() {
+fn reset_restores_the_initial_chain() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let (genesis, rich) = (head(&chain), balance(&chain, address(&chain, 0)));
@@ -284,7 +284,7 @@ fn a_reset_chain_is_as_it_began() {
     producer.increase_time(1_000).unwrap();
     producer.set_block_interval(Some(77)).unwrap();
     for _ in 0..2 {
-        // The second time only an edit is to be taken back.
+        // The second time there is only an edit to undo.
         assert_eq!(producer.reset().unwrap(), genesis.block_ref());
         assert_eq!(head(&chain).hash, genesis.hash);
         assert_eq!(balance(&chain, address(&chain, 0)), rich);
@@ -297,7 +297,7 @@ fn a_reset_chain_is_as_it_began() {
 }
 
 #[test]
-fn blocks_are_rolled_back_with_their_transactions() {
+fn rolls_blocks_back_with_their_transactions() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let kept = mine(&chain);
@@ -314,7 +314,7 @@ fn blocks_are_rolled_back_with_their_transactions() {
 }
 
 #[test]
-fn nobody_hears_of_transactions_that_are_taken_back() {
+fn removed_transactions_are_not_reported() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let heard = |since| -> Vec<H256> {
@@ -329,7 +329,7 @@ fn nobody_hears_of_transactions_that_are_taken_back() {
     let gone = send();
     mine(&chain);
 
-    // What waited at the snapshot waits again, and is told again.
+    // Transactions that waited at the snapshot wait again, and are reported again.
     let since = now();
     producer.revert(snapshot).unwrap();
     assert_eq!((heard(since), chain.pool().hashes()), (vec![kept], vec![kept]));
@@ -346,7 +346,7 @@ fn nobody_hears_of_transactions_that_are_taken_back() {
     assert_eq!((heard(since), chain.pool().hashes()), (vec![], vec![]));
     assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::SetBack));
 
-    // Nothing of it stays: other blocks that leave give theirs back.
+    // The revert leaves no traces: other blocks that are removed return their transactions.
     let since = now();
     let returning = send();
     mine(&chain);
@@ -355,7 +355,7 @@ fn nobody_hears_of_transactions_that_are_taken_back() {
 }
 
 #[test]
-fn replaced_blocks_hold_what_is_asked_for() {
+fn replaces_blocks_by_given_transactions() {
     let chain = chain(Mining::Manual);
     let old = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
     for _ in 0..3 {
@@ -366,7 +366,7 @@ fn replaced_blocks_hold_what_is_asked_for() {
         chain.sign_transaction(&context(), TransactionRequest { nonce: Some(0), ..transfer(&chain, 1) }).unwrap();
     let signed = signed.transaction;
     let request = || NewTransaction::Request(transfer(&chain, 2));
-    // One that breaks a rule, one for a block that is not replaced: nothing happens.
+    // An invalid transaction, and one for a block that is not replaced: nothing changes.
     let poor = TransactionRequest { value: U256::exp10(30), gas: Some(21_000), ..transfer(&chain, 3) };
     let refused = chain.reorganize_with(&context(), 2, vec![(1, NewTransaction::Request(poor))]).unwrap_err();
     let refused_for = |error: NodeError| match error {
@@ -384,13 +384,13 @@ fn replaced_blocks_hold_what_is_asked_for() {
     assert_eq!(hashes(&chain, 1), [signed.hash()]);
     assert_eq!(hashes(&chain, 2).len(), 2);
     assert_eq!(hashes(&chain, 3), []);
-    assert_eq!(chain.pool().hashes(), [old], "what was replaced waits again");
+    assert_eq!(chain.pool().hashes(), [old], "replaced transactions wait again");
     let view = view(&chain);
     assert_eq!(view.account(address(&chain, 2), 3).unwrap().unwrap().nonce, 2);
 }
 
 #[test]
-fn a_state_is_dumped_and_loaded() {
+fn dumps_and_loads_the_state() {
     let folder = tempfile::tempdir().unwrap();
     let source = DevNode::builder().data_dir(folder.path(), Options::default()).spawn().unwrap();
     let producer = source.producer().unwrap();
@@ -408,7 +408,7 @@ fn a_state_is_dumped_and_loaded() {
 
     let target = chain(Mining::Instant);
     let control = target.producer().unwrap();
-    // What is there is gone but for accounts that the dump does not know.
+    // Existing accounts are replaced, except for those that are not in the dump.
     control.set_storage(contract, H256::from_low_u64_be(5), 1.into()).unwrap();
     control.set_balance(Address::from_low_u64_be(0xee), 3.into()).unwrap();
     control.load(accounts.clone()).unwrap();
@@ -419,7 +419,7 @@ fn a_state_is_dumped_and_loaded() {
     let mined = control.dump().unwrap();
     assert_eq!(mined[&contract], accounts[&contract]);
 
-    // A nonce does not go back.
+    // A nonce cannot decrease.
     target.send_request(&context(), transfer(&target, 0), false).unwrap();
     control.load(accounts.clone()).unwrap();
     let loaded = &control.dump().unwrap()[&address(&target, 0)];
@@ -427,7 +427,7 @@ fn a_state_is_dumped_and_loaded() {
 }
 
 #[test]
-fn the_pool_is_emptied_on_request() {
+fn empties_the_pool() {
     let chain = chain(Mining::Manual);
     let send = |from| chain.send_request(&context(), transfer(&chain, from), false).unwrap();
     let (first, second) = ([send(0), send(0)], send(1));

@@ -1,4 +1,4 @@
-//! A chain in a folder outlives the server: what was answered before is answered after, however the server ended.
+//! A chain in a folder survives the server: responses before and after a restart are equal, however the server ended.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const BLOCKS: u64 = 60;
 
-/// A folder with a chain file, and room for the folder of a server.
+/// A folder with a chain file, and space for a data folder.
 struct Fixture {
     folder: TempDir,
 }
@@ -43,8 +43,8 @@ impl Fixture {
     }
 }
 
-/// What the server says of the head, of an old state with its proof, of all logs and of the pool.
-fn answers(server: &Server) -> Vec<(&'static str, Value)> {
+/// The server's responses about the head, an old state with its proof, all logs and the pool.
+fn responses(server: &Server) -> Vec<(&'static str, Value)> {
     let contract = hex(CONTRACT.as_bytes());
     let keys: Vec<_> = (0..4).map(|slot| hex(slot_key(slot).as_bytes())).collect();
     let requests = [
@@ -62,16 +62,16 @@ fn answers(server: &Server) -> Vec<(&'static str, Value)> {
         "/getTransactionCount/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266/pending/",
     ];
     let got = paths.into_iter().map(|path| (path, server.get(path)));
-    let comparable = |(name, mut answer): (_, node_tests::server::Answer)| {
-        assert_eq!(answer.status, 200, "{name}: {}", answer.body);
-        // It holds the port.
-        answer.body.as_object_mut().unwrap().remove("$schema");
-        (name, answer.body)
+    let comparable = |(name, mut response): (_, node_tests::server::Response)| {
+        assert_eq!(response.status, 200, "{name}: {}", response.body);
+        // It occupies the port.
+        response.body.as_object_mut().unwrap().remove("$schema");
+        (name, response.body)
     };
     posted.chain(got).map(comparable).collect()
 }
 
-/// Sends a transaction that waits in the pool; answers its hash.
+/// Sends a transaction that waits in the pool. Returns its hash.
 fn send(server: &Server) -> String {
     let count = server.get(&format!("/getTransactionCount/{ALICE}/pending/"));
     let nonce = count.field("TransactionCount").as_str().unwrap().parse().unwrap();
@@ -88,33 +88,33 @@ fn assert_same(before: &[(&str, Value)], after: &[(&str, Value)], when: &str) {
 }
 
 #[test]
-fn a_restart_changes_no_answer() {
+fn a_restart_changes_no_response() {
     let fixture = Fixture::new();
     let in_memory = Server::start(["--strict".to_owned(), "--import".to_owned(), fixture.path("chain.rlp")]);
     let mut server = Server::start(fixture.import());
-    assert_same(&answers(&in_memory), &answers(&server), "against memory");
-    // Each end leaves a transaction more in the pool. The first start after each has only the folder.
+    assert_same(&responses(&in_memory), &responses(&server), "against memory");
+    // Before each end another transaction is added to the pool. The first restart has no genesis file or chain file.
     let mut sent = Vec::new();
     for end in ["TERM", "KILL", "KILL", "INT"] {
         sent.push(send(&server));
-        let before = answers(&server);
+        let before = responses(&server);
         let status = server.end(end);
         assert_eq!(status.success(), end != "KILL", "{end}: {status}");
         server = Server::start(fixture.data_dir());
-        assert_same(&before, &answers(&server), end);
+        assert_same(&before, &responses(&server), end);
         for hash in &sent {
             let known = server.get(&format!("/getTransactionStatus/{hash}/"));
             assert_eq!(known.field("Status"), "pending", "{end}: {hash}");
         }
     }
-    // Blocks that are there already are passed over.
-    let before = answers(&server);
+    // Existing blocks are skipped.
+    let before = responses(&server);
     drop(server);
-    assert_same(&before, &answers(&Server::start(fixture.import())), "imported again");
+    assert_same(&before, &responses(&Server::start(fixture.import())), "imported again");
 }
 
 #[test]
-fn an_import_that_was_killed_goes_on() {
+fn continues_a_killed_import() {
     let fixture = Fixture::new();
     let mut heads = Vec::new();
     for milliseconds in [20, 60, 120, 240] {
@@ -124,7 +124,7 @@ fn an_import_that_was_killed_goes_on() {
         import.wait().unwrap();
         let server = Server::start(fixture.data_dir());
         let head: u64 = server.get("/blockNumber/").field("BlockNumber").as_str().unwrap().parse().unwrap();
-        // Proofs are verified before they are answered.
+        // Proofs are verified before they are returned.
         let proof = server.post("/getProof/", json!({"Address": ALICE}).to_string());
         assert_eq!(proof.status, 200, "at {head}: {}", proof.body);
         heads.push(head);
@@ -135,7 +135,7 @@ fn an_import_that_was_killed_goes_on() {
 }
 
 #[test]
-fn folders_that_cannot_be_used_are_refused_in_one_line() {
+fn refuses_unusable_folders_with_one_line() {
     let fixture = Fixture::new();
     let data = fixture.path("data");
     let server = Server::start(fixture.import());
@@ -148,7 +148,7 @@ fn folders_that_cannot_be_used_are_refused_in_one_line() {
     fs::write(&genesis, other.to_string()).unwrap();
     refused(&fixture, &["--genesis", &genesis], "the folder holds a chain with genesis 0x");
 
-    // A log with a damaged entry that was acknowledged.
+    // A write-ahead log with a damaged entry that was acknowledged.
     let server = Server::start(fixture.data_dir());
     for _ in 0..3 {
         send(&server);

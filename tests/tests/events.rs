@@ -1,4 +1,4 @@
-//! Events over HTTP: they arrive, and a client goes on wherever it was.
+//! Event streams over HTTP: events arrive, and clients can resume from any event.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Several logs in each block.
+/// A shape with several logs per block.
 fn shape(seed: u64) -> Shape {
     Shape { transactions_per_block: 6, seed, ..Shape::default() }
 }
@@ -35,20 +35,20 @@ fn head(server: &Server) -> String {
     server.get("/getBlockByNumber/latest/").body["Block"]["Hash"].as_str().unwrap().to_owned()
 }
 
-/// All logs of the chain, as getLogs answers them.
+/// All logs of the chain, from getLogs.
 fn all_logs(server: &Server) -> Vec<Value> {
-    let answer = server.post("/getLogs/", json!({"FromBlock": "0"}).to_string());
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    answer.field("Logs").as_array().unwrap().clone()
+    let response = server.post("/getLogs/", json!({"FromBlock": "0"}).to_string());
+    assert_eq!(response.status, 200, "{}", response.body);
+    response.field("Logs").as_array().unwrap().clone()
 }
 
-/// The id of the event of a log.
+/// The event id of a log.
 fn id_of(log: &Value) -> String {
     format!("{}:{}", log["BlockHash"].as_str().unwrap(), log["LogIndex"].as_str().unwrap())
 }
 
 #[test]
-fn a_client_goes_on_over_restarts_and_reorganizations() {
+fn resumes_across_restarts_and_reorganizations() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     for (seed, blocks) in [(0, 12), (1, 15)] {
@@ -63,13 +63,13 @@ fn a_client_goes_on_over_restarts_and_reorganizations() {
     let first_chain = all_logs(&server);
     let middle = first_chain.iter().position(|log| log["LogIndex"] == "1" && log["BlockNumber"] == "6").unwrap();
 
-    // From the beginning, each log with its id.
-    let told = listen(&server, "?FromBlock=earliest", None).up_to(&head(&server));
-    assert_eq!(data(&told), first_chain);
-    for (event, log) in told.iter().zip(&first_chain) {
+    // From the start: each log with its id.
+    let reported = listen(&server, "?FromBlock=earliest", None).up_to(&head(&server));
+    assert_eq!(data(&reported), first_chain);
+    for (event, log) in reported.iter().zip(&first_chain) {
         assert_eq!((event.name.as_str(), event.id.as_deref()), ("log", Some(id_of(log).as_str())));
     }
-    // From inside a block, by the header and by the parameter, before and after a restart.
+    // From within a block, by the header and by the parameter, before and after a restart.
     let last = id_of(&first_chain[middle]);
     let check_rest = |server: &Server| {
         for (query, header) in [("", Some(last.as_str())), (format!("?LastEventId={last}").as_str(), None)] {
@@ -83,7 +83,7 @@ fn a_client_goes_on_over_restarts_and_reorganizations() {
     check_rest(&server);
     assert!(server.end("TERM").success());
 
-    // Another chain wins. What the client was told is taken back, and no more.
+    // Another chain wins. Exactly the logs that the client has received are removed.
     let server = start(Some("chain1.rlp"));
     let events = listen(&server, "", Some(&last)).up_to(&head(&server));
     let (removed, added): (Vec<_>, Vec<_>) = data(&events).into_iter().partition(|log| log["Removed"] == true);
@@ -98,7 +98,7 @@ fn a_client_goes_on_over_restarts_and_reorganizations() {
 }
 
 #[test]
-fn addresses_and_topics_choose() {
+fn filters_by_address_and_topics() {
     let mut chain = tempfile::NamedTempFile::new().unwrap();
     Generator::new(shape(0)).write(4, &mut chain).unwrap();
     let server = Server::start(["--strict", "--import", &chain.path().display().to_string()]);
@@ -113,12 +113,12 @@ fn addresses_and_topics_choose() {
     for (query, mut filter) in cases {
         filter["FromBlock"] = "0".into();
         let expected = server.post("/getLogs/", filter.to_string());
-        let told = listen(&server, &format!("?FromBlock=0&{query}"), None).up_to(&head(&server));
-        assert_eq!(data(&told), *expected.field("Logs").as_array().unwrap(), "{query}");
+        let reported = listen(&server, &format!("?FromBlock=0&{query}"), None).up_to(&head(&server));
+        assert_eq!(data(&reported), *expected.field("Logs").as_array().unwrap(), "{query}");
     }
 }
 
-/// Sends a transaction; answers its hash.
+/// Sends a transaction. Returns its hash.
 fn send(server: &Server, nonce: u64) -> String {
     let transaction = sign(TransactionBody::Legacy(transfer(nonce)));
     let sent = server.post("/sendRawTransaction/", json!({"Data": hex(&transaction.encode())}).to_string());
@@ -127,33 +127,33 @@ fn send(server: &Server, nonce: u64) -> String {
 }
 
 #[test]
-fn pending_transactions_arrive_and_are_told_again() {
+fn pending_transactions_arrive_and_can_be_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--data-dir".to_owned(), folder.path().display().to_string()];
     let server = Server::start(&arguments);
     let query = "?Stream=pendingTransactions";
     let mut events = listen(&server, query, None);
     assert_eq!(events.next_event().unwrap().name, "", "where it begins");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for nonce in 0..3 {
         let hash = send(&server, nonce);
         let event = events.next_event().unwrap();
         assert_eq!((event.name.as_str(), &event.data), ("transaction", &json!(hash)));
-        told.push(event);
+        reported.push(event);
     }
-    let first = told[0].id.clone().unwrap();
-    let last = told[2].id.clone().unwrap();
-    assert_eq!(listen(&server, query, Some(&first)).up_to(&last), told[1..]);
+    let first = reported[0].id.clone().unwrap();
+    let last = reported[2].id.clone().unwrap();
+    assert_eq!(listen(&server, query, Some(&first)).up_to(&last), reported[1..]);
     assert!(server.end("TERM").success());
     let server = Server::start(&arguments);
-    assert_eq!(listen(&server, query, Some(&first)).up_to(&last), told[1..], "after a restart");
+    assert_eq!(listen(&server, query, Some(&first)).up_to(&last), reported[1..], "after a restart");
 }
 
-/// Query, headers, status, where there are faults.
+/// Query, headers, status, locations of the faults.
 type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a [&'a str]);
 
 #[test]
-fn what_cannot_be_told_is_refused() {
+fn refuses_invalid_streams() {
     let server = Server::start::<&str>([]);
     let hash = format!("0x{}", "09".repeat(32));
     let unknown = format!("{hash}:7");
@@ -169,10 +169,10 @@ fn what_cannot_be_told_is_refused() {
         ("?Stream=pendingTransactions", &[("Last-Event-ID", &hash)], 422, &["header.Last-Event-ID"]),
     ];
     for (query, headers, status, locations) in cases {
-        let answer = server.send("GET", &format!("/events/{query}"), headers, "");
-        assert_eq!(answer.problem_faults(status), Vec::<String>::new(), "{query} {headers:?}: {}", answer.text);
-        assert_eq!(answer.locations(), locations, "{query} {headers:?}");
-        let page = answer.body["type"].as_str().unwrap();
+        let response = server.send("GET", &format!("/events/{query}"), headers, "");
+        assert_eq!(response.problem_faults(status), Vec::<String>::new(), "{query} {headers:?}: {}", response.text);
+        assert_eq!(response.locations(), locations, "{query} {headers:?}");
+        let page = response.body["type"].as_str().unwrap();
         assert_eq!(page.ends_with("/block-not-found"), status == 404, "{query} {headers:?}: {page}");
     }
     for method in ["HEAD", "POST", "DELETE"] {
@@ -197,7 +197,7 @@ fn streams_are_limited() {
     let wrong = server.get("/events/?Stream=all");
     assert_eq!(wrong.status, 422, "faults go first");
     drop(only);
-    // The server hears of it a moment later.
+    // The server notices a moment later.
     while let Err(error) = Events::try_listen(&format!("{}/events/", server.url()), None) {
         assert!(matches!(error, ureq::Error::StatusCode(503)), "{error}");
         thread::sleep(Duration::from_millis(10));
@@ -218,7 +218,7 @@ fn streams_end_with_the_server() {
     }
 }
 
-/// A node on the development genesis and the chain below it, in this process; answers the address of its server.
+/// A node with a chain on the development genesis, in this process. Returns the address of its server.
 fn in_process(config: HttpConfig) -> (Chain, String) {
     let genesis = dev_genesis();
     let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
@@ -266,22 +266,22 @@ fn blocks(seed: u64, count: usize) -> Vec<Block> {
 }
 
 #[test]
-fn open_streams_are_told_at_once() {
+fn open_streams_get_events_at_once() {
     let (chain, url) = in_process(HttpConfig { port: 0, ..HttpConfig::default() });
     let mut logs = Events::listen(&format!("{url}/events/"), None);
     let mut heads = Events::listen(&format!("{url}/events/?Stream=blocks"), None);
     let genesis = logs.next_event().unwrap().id;
     assert_eq!(heads.next_event().unwrap().id, genesis);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let (old, new) = (blocks(0, 3), blocks(1, 4));
     for block in old {
         let hash = hex(block.header.hash().as_bytes());
         assert_eq!(chain.import_block(&Context::unbounded(), block).unwrap(), Imported::Appended);
         let event = heads.next_event().unwrap();
         assert_eq!((event.name.as_str(), &event.data, event.id.as_ref()), ("block", &json!(hash), Some(&hash)));
-        told.extend(data(&logs.up_to(&hash)));
+        reported.extend(data(&logs.up_to(&hash)));
     }
-    assert!(told.len() > 3 && told.iter().all(|log| log["Removed"] == false), "{told:?}");
+    assert!(reported.len() > 3 && reported.iter().all(|log| log["Removed"] == false), "{reported:?}");
 
     // The longer branch wins with its last block.
     let last = hex(new[3].header.hash().as_bytes());
@@ -290,13 +290,13 @@ fn open_streams_are_told_at_once() {
     }
     assert_eq!(data(&heads.up_to(&last)).len(), 4);
     let after = data(&logs.up_to(&last));
-    told.iter_mut().for_each(|log| log["Removed"] = true.into());
-    assert_eq!(after[..told.len()], told);
-    assert!(after[told.len()..].iter().all(|log| log["Removed"] == false) && after.len() > told.len());
+    reported.iter_mut().for_each(|log| log["Removed"] = true.into());
+    assert_eq!(after[..reported.len()], reported);
+    assert!(after[reported.len()..].iter().all(|log| log["Removed"] == false) && after.len() > reported.len());
 }
 
 #[test]
-fn idle_streams_show_that_they_live() {
+fn idle_streams_get_comments() {
     let stream_keep_alive = Duration::from_millis(1);
     let (_chain, url) = in_process(HttpConfig { port: 0, stream_keep_alive, ..HttpConfig::default() });
     let mut events = Events::listen(&format!("{url}/events/"), None);

@@ -1,4 +1,4 @@
-//! Every operation answers on the development chain.
+//! Every operation works on the development chain.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const NONE: [&str; 0] = [];
 const TEN_THOUSAND_ETHER: &str = "10000000000000000000000";
 
-/// What a field of the answer has to be.
+/// The expected value of a field.
 enum Expected {
     Is(Value),
     /// An array of this length.
@@ -18,7 +18,7 @@ enum Expected {
     Present,
 }
 
-/// What each field of an answer has to be.
+/// Expected values by field.
 type Fields = Vec<(&'static str, Expected)>;
 
 use Expected::{Is, Length, Present};
@@ -74,15 +74,15 @@ fn the_nine_operations() {
     }
 }
 
-fn check(path: &str, operation: &str, answer: &node_tests::server::Answer, expected: &[(&str, Expected)]) {
-    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    assert_eq!(answer.media_type, "application/json", "{path}");
-    let schema = answer.field("$schema").as_str().unwrap_or_default();
+fn check(path: &str, operation: &str, response: &node_tests::server::Response, expected: &[(&str, Expected)]) {
+    assert_eq!(response.status, 200, "{path}: {}", response.body);
+    assert_eq!(response.media_type, "application/json", "{path}");
+    let schema = response.field("$schema").as_str().unwrap_or_default();
     assert!(schema.ends_with(&format!("/schemas/Output_{operation}.json")), "{path}: {schema}");
-    assert_eq!(answer.header("link"), Some(format!("<{schema}>; rel=\"describedBy\"").as_str()), "{path}");
-    assert_eq!(answer.body.as_object().map_or(0, |body| body.len()), expected.len() + 1, "{path}: {}", answer.body);
+    assert_eq!(response.header("link"), Some(format!("<{schema}>; rel=\"describedBy\"").as_str()), "{path}");
+    assert_eq!(response.body.as_object().map_or(0, |body| body.len()), expected.len() + 1, "{path}: {}", response.body);
     for (field, expected) in expected {
-        let got = answer.field(field);
+        let got = response.field(field);
         match expected {
             Is(value) => assert_eq!(got, value, "{path}: {field}"),
             Length(length) => assert_eq!(got.as_array().map(Vec::len), Some(*length), "{path}: {field}: {got}"),
@@ -125,10 +125,10 @@ fn the_helper_operations() {
         ("/getBlockByNumber/7/false/".to_owned(), json!({"Block": null})),
     ];
     for (path, expected) in cases {
-        let mut answer = server.get(&path);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        answer.body.as_object_mut().map(|body| body.remove("$schema"));
-        assert_eq!(answer.body, expected, "{path}");
+        let mut response = server.get(&path);
+        assert_eq!(response.status, 200, "{path}: {}", response.body);
+        response.body.as_object_mut().map(|body| body.remove("$schema"));
+        assert_eq!(response.body, expected, "{path}");
     }
     for path in ["/gasPrice/", "/maxPriorityFeePerGas/", "/blobBaseFee/", "/clientVersion/"] {
         assert_eq!(server.get(path).status, 200, "{path}");
@@ -141,7 +141,7 @@ fn the_helper_operations() {
 }
 
 #[test]
-fn filters_live_until_they_are_uninstalled() {
+fn filters_exist_until_they_are_uninstalled() {
     let server = Server::start(NONE);
     let hash = hex(sign(TransactionBody::Legacy(transfer(0))).hash().as_bytes());
     for create in ["/newBlockFilter/", "/newPendingTransactionFilter/"] {
@@ -169,12 +169,12 @@ fn filters_live_until_they_are_uninstalled() {
 }
 
 #[test]
-fn a_base_path_stands_in_front_of_everything() {
+fn serves_everything_under_a_base_path() {
     let server = Server::start(["--base-path", "/v1/node"]);
-    let answer = server.get("/v1/node/chainId/");
-    assert_eq!(answer.status, 200);
+    let response = server.get("/v1/node/chainId/");
+    assert_eq!(response.status, 200);
     let schema = format!("{}/v1/node/schemas/Output_chainId.json", server.url());
-    assert_eq!(answer.field("$schema"), &json!(schema));
+    assert_eq!(response.field("$schema"), &json!(schema));
     assert_eq!(server.get("/v1/node/schemas/Output_chainId.json").status, 200);
     let schema = format!("{}/v1/node/schemas/Output_health.json", server.url());
     assert_eq!(server.get("/v1/node/health").body, json!({"$schema": schema, "Status": "ok"}));
@@ -183,7 +183,7 @@ fn a_base_path_stands_in_front_of_everything() {
 }
 
 #[test]
-fn links_lead_to_documents() {
+fn links_point_to_existing_documents() {
     let server = Server::start(NONE);
     let missing =
         server.post("/getStorageAt/", json!({"Address": ALICE, "Position": "0", "BlockNumber": "7"}).to_string());

@@ -1,4 +1,4 @@
-//! What HTTP sees: names, methods, headers and framing.
+//! HTTP: paths, methods, headers and framing.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ const NONE: [&str; 0] = [];
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 #[test]
-fn names_slashes_and_defaults() {
+fn accepts_prefixes_slashes_and_defaults() {
     let server = Server::start(NONE);
     let block = server.get("/getBlockByNumber/latest/false/").body["Block"].take();
     for path in [
@@ -26,8 +26,8 @@ fn names_slashes_and_defaults() {
         "/node_getBlockByNumber/latest/",
         "/node_getBlockByNumber/%6Catest/false/",
     ] {
-        let answer = server.get(path);
-        assert_eq!((answer.status, answer.field("Block")), (200, &block), "{path}");
+        let response = server.get(path);
+        assert_eq!((response.status, response.field("Block")), (200, &block), "{path}");
     }
     for path in ["/chainId", "/chainId/", "/node_chainId", "/node_chainId/"] {
         assert_eq!(server.get(path).field("ChainId"), &json!("31337"), "{path}");
@@ -36,13 +36,13 @@ fn names_slashes_and_defaults() {
         assert_eq!(server.post(path, "{}").field("Logs"), &json!([]), "{path}");
     }
     for path in ["/chainId//", "//chainId/", "/node_/chainId/", "/chainid/", "/node_node_chainId/", "/./chainId/"] {
-        let answer = server.send("GET", path, &[], "");
-        assert_eq!(answer.problem_faults(404), NONE, "{path}: {}", answer.text);
+        let response = server.send("GET", path, &[], "");
+        assert_eq!(response.problem_faults(404), NONE, "{path}: {}", response.text);
     }
 }
 
 #[test]
-fn methods() {
+fn methods_of_each_path() {
     let server = Server::start(NONE);
     let cases = [
         ("HEAD", "/chainId/", 200, None),
@@ -65,12 +65,12 @@ fn methods() {
         ("POST", "/schemas/ErrorModel.json", 405, Some("GET, HEAD, OPTIONS")),
     ];
     for (method, path, status, allow) in cases {
-        let answer = server.send(method, path, &[], "");
-        assert_eq!((answer.status, answer.header("allow")), (status, allow), "{method} {path}: {}", answer.text);
+        let response = server.send(method, path, &[], "");
+        assert_eq!((response.status, response.header("allow")), (status, allow), "{method} {path}: {}", response.text);
         if ["HEAD", "OPTIONS"].contains(&method) && status < 300 {
-            assert_eq!(answer.text, "", "{method} {path}");
+            assert_eq!(response.text, "", "{method} {path}");
         } else if method != "HEAD" {
-            assert_eq!(answer.problem_faults(status), NONE, "{method} {path}: {}", answer.text);
+            assert_eq!(response.problem_faults(status), NONE, "{method} {path}: {}", response.text);
         }
     }
     let (head, get) = (server.send("HEAD", "/chainId/", &[], ""), server.get("/chainId/"));
@@ -78,7 +78,7 @@ fn methods() {
 }
 
 #[test]
-fn only_answers_that_create_or_advance_forbid_caches() {
+fn no_store_only_where_something_changes() {
     let server = Server::start(NONE);
     let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
     let filter = json!({"FilterObject": {"Address": "", "FromBlock": "", "ToBlock": "", "Topics": []}});
@@ -97,13 +97,18 @@ fn only_answers_that_create_or_advance_forbid_caches() {
     ];
     for (method, path, body, forbidden) in cases {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let answer = server.send(method, path, &[JSON], &body);
-        assert_eq!(answer.header("cache-control"), forbidden.then_some("no-store"), "{method} {path}: {}", answer.text);
+        let response = server.send(method, path, &[JSON], &body);
+        assert_eq!(
+            response.header("cache-control"),
+            forbidden.then_some("no-store"),
+            "{method} {path}: {}",
+            response.text
+        );
     }
 }
 
 #[test]
-fn addresses_in_answers() {
+fn urls_in_responses() {
     let plain = Server::start(["--allowed-hosts", "*"]);
     let public = Server::start(["--public-url", "https://node.example/proxy/", "--base-path", "/v1"]);
     let cases = [
@@ -120,33 +125,33 @@ fn addresses_in_answers() {
         (&public, "/v1/chainId/", "127.0.0.1", "https://node.example/proxy/v1"),
     ];
     for (server, path, host, base) in cases {
-        let answer = server.send("GET", path, &[("Host", host)], "");
+        let response = server.send("GET", path, &[("Host", host)], "");
         let schema = format!("{base}/schemas/Output_chainId.json");
-        assert_eq!(answer.field("$schema"), &json!(schema), "{host}");
-        assert_eq!(answer.header("link"), Some(format!("<{schema}>; rel=\"describedBy\"").as_str()), "{host}");
-        assert!(answer.text.starts_with("{\"$schema\":"), "{host}: {}", answer.text);
+        assert_eq!(response.field("$schema"), &json!(schema), "{host}");
+        assert_eq!(response.header("link"), Some(format!("<{schema}>; rel=\"describedBy\"").as_str()), "{host}");
+        assert!(response.text.starts_with("{\"$schema\":"), "{host}: {}", response.text);
     }
     let problem = public.get("/v1/getFilterChanges/7/");
     assert_eq!(problem.field("type"), "https://node.example/proxy/v1/problems/filter-not-found");
 }
 
 #[test]
-fn every_answer_has_an_id_of_its_own() {
+fn every_response_has_a_unique_id() {
     let server = Server::start(NONE);
-    let answers =
+    let responses =
         [server.get("/chainId/"), server.get("/chainId/"), server.get("/none/"), server.post("/getLogs/", "x")];
-    let ids: Vec<_> = answers.iter().map(|answer| answer.header("x-request-id").unwrap_or_default()).collect();
+    let ids: Vec<_> = responses.iter().map(|response| response.header("x-request-id").unwrap_or_default()).collect();
     for (index, id) in ids.iter().enumerate() {
         assert_eq!(id.len(), 36, "{id}");
         assert!(!ids[..index].contains(id), "{ids:?}");
     }
-    for answer in &answers[2..] {
-        assert_eq!(answer.problem_faults(answer.status), NONE, "{}", answer.text);
+    for response in &responses[2..] {
+        assert_eq!(response.problem_faults(response.status), NONE, "{}", response.text);
     }
 }
 
 #[test]
-fn bodies_in_pieces() {
+fn framing_and_media_types_of_bodies() {
     let server = Server::start(["--max-body", "1000", "--body-timeout", "1s"]);
     let long = format!("3e9\r\n{}\r\n0\r\n\r\n", " ".repeat(1001));
     let chunked = ("Transfer-Encoding", "chunked");
@@ -165,10 +170,10 @@ fn bodies_in_pieces() {
     for (name, header, body, status) in cases {
         let typed = header.0 == "Content-Type" || name == "no media type";
         let headers = if typed { vec![header] } else { vec![header, JSON] };
-        let answer = server.send("POST", "/getLogs/", &headers, body);
-        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+        let response = server.send("POST", "/getLogs/", &headers, body);
+        assert_eq!(response.status, status, "{name}: {}", response.text);
         if status != 200 {
-            assert_eq!(answer.problem_faults(status), NONE, "{name}: {}", answer.text);
+            assert_eq!(response.problem_faults(status), NONE, "{name}: {}", response.text);
         }
     }
     let with_body = server.send("GET", "/chainId/", &[], "not wanted");
@@ -176,7 +181,7 @@ fn bodies_in_pieces() {
 }
 
 #[test]
-fn answers_to_a_pipeline_keep_its_order() {
+fn pipelined_responses_are_in_order() {
     let server = Server::start(NONE);
     let mut stream = server.connect();
     let paths = ["/chainId/", "/none/", "/getBlockByNumber/", "/blockNumber/"];
@@ -192,7 +197,7 @@ fn answers_to_a_pipeline_keep_its_order() {
 }
 
 #[test]
-fn long_things_are_not_repeated() {
+fn long_values_are_not_echoed() {
     let server = Server::start(["--max-headers", "100000"]);
     let long = "x".repeat(20_000);
     let pairs: Vec<_> = (0..5_000).map(|number| format!("x{number}=")).collect();
@@ -207,18 +212,18 @@ fn long_things_are_not_repeated() {
         format!("/{long}/"),
     ];
     for path in cases {
-        let answer = server.get(&path);
-        assert!([404, 422].contains(&answer.status), "{}", answer.status);
-        assert!(answer.text.len() < 12_000, "{} bytes for {}", answer.text.len(), &path[..60]);
+        let response = server.get(&path);
+        assert!([404, 422].contains(&response.status), "{}", response.status);
+        assert!(response.text.len() < 12_000, "{} bytes for {}", response.text.len(), &path[..60]);
     }
     for body in [
         format!("{{\"{long}\":1}}"),
         format!("{{\"Address\":\"{long}\"}}"),
         format!("{{\"Topics\":[[{{\"{long}\":1}}]]}}"),
     ] {
-        let answer = server.post("/getLogs/", &body);
-        assert_eq!(answer.problem_faults(422), NONE, "{}", &body[..20]);
-        assert!(answer.text.len() < 3_000, "{} bytes for {}", answer.text.len(), &body[..20]);
+        let response = server.post("/getLogs/", &body);
+        assert_eq!(response.problem_faults(422), NONE, "{}", &body[..20]);
+        assert!(response.text.len() < 3_000, "{} bytes for {}", response.text.len(), &body[..20]);
     }
     let cursor = server.post(&format!("/getLogs/?cursor={long}"), "{}");
     assert!(cursor.status == 422 && cursor.text.len() < 3_000, "{}", cursor.text.len());

@@ -69,10 +69,10 @@ fn chained(error: &dyn Error) -> String {
     }
 }
 
-/// A change to a valid block, and how its refusal begins then.
+/// A change to a valid block, and the start of the expected error.
 type Case = (fn(&mut Block), &'static str);
 
-/// Imports the blocks below `number`, then block `number` with each change, at last without.
+/// Imports the blocks before `number`, then block `number` with each change, and finally unchanged.
 fn check_refusals(chain: &TestChain, number: usize, cases: &[Case]) {
     let grown = imported(chain, number - 1);
     let before = head(&grown);

@@ -1,4 +1,4 @@
-//! How the server starts and ends.
+//! Start and end of the server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,10 +13,10 @@ use std::time::Duration;
 const NONE: [&str; 0] = [];
 
 #[test]
-fn signals_end_it_with_success() {
+fn signals_end_the_server_with_success() {
     for signal in ["TERM", "INT"] {
         let server = Server::start(NONE);
-        // An idle connection that is kept open must not hold it up.
+        // An idle connection must not delay the end.
         assert_eq!(server.get("/health").status, 200);
         assert_eq!(server.end(signal).code(), Some(0), "{signal}");
     }
@@ -28,7 +28,7 @@ fn signals_end_an_import_with_success() {
     let path = folder.path().join("chain.rlp");
     let mut blocks = Vec::new();
     Generator::new(Shape::default()).write(10, &mut blocks).unwrap();
-    // Blocks that are known are imported again: it takes far longer than a signal does.
+    // Known blocks are imported again, which takes longer than delivering a signal.
     fs::write(&path, blocks.repeat(5_000)).unwrap();
     let path = path.display().to_string();
     for signal in ["TERM", "INT"] {
@@ -42,19 +42,19 @@ fn signals_end_an_import_with_success() {
 fn a_running_request_is_finished() {
     let server = Server::start(NONE);
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    // JUMPDEST PUSH1 0 JUMP: runs until its gas is spent.
+    // JUMPDEST PUSH1 0 JUMP: runs until the gas is used up.
     let body = r#"{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}"#;
     let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
     thread::sleep(Duration::from_millis(50));
     assert_eq!(server.end("TERM").code(), Some(0));
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 422"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 422"), "{response}");
 }
 
 #[test]
-fn starts_that_fail_say_why() {
+fn failed_starts_report_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -106,7 +106,8 @@ fn check_damaged_chain(genesis: &[String], file: &[u8]) {
     check_blocks_before_a_fault(genesis, "flipped", &flipped);
 }
 
-/// Imports a damaged chain file: with `--strict` the server fails to start, without it the blocks before the fault are served.
+/// Imports a damaged chain file: with `--strict` the server fails to start, without it the blocks before the damage are
+/// served.
 fn check_blocks_before_a_fault(genesis: &[String], name: &str, bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

@@ -1,8 +1,8 @@
-//! Work that is too long or too much.
+//! Too long and too much work.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server};
+use node_tests::server::{Response, Server};
 use node_tests::wallet::ALICE;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 const NONE: [&str; 0] = [];
 
-/// As much as a request can ask for: no loop comes to its end by lack of gas.
+/// More gas than any loop can use up within the time limit.
 const NO_CAP: [&str; 2] = ["--gas-cap", "18446744073709551615"];
 
-/// A call whose code is `code`, with all gas.
+/// A call that runs `code` as init code, with all gas.
 fn creation(code: &str) -> String {
     json!({"Transaction": {"Data": code, "Gas": u64::MAX.to_string()}}).to_string()
 }
@@ -25,11 +25,11 @@ fn endless() -> String {
     creation("0x5b600056")
 }
 
-fn slug(answer: &Answer) -> &str {
-    answer.field("type").as_str().and_then(|uri| uri.rsplit('/').next()).unwrap_or_default()
+fn slug(response: &Response) -> &str {
+    response.field("type").as_str().and_then(|uri| uri.rsplit('/').next()).unwrap_or_default()
 }
 
-/// Sends an endless call, and does not wait for the answer.
+/// Sends an endless call, without waiting for the response.
 fn start_endless(server: &Server) -> TcpStream {
     let mut stream = server.connect();
     let body = endless();
@@ -41,7 +41,7 @@ fn start_endless(server: &Server) -> TcpStream {
 #[test]
 fn endless_calls_end_at_the_time_limit() {
     let server = Server::start(NO_CAP.into_iter().chain(["--call-timeout", "2s"]));
-    let answer = thread::scope(|scope| {
+    let response = thread::scope(|scope| {
         let call = scope.spawn(|| server.post("/call/", endless()));
         let mut meanwhile = 0;
         while !call.is_finished() {
@@ -49,26 +49,26 @@ fn endless_calls_end_at_the_time_limit() {
             assert_eq!(server.post("/call/", creation("0x")).status, 200);
             meanwhile += 1;
         }
-        assert_ne!(meanwhile, 0, "the server answers meanwhile");
+        assert_ne!(meanwhile, 0, "the server responds meanwhile");
         call.join().unwrap()
     });
-    assert_eq!(answer.problem_faults(422), NONE, "{}", answer.text);
-    assert_eq!(slug(&answer), "execution-failed");
-    assert!(answer.field("detail").as_str().unwrap().contains("longer than"), "{}", answer.text);
+    assert_eq!(response.problem_faults(422), NONE, "{}", response.text);
+    assert_eq!(slug(&response), "execution-failed");
+    assert!(response.field("detail").as_str().unwrap().contains("longer than"), "{}", response.text);
     let all = server.post("/estimateGas/", endless());
     assert_eq!((all.status, slug(&all)), (422, "execution-failed"), "{}", all.text);
 }
 
 #[test]
-fn a_full_pool_refuses_and_clients_that_leave_make_room() {
+fn a_full_queue_refuses_until_clients_disconnect() {
     let limits = ["--call-threads", "1", "--pool-queue", "1", "--call-timeout", "10m"];
     let server = Server::start(NO_CAP.into_iter().chain(limits));
     // One runs, one waits, and one is refused.
     let mut streams: Vec<_> = (0..3).map(|_| start_endless(&server)).collect();
     let deadline = Instant::now() + Duration::from_secs(60);
     let refused = loop {
-        assert!(Instant::now() < deadline, "none of three endless calls is refused");
-        let heads: Vec<_> = streams.iter_mut().filter_map(answer_so_far).collect();
+        assert!(Instant::now() < deadline, "none of three endless calls was refused");
+        let heads: Vec<_> = streams.iter_mut().filter_map(received_so_far).collect();
         match heads.first() {
             Some(head) => break head.clone(),
             None => thread::sleep(Duration::from_millis(10)),
@@ -79,22 +79,22 @@ fn a_full_pool_refuses_and_clients_that_leave_make_room() {
     let refused = server.post("/call/", creation("0x"));
     assert_eq!(refused.problem_faults(503), NONE, "{}", refused.text);
     assert_eq!(refused.header("retry-after"), Some("1"));
-    // Short reads are not held up.
+    // Short reads are not delayed.
     let storage = json!({"Address": ALICE, "Position": "0"}).to_string();
     assert_eq!(server.post("/getStorageAt/", storage).status, 200);
     assert_eq!(server.get("/health").status, 200);
 
-    // The limit of time is too far away to be what ends the work.
+    // The time limit is too long to be what ends the work.
     drop(streams);
     let deadline = Instant::now() + Duration::from_secs(120);
     while server.post("/call/", creation("0x")).status != 200 {
-        assert!(Instant::now() < deadline, "the work of clients that left goes on");
+        assert!(Instant::now() < deadline, "the work of disconnected clients continues");
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// What has arrived; none if nothing has.
-fn answer_so_far(stream: &mut TcpStream) -> Option<String> {
+/// Returns what has been received, or `None` if nothing has.
+fn received_so_far(stream: &mut TcpStream) -> Option<String> {
     stream.set_nonblocking(true).unwrap();
     let mut bytes = [0; 4096];
     match stream.read(&mut bytes) {
@@ -120,7 +120,7 @@ fn gas_is_capped() {
 }
 
 #[test]
-fn costly_code_has_an_answer() {
+fn expensive_code_gets_a_response() {
     let server = Server::start(NONE);
     let receiver = format!("0x{:040x}", 0x1234);
     let slots: Value =
@@ -137,7 +137,7 @@ fn costly_code_has_an_answer() {
         ("2 GiB of memory", "call", creation("0x60ff637fffffff52"), 422),
         ("2^255 bytes of memory", "call", creation("0x6001600160ff1b52"), 422),
         ("a revert with 1 MiB", "call", creation("0x621000006000fd"), 422),
-        ("an answer with 1 MiB", "call", creation("0x621000006000f3"), 422),
+        ("a result of 1 MiB", "call", creation("0x621000006000f3"), 422),
         ("modular powers", "call", precompile(5, 4096), 200),
         ("pairings", "call", precompile(8, 192 * 400), 200),
         ("no point of a curve", "call", precompile(12, 160), 200),
@@ -166,48 +166,48 @@ fn costly_code_has_an_answer() {
         ("a broken delegation", "estimateGas", with(json!({"Code": "0xef0100"})), 422),
     ];
     for (name, operation, body, status) in cases {
-        let answer = server.post(&format!("/{operation}/"), body);
-        let short: String = answer.text.chars().take(300).collect();
-        assert_eq!(answer.status, status, "{name}: {short}");
+        let response = server.post(&format!("/{operation}/"), body);
+        let short: String = response.text.chars().take(300).collect();
+        assert_eq!(response.status, status, "{name}: {short}");
         if status == 422 {
-            assert_eq!(answer.problem_faults(422), NONE, "{name}: {short}");
-            assert!(slug(&answer).starts_with("execution-"), "{name}: {short}");
+            assert_eq!(response.problem_faults(422), NONE, "{name}: {short}");
+            assert!(slug(&response).starts_with("execution-"), "{name}: {short}");
         }
     }
     assert_eq!(server.get("/chainId/").status, 200);
 }
 
 #[test]
-fn bodies_that_do_not_end_take_bounded_memory() {
+fn endless_bodies_use_bounded_memory() {
     let server = Server::start(["--max-body", "100000", "--body-timeout", "10m"]);
     let head = "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
     let piece = format!("{head}{}", " ".repeat(90_000));
     let mut streams: Vec<_> = (0..100).map(|_| server.connect()).collect();
     for stream in &mut streams {
-        // Those that are refused need not be read to their end.
+        // The server need not read refused bodies completely.
         let _ = stream.write_all(piece.as_bytes());
     }
     let deadline = Instant::now() + Duration::from_secs(60);
     let refused = loop {
-        assert!(Instant::now() < deadline, "all of 100 bodies are kept");
-        match streams.iter_mut().find_map(answer_so_far) {
+        assert!(Instant::now() < deadline, "none of 100 bodies was refused");
+        match streams.iter_mut().find_map(received_so_far) {
             Some(head) => break head,
             None => thread::sleep(Duration::from_millis(10)),
         }
     };
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
-    assert_eq!(server.post("/getLogs/", "{}").status, 200, "short bodies are still taken");
+    assert_eq!(server.post("/getLogs/", "{}").status, 200, "short bodies are still accepted");
 }
 
 #[test]
-fn filters_take_turns() {
+fn filters_expire_and_are_limited() {
     let server = Server::start(["--filter-ttl", "1ms", "--max-filters", "2"]);
     let create = || server.get("/newBlockFilter/").field("FilterId").as_str().unwrap_or_default().to_owned();
     let id = create();
     thread::sleep(Duration::from_millis(50));
     let gone = server.get(&format!("/getFilterChanges/{id}/"));
     assert_eq!(gone.problem_faults(404), NONE, "{}", gone.text);
-    // Those that have ended take no room.
+    // Streams that have ended do not count.
     for _ in 0..3 {
         assert_ne!(create(), "");
         thread::sleep(Duration::from_millis(50));

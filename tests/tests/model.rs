@@ -1,4 +1,4 @@
-//! The node agrees with a model at every step of random runs; long ones are for the binary `model`.
+//! The node agrees with the model after every step of short random runs. The program `model` does long runs.
 
 use node_tests::model::{Options, Summary, run};
 
@@ -13,7 +13,10 @@ fn check(options: Options) -> Summary {
 #[test]
 fn in_memory_with_edits() {
     let summary = check(Options { steps: 1_500, seed: 1, in_folder: false, edits: true });
-    assert!(summary.edits > 0 && summary.restarts > 0 && summary.reorganizations > 0 && summary.told > 0, "{summary}");
+    assert!(
+        summary.edits > 0 && summary.restarts > 0 && summary.reorganizations > 0 && summary.reported > 0,
+        "{summary}"
+    );
 }
 
 #[test]
@@ -22,12 +25,12 @@ fn in_a_folder_with_edits() {
 }
 
 #[test]
-fn without_edits_the_chain_is_imported_again() {
+fn imports_a_chain_without_edits_again() {
     check(Options { steps: 700, seed: 3, in_folder: false, edits: false });
 }
 
 #[test]
-fn another_seed_each_time() {
+fn with_a_random_seed() {
     let seed = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos() as u64;
     check(Options { steps: 500, seed, in_folder: false, edits: true });
 }

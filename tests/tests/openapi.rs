@@ -1,8 +1,10 @@
-//! The examples in the description of the interface are real: a development chain answers each of them as it says. And the copy
-//! of the description in `docs` is the one that is served.
+//! The examples in the OpenAPI document are real: a development chain returns each of them. And `docs/openapi.json`
+//! equals the
+//! document that is served.
 //!
-//! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` writes both anew; after a change of the examples it has to run
-//! twice, for the description is built with them.
+//! `UPDATE_OPENAPI=1 cargo test --workspace --test openapi` updates both; after a change of the examples it must run
+//! twice,
+//! because the document contains them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,18 +21,19 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use ureq::Agent;
 
-/// Where the examples say that the server is.
+/// The server's URL in the examples.
 const EXAMPLE_URL: &str = "http://127.0.0.1:8545";
 
-/// Ids of filters are random; this one stands for all of them.
+/// Filter ids are random; this one replaces all of them.
 const EXAMPLE_FILTER: &str = "0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4";
 
-/// A contract that keeps the word it is called with, logs it with topic 1, and answers it; without a word, the one it keeps.
+/// A contract that stores the word in its call data, logs it with topic 1, and returns it; without call data, returns
+/// the stored word.
 const KEEPER: &str = "0x6027600c60003960276000f3\
     3615601b57600035806000556000526001602060\
     00a160206000f35b60005460005260206000f3";
 
-/// Where the first contract of [`ALICE`] is.
+/// The address of [`ALICE`]'s first contract.
 const KEEPER_ADDRESS: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 
 fn file(path: &str) -> PathBuf {
@@ -41,7 +44,7 @@ fn read(path: &Path) -> Value {
     std::fs::read_to_string(path).map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())
 }
 
-/// Compares a file with what it should hold, or writes it.
+/// Compares a file with its expected content, or updates it.
 fn compare(path: &str, expected: &Value) {
     let file = file(path);
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
@@ -72,7 +75,7 @@ fn serve() -> (DevNode, String) {
     (chain, url)
 }
 
-/// Asks a server as the description says, and keeps what it answered.
+/// Sends requests to a server, and records the exchanges.
 struct Recorder {
     url: String,
     agent: Agent,
@@ -81,18 +84,18 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Asks `operation`, expects 200, and keeps the exchange as its example.
+    /// Calls `operation`, expects 200, and records the exchange as its example.
     fn record(&mut self, operation: &str, parameters: Value, request: Value) -> Value {
         let text = self.ask(operation, &parameters, &request);
         let shown = text.replace(&self.url, EXAMPLE_URL);
-        let mut answer: Value = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
-        let plain = answer.clone();
+        let mut response: Value = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
+        let plain = response.clone();
         let (mut parameters, mut example) = (parameters, Map::new());
-        for object in [&mut parameters, &mut answer] {
+        for object in [&mut parameters, &mut response] {
             if object.get("FilterId").is_some() {
                 object["FilterId"] = EXAMPLE_FILTER.into();
             }
-            // By the clock of the machine, unlike the chain.
+            // The Date header follows the machine's clock, unlike the chain.
             if object.get("HeadAge").is_some() {
                 object["HeadAge"] = "12".into();
             }
@@ -103,7 +106,7 @@ impl Recorder {
         if !request.is_null() {
             example.insert("request".to_owned(), request);
         }
-        example.insert("answer".to_owned(), answer);
+        example.insert("answer".to_owned(), response);
         self.examples.insert(operation.to_owned(), example.into());
         plain
     }
@@ -122,16 +125,16 @@ impl Recorder {
             }
         }
         let url = format!("{}{path}?{}", self.url, query.join("&"));
-        let answer = if method == "get" {
+        let response = if method == "get" {
             headers.iter().fold(self.agent.get(&url), |request, (name, value)| request.header(*name, *value)).call()
         } else {
             let json = self.agent.post(&url).header("Content-Type", "application/json");
             let body = if request.is_null() { String::new() } else { request.to_string() };
             headers.iter().fold(json, |request, (name, value)| request.header(*name, *value)).send(body)
         };
-        let mut answer = answer.unwrap();
-        let status = answer.status().as_u16();
-        let text = answer.body_mut().read_to_string().unwrap();
+        let mut response = response.unwrap();
+        let status = response.status().as_u16();
+        let text = response.body_mut().read_to_string().unwrap();
         assert_eq!(status, 200, "{operation}: {text}");
         text
     }
@@ -141,7 +144,7 @@ impl Recorder {
         let paths = self.document["paths"].as_object().unwrap();
         let all = paths.iter().flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |item| (path, item)));
         let mut found = all.filter(|(_, (_, described))| described["operationId"] == operation);
-        let (path, (method, described)) = found.next().unwrap_or_else(|| panic!("there is no operation {operation}"));
+        let (path, (method, described)) = found.next().unwrap_or_else(|| panic!("unknown operation {operation}"));
         (method, path.clone(), described)
     }
 
@@ -164,7 +167,7 @@ fn signed(transaction: LegacyTransaction) -> Value {
     json!({ "Data": hex(&sign(TransactionBody::Legacy(transaction)).encode()) })
 }
 
-/// A call of the keeper with a word, by [`ALICE`].
+/// A call of the contract with a word, by [`ALICE`].
 fn keep(nonce: u64, word: u64) -> LegacyTransaction {
     let word = U256::from(word).to_big_endian();
     LegacyTransaction {
@@ -176,7 +179,7 @@ fn keep(nonce: u64, word: u64) -> LegacyTransaction {
     }
 }
 
-/// Goes through every operation once, in an order in which each has something to answer.
+/// Calls every operation once, in an order in which each has data to return.
 fn record_all(recorder: &mut Recorder) {
     let r = recorder;
     let topic = format!("0x{:064x}", 1);
@@ -274,7 +277,7 @@ fn record_all(recorder: &mut Recorder) {
 }
 
 #[test]
-fn the_examples_are_what_a_development_chain_answers() {
+fn the_examples_are_responses_of_a_development_chain() {
     let (_chain, url) = serve();
     let agent = Agent::config_builder().http_status_as_error(false).build().new_agent();
     let mut recorder = Recorder { url, agent, document: document(), examples: BTreeMap::new() };
@@ -282,11 +285,11 @@ fn the_examples_are_what_a_development_chain_answers() {
     compare("crates/node-http/src/openapi/examples.json", &json!(recorder.examples));
 }
 
-/// Operations whose answer is no example: a stream, and the description itself.
+/// Operations without an example: a stream, and the document itself.
 const WITHOUT_EXAMPLE: [&str; 3] = ["events", "openapi", "openapiYaml"];
 
 #[test]
-fn examples_are_complete_and_fit_their_schemas() {
+fn examples_are_complete_and_match_their_schemas() {
     let document = document();
     let validator = |schema: &Value| {
         let mut schema = schema.clone();
@@ -323,10 +326,10 @@ fn examples_are_complete_and_fit_their_schemas() {
 }
 
 #[test]
-fn the_committed_copy_is_what_is_served() {
+fn the_committed_copy_equals_the_served_document() {
     compare("docs/openapi.json", &document());
     let (_chain, url) = serve();
-    let mut answer = ureq::get(format!("{url}/openapi.json")).call().unwrap();
-    let served: Value = serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+    let mut response = ureq::get(format!("{url}/openapi.json")).call().unwrap();
+    let served: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
     assert_eq!(served, document());
 }

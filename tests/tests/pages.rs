@@ -1,13 +1,13 @@
-//! The pages for people: what HTTP sees of them. `scripts/pages.py` opens them in a browser.
+//! The HTML pages over HTTP. `scripts/pages.py` opens them in a browser.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server};
+use node_tests::server::{Response, Server};
 
 const NONE: [&str; 0] = [];
 
-/// The addresses that a page loads, relative to it.
-fn loaded(page: &Answer) -> Vec<&str> {
+/// The URLs that a page loads, relative to it.
+fn loaded(page: &Response) -> Vec<&str> {
     let values = page.text.split(['"']).collect::<Vec<_>>();
     let attributes = values.windows(2).filter(|pair| pair[0].ends_with("src=") || pair[0].ends_with("href="));
     attributes.map(|pair| pair[1]).collect()
@@ -19,14 +19,14 @@ fn pages_and_what_they_load() {
     let based = Server::start(["--base-path", "/v1/node"]);
     for (server, base) in [(&plain, ""), (&based, "/v1/node")] {
         for (page, expected) in [("/", "assets/home.js"), ("/docs/", "swagger-ui-bundle.js")] {
-            let answer = server.get(&format!("{base}{page}"));
-            assert_eq!((answer.status, answer.media_type.as_str()), (200, "text/html"), "{page}");
-            let policy = answer.header("content-security-policy").unwrap();
+            let response = server.get(&format!("{base}{page}"));
+            assert_eq!((response.status, response.media_type.as_str()), (200, "text/html"), "{page}");
+            let policy = response.header("content-security-policy").unwrap();
             for rule in ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"] {
                 assert!(policy.split("; ").any(|known| known == rule), "{page}: {policy}");
             }
             assert_eq!(policy.contains("unsafe-inline"), page == "/docs/", "{policy}");
-            let addresses = loaded(&answer);
+            let addresses = loaded(&response);
             assert!(addresses.contains(&expected), "{addresses:?}");
             for address in addresses {
                 assert!(!address.starts_with('/') && !address.contains(':'), "{address}");
@@ -59,7 +59,7 @@ fn methods_and_redirects_of_pages() {
     let plain = Server::start(NONE);
     let based = Server::start(["--base-path", "/v1"]);
     let get = Some("GET, HEAD, OPTIONS");
-    // Where JSON-RPC is posted, too.
+    // JSON-RPC is posted to the same path.
     let both = Some("GET, HEAD, POST, OPTIONS");
     let cases = [
         (&plain, "GET", "/", 200, None, None),
@@ -89,11 +89,11 @@ fn methods_and_redirects_of_pages() {
         (&based, "GET", "/v1/docs/", 200, None, None),
     ];
     for (server, method, path, status, allow, location) in cases {
-        let answer = server.send(method, path, &[], "");
-        let got = (answer.status, answer.header("allow"), answer.header("location"));
-        assert_eq!(got, (status, allow, location), "{method} {path}: {}", answer.text);
+        let response = server.send(method, path, &[], "");
+        let got = (response.status, response.header("allow"), response.header("location"));
+        assert_eq!(got, (status, allow, location), "{method} {path}: {}", response.text);
         if status >= 400 {
-            assert_eq!(answer.problem_faults(status), NONE, "{method} {path}: {}", answer.text);
+            assert_eq!(response.problem_faults(status), NONE, "{method} {path}: {}", response.text);
         }
     }
     let (head, get) = (plain.send("HEAD", "/", &[], ""), plain.get("/"));

@@ -1,8 +1,8 @@
-//! Logs by pages, and limits that name what would fit.
+//! Paged logs, and limit errors that suggest a smaller range.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server, conformance_chain};
+use node_tests::server::{Response, Server, conformance_chain};
 use node_tests::wallet::{hex, log_writer, sign};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ const NONE: [&str; 0] = [];
 
 const PAGE: [(&str, &str); 2] = [("Content-Type", "application/json"), ("Prefer", "respond-async, page")];
 
-fn logs(answer: &Answer) -> Vec<Value> {
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    answer.field("Logs").as_array().unwrap().clone()
+fn logs(response: &Response) -> Vec<Value> {
+    assert_eq!(response.status, 200, "{}", response.text);
+    response.field("Logs").as_array().unwrap().clone()
 }
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn all_pages_together_are_the_whole_answer() {
+fn pages_concatenate_to_the_whole_result() {
     let chain = conformance_chain();
     let whole = Server::start(&chain);
     let paged = Server::start(chain.iter().map(String::as_str).chain(["--max-logs", "7"]));
@@ -55,7 +55,7 @@ fn cursors_are_bound_to_their_request() {
     let first = server.send("POST", "/v1/getLogs/", &PAGE, &body.to_string());
     let next = first.next_page().unwrap_or_else(|| panic!("{:?}", first.headers));
     assert!(next.starts_with("/v1/getLogs/?cursor="), "{next}");
-    // A cursor is enough to ask for a page.
+    // The cursor alone requests a page, without `Prefer`.
     assert_ne!(logs(&server.post(next, body.to_string())), logs(&first));
     let cursor = next.rsplit('=').next().unwrap();
     let beyond = format!("{:016x}{}", u64::MAX, &cursor[16..]);
@@ -68,9 +68,9 @@ fn cursors_are_bound_to_their_request() {
         ("another block", with(&beyond), body.clone(), 404),
     ];
     for (name, path, body, status) in cases {
-        let answer = server.post(&path, body.to_string());
-        assert_eq!(answer.problem_faults(status), NONE, "{name}: {}", answer.text);
-        assert_eq!(answer.locations().first(), Some(&"query.cursor"), "{name}: {}", answer.text);
+        let response = server.post(&path, body.to_string());
+        assert_eq!(response.problem_faults(status), NONE, "{name}: {}", response.text);
+        assert_eq!(response.locations().first(), Some(&"query.cursor"), "{name}: {}", response.text);
     }
     let behind_its_block = format!("{}{:016x}{}", &cursor[..16], u64::MAX, &cursor[32..]);
     assert_eq!(server.post(&with(&behind_its_block), body.to_string()).status, 200);
@@ -81,7 +81,7 @@ fn cursors_are_bound_to_their_request() {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn too_many_logs_name_the_block_that_fits() {
+fn too_many_logs_suggest_a_block_that_fits() {
     let chain = conformance_chain();
     let server = Server::start(chain.iter().map(String::as_str).chain(["--max-logs", "20"]));
     let ask = |to: &Value| server.post("/getLogs/", json!({"FromBlock": "0", "ToBlock": to}).to_string());
@@ -110,7 +110,7 @@ fn one_block_with_too_many_logs() {
 }
 
 #[test]
-fn limits_of_requests() {
+fn limits_are_inclusive() {
     let server = Server::start(NONE);
     let address = format!("0x{:040x}", 1);
     let word = format!("0x{:064x}", 1);
@@ -129,10 +129,10 @@ fn limits_of_requests() {
         ("feeHistory", json!({"BlockCount": 1025}), 422, "body.BlockCount"),
     ];
     for (operation, body, status, location) in cases {
-        let answer = server.post(&format!("/{operation}/"), body.to_string());
+        let response = server.post(&format!("/{operation}/"), body.to_string());
         let short: String = body.to_string().chars().take(80).collect();
-        assert_eq!(answer.status, status, "{operation} {short}: {}", answer.text);
-        assert_eq!(answer.locations().first().copied().unwrap_or_default(), location, "{operation} {short}");
+        assert_eq!(response.status, status, "{operation} {short}: {}", response.text);
+        assert_eq!(response.locations().first().copied().unwrap_or_default(), location, "{operation} {short}");
     }
 
     let server = Server::start(["--max-percentiles", "101", "--max-storage-keys", "1025"]);
@@ -143,7 +143,7 @@ fn limits_of_requests() {
         ("feeHistory", json!({"RewardPercentiles": vec![1; 102]}), 422),
     ];
     for (operation, body, status) in cases {
-        let answer = server.post(&format!("/{operation}/"), body.to_string());
-        assert_eq!(answer.status, status, "{operation} with raised limits: {}", answer.text);
+        let response = server.post(&format!("/{operation}/"), body.to_string());
+        assert_eq!(response.status, status, "{operation} with raised limits: {}", response.text);
     }
 }

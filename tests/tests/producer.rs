@@ -1,4 +1,4 @@
-//! What blocks hold that the node makes itself: which transactions, in which order, and what else.
+//! The content of blocks that the node produces: which transactions, in which order, and the other header fields.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use node_core::node::NodeError;
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_tests::model::{World, blob_hash, sidecar};
-use node_tests::oracle::{Liberties, check_blocks, import_again};
+use node_tests::oracle::{Departures, check_blocks, import_again};
 use node_tests::wallet::{CHAIN_ID, accounts};
 use node_types::consensus::{
     BlobSidecar, BlobTransaction, DynamicFeeTransaction, EMPTY_REQUESTS_HASH, PooledTransaction, Transaction,
@@ -25,7 +25,7 @@ use std::time::Duration;
 const NOW: u64 = 1_750_000_000;
 const GWEI: u64 = 1_000_000_000;
 
-/// A node on a new chain, whose blocks have this much gas.
+/// A node on a new chain with this gas limit.
 fn node(mining: Mining, order: TransactionOrder, gas_limit: u64) -> World {
     let mut genesis = dev_genesis();
     genesis.header.gas_limit = gas_limit;
@@ -67,7 +67,7 @@ fn mine(world: &World, input: MineInput) -> u64 {
     world.node().mine(&Context::unbounded(), input).unwrap().block_number.0
 }
 
-/// The hashes of the transactions of each block, from the first on.
+/// The hashes of the transactions of each block, starting with block 1.
 fn mined(world: &World) -> Vec<Vec<H256>> {
     let view = world.view();
     let hashes = |number: u64| {
@@ -77,15 +77,15 @@ fn mined(world: &World) -> Vec<Vec<H256>> {
     (1..=view.head().number).map(hashes).collect()
 }
 
-/// Has the oracle look at the chain, and imports it again.
+/// Checks the chain with the oracle, and imports it again.
 fn check(world: &World) {
     let view = world.view();
-    check_blocks(&*view, 1..=view.head().number, &Liberties::default());
+    check_blocks(&*view, 1..=view.head().number, &Departures::default());
     import_again(&world.genesis, &*view);
 }
 
 #[test]
-fn what_many_threads_send_at_once_is_mined_at_once_and_nothing_is_lost() {
+fn mines_transactions_of_many_threads_without_loss() {
     const EACH: usize = 16;
     let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
     let transactions: Vec<_> = (0..10).flat_map(|from| (0..EACH as u64).map(move |nonce| (from, nonce))).collect();
@@ -110,7 +110,7 @@ fn what_many_threads_send_at_once_is_mined_at_once_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_waits_goes_into_one_block_as_soon_as_it_can() {
+fn mines_waiting_transactions_in_one_block() {
     let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
     let later: Vec<_> = (1..5).map(|nonce| send(&world, &transfer(0, nonce, GWEI))).collect();
     assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
@@ -120,14 +120,14 @@ fn what_waits_goes_into_one_block_as_soon_as_it_can() {
 }
 
 #[test]
-fn blocks_come_in_intervals_empty_or_not() {
+fn mines_at_intervals_even_if_empty() {
     let world = node(Mining::Interval(Duration::from_millis(5)), TransactionOrder::Fees, 30_000_000);
     let hash = send(&world, &transfer(0, 0, GWEI));
     while world.view().head().number < 3 || world.view().transaction_position(hash).unwrap().is_none() {
         thread::sleep(Duration::from_millis(1));
     }
     world.node().producer().unwrap().set_mining(Mining::Manual);
-    // A block may have been on its way. From then on there are no more.
+    // A block may have been in progress. After it there are no more.
     let head = mine(&world, MineInput::default());
     assert_eq!(mined(&world).concat(), [hash]);
     assert!(head > 3);
@@ -135,8 +135,8 @@ fn blocks_come_in_intervals_empty_or_not() {
 }
 
 #[test]
-fn the_best_tips_come_first_or_those_that_came_first() {
-    // Sender, nonce and tip of what is sent; which of it each order takes one after the other.
+fn orders_by_tip_or_by_arrival() {
+    // Sender, nonce and tip of the transactions, and the order of inclusion for each setting.
     let sent = [(0, 0, 1), (1, 0, 3), (2, 0, 2), (0, 1, 9), (1, 1, 1)];
     let orders = [(TransactionOrder::Fees, [1, 2, 0, 3, 4]), (TransactionOrder::Fifo, [0, 1, 2, 3, 4])];
     for (order, expected) in orders {
@@ -149,8 +149,8 @@ fn the_best_tips_come_first_or_those_that_came_first() {
 }
 
 #[test]
-fn what_a_full_block_has_no_room_for_goes_into_the_next() {
-    // Room for four transfers.
+fn a_full_block_leaves_the_rest_to_the_next() {
+    // Space for four transfers.
     for (mining, blocks) in [(Mining::Manual, 1), (Mining::Instant, 0)] {
         let world = node(Mining::Manual, TransactionOrder::Fifo, 100_000);
         let hashes: Vec<_> = (0..10).map(|from| send(&world, &transfer(from, 0, GWEI))).collect();
@@ -166,7 +166,7 @@ fn what_a_full_block_has_no_room_for_goes_into_the_next() {
 }
 
 #[test]
-fn a_block_holds_as_many_blobs_as_the_fork_allows() {
+fn a_block_has_at_most_the_forks_blob_limit() {
     let world = node(Mining::Manual, TransactionOrder::Fifo, 30_000_000);
     let blob = |from: usize, count: usize| {
         let body = TransactionBody::Blob(BlobTransaction {
@@ -181,7 +181,7 @@ fn a_block_holds_as_many_blobs_as_the_fork_allows() {
         });
         send_with(&world, &accounts()[from].sign(body), Some(sidecar(count)))
     };
-    // At most 21 in a block: the fourth has to wait, a smaller one behind it does not.
+    // At most 21 per block: the fourth must wait, while the smaller one after it does not.
     let hashes: Vec<_> = [6, 6, 6, 6, 3].into_iter().enumerate().map(|(from, count)| blob(from, count)).collect();
     mine(&world, MineInput { blocks: Some(Quantity(2)), ..MineInput::default() });
     assert_eq!(mined(&world), [[0, 1, 2, 4].map(|index: usize| hashes[index]).to_vec(), vec![hashes[3]]]);
@@ -208,7 +208,7 @@ fn withdrawals_are_paid_out() {
 }
 
 #[test]
-fn requests_of_a_block_are_in_its_header() {
+fn the_header_commits_to_requests() {
     let world = node(Mining::Instant, TransactionOrder::Fees, 30_000_000);
     // Public key and amount in gwei (EIP-7002).
     let contract = "0x00000961ef480eb55e80d19ad83579a64c007002".parse().unwrap();
@@ -235,14 +235,14 @@ fn hashes(block: &Block) -> Vec<H256> {
 }
 
 #[test]
-fn the_pending_block_is_the_one_that_is_mined_next() {
+fn the_pending_block_is_mined_next() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
     let context = Context::unbounded();
     for from in 0..6 {
         send(&world, &transfer(from, 0, (1 + from as u64 % 3) * GWEI));
     }
     send(&world, &transfer(6, 1, GWEI));
-    // Nothing wished, a time, a base fee, and a base fee that nobody pays.
+    // No settings, a timestamp, a base fee, and a base fee that no transaction pays.
     let steps: [(Option<u64>, Option<u64>, usize); 4] =
         [(None, None, 4), (Some(NOW + 99), None, 2), (None, Some(7), 1), (None, Some(101 * GWEI), 0)];
     for (step, (timestamp, base_fee, count)) in steps.into_iter().enumerate() {
@@ -271,12 +271,12 @@ fn the_pending_block_is_the_one_that_is_mined_next() {
         assert_eq!(base_fee.map(|fee| Some(Quantity(fee))).unwrap_or(mined.base_fee_per_gas), mined.base_fee_per_gas);
     }
     let view = world.view();
-    let liberties = Liberties { base_fees: [3, 4].into(), ..Liberties::default() };
-    check_blocks(&*view, 1..=view.head().number, &liberties);
+    let departures = Departures { base_fees: [3, 4].into(), ..Departures::default() };
+    check_blocks(&*view, 1..=view.head().number, &departures);
 }
 
 #[test]
-fn what_cannot_be_mined_is_refused() {
+fn refuses_invalid_requests_to_mine() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
     let input = MineInput { blocks: Some(Quantity(10_001)), ..MineInput::default() };
     let refused = world.node().mine(&Context::unbounded(), input).unwrap_err();

@@ -1,8 +1,8 @@
-//! JSON-RPC over HTTP: messages, limits, and what of HTTP belongs to it.
+//! JSON-RPC over HTTP: messages, limits, and HTTP headers.
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Answer, Server};
+use node_tests::server::{Response, Server};
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::consensus::{PooledTransaction, TransactionBody};
 use node_types::wire::BytesData;
@@ -15,57 +15,57 @@ fn request(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
 }
 
-fn ask(server: &Server, message: impl ToString) -> Answer {
-    let answer = server.post("/", message.to_string());
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    answer
+fn ask(server: &Server, message: impl ToString) -> Response {
+    let response = server.post("/", message.to_string());
+    assert_eq!(response.status, 200, "{}", response.text);
+    response
 }
 
-/// The result of a method.
+/// Returns the result of a method.
 fn call(server: &Server, method: &str, params: Value) -> Value {
-    let answer = ask(server, request(1, method, params)).body;
-    assert!(answer.get("error").is_none(), "{method}: {answer}");
-    answer["result"].clone()
+    let response = ask(server, request(1, method, params)).body;
+    assert!(response.get("error").is_none(), "{method}: {response}");
+    response["result"].clone()
 }
 
-fn code(answer: &Value) -> i64 {
-    answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{answer}"))
+fn code(response: &Value) -> i64 {
+    response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{response}"))
 }
 
 #[test]
-fn every_path_and_form_of_a_message() {
+fn accepts_every_path_and_form_of_a_message() {
     let server = Server::dev(NONE);
     for path in ["/", "/rpc", "/rpc/"] {
-        let answer = server.post(path, request(1, "eth_chainId", json!([])).to_string());
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.body, json!({"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}), "{path}");
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        assert_eq!(answer.header("cache-control"), Some("no-store"));
-        assert_eq!(answer.header("x-request-id").map(str::len), Some(36));
+        let response = server.post(path, request(1, "eth_chainId", json!([])).to_string());
+        assert_eq!(response.status, 200);
+        assert_eq!(response.body, json!({"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}), "{path}");
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        assert_eq!(response.header("cache-control"), Some("no-store"));
+        assert_eq!(response.header("x-request-id").map(str::len), Some(36));
     }
     let head = ask(&server, request(1, "eth_blockNumber", json!([])));
     assert_eq!(head.header("x-head-number"), Some("0"));
     for id in [json!(0), json!(-1), json!(1.5), json!(1e300), json!("text"), json!(""), Value::Null] {
-        let answer = ask(&server, request(id.clone(), "net_version", json!([]))).body;
-        assert_eq!((&answer["id"], &answer["result"]), (&id, &json!("31337")));
+        let response = ask(&server, request(id.clone(), "net_version", json!([]))).body;
+        assert_eq!((&response["id"], &response["result"]), (&id, &json!("31337")));
     }
     for id in [json!(true), json!([1]), json!({"a": 1})] {
-        let answer = ask(&server, request(id, "net_version", json!([]))).body;
-        assert_eq!((code(&answer), &answer["id"]), (-32600, &Value::Null));
+        let response = ask(&server, request(id, "net_version", json!([]))).body;
+        assert_eq!((code(&response), &response["id"]), (-32600, &Value::Null));
     }
-    // Parameters may be left out where there are none, and a notification is not answered.
+    // Parameters may be omitted if there are none, and a notification gets no response.
     for message in [json!({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}), request(1, "eth_chainId", Value::Null)]
     {
         assert_eq!(ask(&server, message).body["result"], "0x7a69");
     }
     for message in [json!({"jsonrpc": "2.0", "method": "eth_chainId"}), json!([{"jsonrpc": "2.0", "method": "x_y"}])] {
-        let answer = server.post("/", message.to_string());
-        assert_eq!((answer.status, answer.text.as_str()), (204, ""), "{message}");
+        let response = server.post("/", message.to_string());
+        assert_eq!((response.status, response.text.as_str()), (204, ""), "{message}");
     }
 }
 
 #[test]
-fn what_is_no_request() {
+fn invalid_requests() {
     let server = Server::dev(NONE);
     let cases = [
         ("{", -32700),
@@ -92,26 +92,26 @@ fn what_is_no_request() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}"#, -32601),
     ];
     for (message, expected) in cases {
-        let answer = server.post("/", message);
-        assert_eq!((answer.status, code(&answer.body)), (200, expected), "{message}");
+        let response = server.post("/", message);
+        assert_eq!((response.status, code(&response.body)), (200, expected), "{message}");
     }
     let mixed = ask(&server, json!([1, {}, request(7, "eth_chainId", json!([])), [[]]])).body;
-    let codes: Vec<_> = mixed.as_array().unwrap().iter().map(|answer| answer["error"]["code"].as_i64()).collect();
+    let codes: Vec<_> = mixed.as_array().unwrap().iter().map(|response| response["error"]["code"].as_i64()).collect();
     assert_eq!(codes, [Some(-32600), Some(-32600), None, Some(-32600)]);
-    // Names that are known from other servers are told as such.
-    let answer = ask(&server, request(1, "engine_newPayloadV4", json!([]))).body;
-    assert!(answer["error"]["message"].as_str().unwrap().contains("consensus layer"), "{answer}");
+    // Methods of other servers are recognised.
+    let response = ask(&server, request(1, "engine_newPayloadV4", json!([]))).body;
+    assert!(response["error"]["message"].as_str().unwrap().contains("consensus layer"), "{response}");
 }
 
 #[test]
-fn the_limits_of_http_hold() {
+fn limits_of_http_apply() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens").display().to_string();
     fs::write(&tokens, "a-token-of-the-tests\n").unwrap();
     let chain_id = request(1, "eth_chainId", json!([])).to_string();
     let guarded = Server::dev(["--token-file", &tokens]);
     assert_eq!(guarded.post("/", &chain_id).status, 401);
-    assert_eq!(guarded.get("/").status, 200, "the page tells nothing");
+    assert_eq!(guarded.get("/").status, 200, "the page needs no token");
     let json_type = ("content-type", "application/json");
     let shown = guarded.send("POST", "/", &[json_type, ("authorization", "Bearer a-token-of-the-tests")], &chain_id);
     assert_eq!(shown.status, 200);
@@ -127,27 +127,27 @@ fn the_limits_of_http_hold() {
     let long = ask(&server, Value::from(vec![1; 5])).body;
     assert_eq!(code(&long), -32600);
     assert!(long["error"]["message"].as_str().unwrap().contains("`max-batch`"));
-    // The answers of two blocks are what fits.
+    // The responses for two blocks fit.
     let block = |id: u64| request(id, "eth_getBlockByNumber", json!(["0x0", false]));
     let batch = ask(&server, json!([block(1), block(2), block(3), block(4)])).body;
-    let codes: Vec<_> = batch.as_array().unwrap().iter().map(|answer| answer["error"]["code"].as_i64()).collect();
+    let codes: Vec<_> = batch.as_array().unwrap().iter().map(|response| response["error"]["code"].as_i64()).collect();
     assert_eq!(codes, [None, None, Some(-32003), Some(-32003)]);
 
     // Each request of a batch counts.
     let slow = Server::dev(["--rate-limit", "10"]);
-    let answer = slow.post("/", Value::from(vec![request(1, "eth_chainId", json!([])); 11]).to_string());
-    assert_eq!(answer.status, 429);
-    assert!(answer.header("retry-after").is_some());
+    let response = slow.post("/", Value::from(vec![request(1, "eth_chainId", json!([])); 11]).to_string());
+    assert_eq!(response.status, 429);
+    assert!(response.header("retry-after").is_some());
 }
 
 #[test]
-fn a_batch_sees_one_head_until_it_changes_something() {
+fn a_batch_reads_one_view_until_it_changes_something() {
     let server = Server::dev(NONE);
     let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
     let number = |id: u64| request(id, "eth_blockNumber", json!([]));
     let batch =
         ask(&server, json!([number(1), number(2), request(3, "eth_sendRawTransaction", json!([raw])), number(4)]));
-    let results: Vec<_> = batch.body.as_array().unwrap().iter().map(|answer| answer["result"].clone()).collect();
+    let results: Vec<_> = batch.body.as_array().unwrap().iter().map(|response| response["result"].clone()).collect();
     assert_eq!([&results[0], &results[1], &results[3]], ["0x0", "0x0", "0x1"]);
     assert_eq!(batch.header("x-head-number"), Some("1"));
     let receipt = call(&server, "eth_getTransactionReceipt", json!([results[2]]));
@@ -156,15 +156,15 @@ fn a_batch_sees_one_head_until_it_changes_something() {
 }
 
 #[test]
-fn a_receipt_is_waited_for() {
+fn waits_for_a_receipt() {
     let server = Server::dev(NONE);
     let raw = |nonce| hex(&sign(TransactionBody::Legacy(transfer(nonce))).encode());
     let receipt = call(&server, "eth_sendRawTransactionSync", json!([raw(0)]));
     assert_eq!((&receipt["blockNumber"], &receipt["status"]), (&json!("0x1"), &json!("0x1")));
-    // This one waits for the nonce before it.
-    let answer = ask(&server, request(1, "eth_sendRawTransactionSync", json!([raw(2), "0x32"]))).body;
-    assert_eq!(code(&answer), 4);
-    let hash = answer["error"]["data"].as_str().unwrap();
+    // This one waits for an earlier nonce.
+    let response = ask(&server, request(1, "eth_sendRawTransactionSync", json!([raw(2), "0x32"]))).body;
+    assert_eq!(code(&response), 4);
+    let hash = response["error"]["data"].as_str().unwrap();
     let status = call(&server, "txpool_status", json!([]));
     assert_eq!(status, json!({"pending": "0x0", "queued": "0x1"}));
     let content = call(&server, "txpool_content", json!([]));
@@ -173,7 +173,7 @@ fn a_receipt_is_waited_for() {
 }
 
 #[test]
-fn a_transaction_is_filled_in_and_signed_elsewhere() {
+fn fills_in_a_transaction_for_another_signer() {
     let server = Server::dev(NONE);
     let asked = json!({"from": ALICE, "to": BOB, "value": "0x1"});
     let filled = call(&server, "eth_fillTransaction", json!([asked]));
@@ -189,7 +189,7 @@ fn a_transaction_is_filled_in_and_signed_elsewhere() {
     let hash = call(&server, "eth_sendRawTransaction", json!([signed]));
     assert_eq!(call(&server, "eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
 
-    // Nobody in particular has no wei, but may ask; what reverts has no gas limit.
+    // The zero address has no balance, but may make calls; a call that reverts has no gas estimate.
     assert_eq!(
         call(&server, "eth_fillTransaction", json!([{"to": BOB}]))["tx"]["from"],
         format!("0x{}", "00".repeat(20))
@@ -211,7 +211,7 @@ fn a_transaction_is_filled_in_and_signed_elsewhere() {
 }
 
 #[test]
-fn the_coinbase_is_that_of_the_next_block() {
+fn coinbase_is_the_beneficiary_of_the_next_block() {
     let server = Server::dev(NONE);
     let mine = || {
         call(&server, "evm_mine", json!([]));
@@ -226,7 +226,7 @@ fn the_coinbase_is_that_of_the_next_block() {
 }
 
 #[test]
-fn parts_of_blocks_and_accounts() {
+fn headers_accounts_and_raw_transactions() {
     let server = Server::dev(NONE);
     let raw = hex(&sign(TransactionBody::Legacy(transfer(0))).encode());
     call(&server, "eth_sendRawTransaction", json!([raw]));
@@ -255,13 +255,14 @@ fn parts_of_blocks_and_accounts() {
     assert_eq!(account, whole);
 }
 
-/// Creation code of a token that keeps what it answers under the hash of the two words that it is asked about. It reverts
-/// where slot 1 is set, which it reads first.
+/// Init code of a token that stores balances at the hash of the two words in its call data, and returns them. It first
+/// reads
+/// slot 1, and reverts if it is set.
 const TOKEN: &str =
     concat!("0x601b8060095f395ff3", "600154601757", "604060045f37", "60405f20545f5260205ff3", "5b5f5ffd");
 
 #[test]
-fn tokens_are_dealt() {
+fn deals_tokens() {
     let server = Server::dev(NONE);
     let deploy = json!({"from": ALICE, "data": TOKEN, "gas": "0x100000"});
     let hash = call(&server, "eth_sendTransaction", json!([deploy]));
@@ -280,12 +281,13 @@ fn tokens_are_dealt() {
     let allowance = json!([{"to": token, "data": format!("0xdd62ed3e{}{}", word(ALICE), word(BOB))}]);
     assert_eq!(call(&server, "eth_call", allowance), number(42));
     assert_eq!(balance(), number(1));
-    // It stays with the next block.
+    // The edit remains after the next block.
     call(&server, "evm_mine", json!([]));
     assert_eq!(balance(), number(1));
 
-    // No token, one that answers the same whatever it keeps, one that multiplies a rate of all by the shares of each, and
-    // one whose number is in the upper bits.
+    // Not a token; a contract that always returns the same; one that multiplies a global rate by each account's shares;
+    // and one
+    // whose balance is in the upper bits.
     let other = "0x00000000000000000000000000000000000000aa";
     let slot = |slot: &str| call(&server, "eth_getStorageAt", json!([other, slot, "latest"]));
     let refused = [
@@ -297,10 +299,10 @@ fn tokens_are_dealt() {
     for refused in refused {
         call(&server, "anvil_setCode", json!([other, refused]));
         call(&server, "anvil_setStorageAt", json!([other, "0x1", "0x3"]));
-        let answer = ask(&server, request(1, "anvil_dealERC20", json!([ALICE, other, "0x9"]))).body;
-        assert_eq!((code(&answer), slot("0x1")), (-32000, number(3)), "{refused}: {answer}");
+        let response = ask(&server, request(1, "anvil_dealERC20", json!([ALICE, other, "0x9"]))).body;
+        assert_eq!((code(&response), slot("0x1")), (-32000, number(3)), "{refused}: {response}");
     }
-    // What is packed above the balance stays: the slot is the owner's number.
+    // Other values in the slot above the balance are preserved.
     call(
         &server,
         "anvil_setCode",
@@ -318,7 +320,7 @@ fn tokens_are_dealt() {
 }
 
 #[test]
-fn modules_are_those_of_the_table() {
+fn lists_the_modules_of_the_method_table() {
     let server = Server::start(NONE);
     let modules = call(&server, "rpc_modules", json!([]));
     assert_eq!(modules.get("anvil"), None, "{modules}");

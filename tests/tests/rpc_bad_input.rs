@@ -1,6 +1,6 @@
-//! Whatever is sent to a method of JSON-RPC, the answer is a clear error, and the next request is answered.
+//! Whatever is sent to a JSON-RPC method, the response is a clear error, and the server continues to work.
 //!
-//! The methods are read from the library, so that none is forgotten.
+//! The methods come from the library's table, so that none is missing.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,12 +15,12 @@ const INTERNAL: i64 = -32603;
 const INVALID_PARAMS: i64 = -32602;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Values of every JSON type; hardly a parameter takes more than three of them.
+/// Values of every JSON type; hardly any parameter accepts more than three of them.
 fn of_each_type() -> [Value; 6] {
     [Value::Null, json!(true), json!(5), json!("text"), json!([7]), json!({"a": 7})]
 }
 
-/// Values that are wrong in more subtle ways.
+/// Values that are invalid in subtler ways.
 fn hostile() -> Vec<Value> {
     let nested = (0..100).fold(json!([]), |inner, _| json!([inner]));
     let texts = ["", "0x", "0x0g", "0X1", "-0x1", "0x-1", " 0x1", "0x1 ", "1", "١", "\u{0}", "latest ", "LATEST"];
@@ -28,7 +28,7 @@ fn hostile() -> Vec<Value> {
     let mut values: Vec<Value> = texts.iter().map(|text| json!(text)).chain(long.map(Value::from)).collect();
     values.extend([json!(-1), json!(1.5), json!(u64::MAX), json!(1e300), json!([]), json!({}), nested]);
     values.extend([json!([null]), json!([[], {}]), json!({"": null}), json!({"blockHash": 1, "blockNumber": []})]);
-    // Objects that are nearly what calls, filters and simulations are.
+    // Objects that resemble those of calls, filters and simulations.
     values.extend([
         json!({"to": 1}),
         json!({"from": "0x1", "to": null}),
@@ -56,7 +56,7 @@ fn hostile() -> Vec<Value> {
     values
 }
 
-/// A value that a parameter takes, so that those behind it are read; null for those that may be left out.
+/// A valid value for a parameter, so that the ones after it are read; null for optional ones.
 fn valid(method: &Method, parameter: &str) -> Value {
     let hash = format!("0x{}", "01".repeat(32));
     match parameter {
@@ -92,26 +92,26 @@ fn request(method: &str, params: impl Into<Value>) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params.into()})
 }
 
-/// Sends a batch, checks that nothing in its answer is a defect, and answers each request's error code and message.
+/// Sends a batch, and checks that no response is an internal error. Returns the error code and message of each request.
 fn ask(server: &Server, name: &str, requests: &[Value]) -> Vec<Option<(i64, String)>> {
-    let answer = server.post("/", Value::from(requests).to_string());
-    assert_eq!(answer.status, 200, "{name}: {}", answer.text);
-    let answers = answer.body.as_array().unwrap_or_else(|| panic!("{name}: {}", answer.text)).clone();
-    assert_eq!(answers.len(), requests.len(), "{name}");
-    let error = |(answer, request): (&Value, &Value)| {
-        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(1)), "{name}");
-        assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{name}: {answer}");
-        let error = answer.get("error")?;
+    let response = server.post("/", Value::from(requests).to_string());
+    assert_eq!(response.status, 200, "{name}: {}", response.text);
+    let responses = response.body.as_array().unwrap_or_else(|| panic!("{name}: {}", response.text)).clone();
+    assert_eq!(responses.len(), requests.len(), "{name}");
+    let error = |(response, request): (&Value, &Value)| {
+        assert_eq!((&response["jsonrpc"], &response["id"]), (&json!("2.0"), &json!(1)), "{name}");
+        assert!(response.get("result").is_some() != response.get("error").is_some(), "{name}: {response}");
+        let error = response.get("error")?;
         let (code, message) = (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned());
-        assert_ne!(code, INTERNAL, "{name}: {answer} to {request}");
-        assert!(!message.is_empty(), "{name}: {answer}");
+        assert_ne!(code, INTERNAL, "{name}: {response} to {request}");
+        assert!(!message.is_empty(), "{name}: {response}");
         Some((code, message))
     };
-    answers.iter().zip(requests).map(error).collect()
+    responses.iter().zip(requests).map(error).collect()
 }
 
 #[test]
-fn every_parameter_of_every_method() {
+fn invalid_values_for_every_parameter() {
     let server = Server::dev(NONE);
     for method in table() {
         let name = method.name();
@@ -126,10 +126,10 @@ fn every_parameter_of_every_method() {
             let refused = ask(&server, &what, &types);
             let named = format!("invalid argument {position}: ");
             let refused = refused.iter().flatten().filter(|(code, message)| {
-                // What the transport does not carry is refused before its parameters are read.
+                // Methods that need WebSocket are refused before their parameters are read.
                 *code == METHOD_NOT_FOUND || *code == INVALID_PARAMS && message.starts_with(&named)
             });
-            // Methods that control a chain read numbers in many forms, and let pass what they do not need.
+            // Methods that control a chain accept numbers in many forms, and ignore what they do not need.
             let least = if method.controls() { 0 } else { 3 };
             assert!(refused.count() >= least, "{what}: {:?}", ask(&server, &what, &types));
             ask(&server, &what, &hostile().iter().map(with).collect::<Vec<_>>());
@@ -163,7 +163,7 @@ fn missing_and_surplus_parameters() {
             [Value::from(surplus)].into_iter().chain(not_arrays).map(|params| request(name, params)).collect();
         let errors = ask(&server, name, &requests);
         for (index, error) in errors.into_iter().enumerate() {
-            let (code, message) = error.unwrap_or_else(|| panic!("{name} takes {}", requests[index]));
+            let (code, message) = error.unwrap_or_else(|| panic!("{name} accepts {}", requests[index]));
             assert!([INVALID_PARAMS, METHOD_NOT_FOUND, -32600].contains(&code), "{name}: {code} {message}");
             assert!(index > 0 || code != INVALID_PARAMS || message == expected, "{name}: {message}");
         }
@@ -171,18 +171,18 @@ fn missing_and_surplus_parameters() {
 }
 
 #[test]
-fn ids_of_every_type() {
+fn accepts_ids_of_every_type() {
     let server = Server::dev(NONE);
     let long = "i".repeat(100_000);
     for id in ["1", "-7", "1.25", "1e400", "\"a\"", "\"\"", "null", &format!("\"{long}\""), &"9".repeat(1_000)] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#);
-        let answer = server.post("/", body);
-        assert_eq!(answer.status, 200, "{id}");
-        assert!(answer.text.contains(&format!("\"id\":{id}")), "an id comes back as it was: {}", answer.text);
+        let response = server.post("/", body);
+        assert_eq!(response.status, 200, "{id}");
+        assert!(response.text.contains(&format!("\"id\":{id}")), "an id comes back as it was: {}", response.text);
     }
     for id in ["true", "[]", "{}", "[[[]]]"] {
-        let answer = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#));
-        assert_eq!((answer.status, &answer.body["error"]["code"]), (200, &json!(-32600)), "{id}");
+        let response = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#));
+        assert_eq!((response.status, &response.body["error"]["code"]), (200, &json!(-32600)), "{id}");
     }
 }
 
@@ -191,10 +191,10 @@ fn deep_and_huge_bodies() {
     let server = Server::dev(NONE);
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), (r#"{"jsonrpc":"2.0","id":1,"params":["#, "]}")] {
         for depth in [200, 10_000, 100_000] {
-            let answer = server.post("/", format!("{}1{}", open.repeat(depth), close.repeat(depth)));
-            assert_eq!(answer.status, 200, "{depth} times {open}");
-            let code = answer.body["error"]["code"].as_i64();
-            assert!([Some(-32600), Some(-32700)].contains(&code), "{depth} times {open}: {}", answer.text);
+            let response = server.post("/", format!("{}1{}", open.repeat(depth), close.repeat(depth)));
+            assert_eq!(response.status, 200, "{depth} times {open}");
+            let code = response.body["error"]["code"].as_i64();
+            assert!([Some(-32600), Some(-32700)].contains(&code), "{depth} times {open}: {}", response.text);
         }
     }
     let cut = server.post("/", "[".repeat(1_000_000));
@@ -203,7 +203,7 @@ fn deep_and_huge_bodies() {
     let before = server.peak_memory();
     let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"web3_sha3","params":["0x{}"]}}"#, "00".repeat(16 << 20));
     assert_eq!(server.post("/", huge).status, 413);
-    assert!(server.peak_memory() - before < 16 << 20, "what is refused is not read");
+    assert!(server.peak_memory() - before < 16 << 20, "refused bodies are not read");
     assert_eq!(server.post("/", request("eth_chainId", json!([])).to_string()).body["result"], "0x7a69");
 }
 
@@ -212,13 +212,13 @@ fn batches_of_ten_thousand() {
     let batch = |item: Value| Value::from(vec![item; 10_000]).to_string();
     let strict = Server::dev(NONE);
     for item in [request("eth_chainId", json!([])), Value::Null, json!([]), json!({}), json!("text")] {
-        let answer = strict.post("/", batch(item));
-        assert_eq!((answer.status, &answer.body["error"]["code"]), (200, &json!(-32600)), "{}", answer.text);
+        let response = strict.post("/", batch(item));
+        assert_eq!((response.status, &response.body["error"]["code"]), (200, &json!(-32600)), "{}", response.text);
     }
     let wide = Server::dev(["--max-batch", "10000", "--max-batch-bytes", "1000000"]);
     let begun = wide.peak_memory();
     let block = json!(["0x0", true]);
-    // What asks for little is answered in full; of what asks for much as much as fits.
+    // Small results are complete; of large ones as many as fit.
     let cases = [
         (request("eth_chainId", json!([])), 10_000),
         (Value::Null, 0),
@@ -226,16 +226,16 @@ fn batches_of_ten_thousand() {
         (request("eth_simulateV1", json!([{"blockStateCalls": [{}, {"calls": [{}]}]}])), 200),
     ];
     for (item, least) in cases {
-        let answer = wide.post("/", batch(item.clone()));
-        assert_eq!(answer.status, 200, "{item}");
-        let answers = answer.body.as_array().unwrap();
-        assert_eq!(answers.len(), 10_000, "{item}");
-        let done = answers.iter().take_while(|answer| answer.get("result").is_some()).count();
+        let response = wide.post("/", batch(item.clone()));
+        assert_eq!(response.status, 200, "{item}");
+        let responses = response.body.as_array().unwrap();
+        assert_eq!(responses.len(), 10_000, "{item}");
+        let done = responses.iter().take_while(|response| response.get("result").is_some()).count();
         assert!(done >= least, "{done} of {item}");
-        let refused = &answers[done..];
+        let refused = &responses[done..];
         let codes = [Some(-32600), Some(-32003)];
-        assert!(refused.iter().all(|answer| codes.contains(&answer["error"]["code"].as_i64())), "{item}");
-        assert!(answer.text.len() < 4_000_000, "{} bytes for {item}", answer.text.len());
+        assert!(refused.iter().all(|response| codes.contains(&response["error"]["code"].as_i64())), "{item}");
+        assert!(response.text.len() < 4_000_000, "{} bytes for {item}", response.text.len());
     }
     let taken = wide.peak_memory() - begun;
     assert!(taken < 256 << 20, "{} MiB more than at first", taken >> 20);

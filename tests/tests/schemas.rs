@@ -1,9 +1,9 @@
-//! Every answer is what the schema it names promises, and no object in it may hold more.
+//! Every response matches its schema, and contains no properties beyond it.
 
 #![allow(clippy::unwrap_used)]
 
 use jsonschema::{Retrieve, Uri, Validator};
-use node_tests::server::{Answer, Server, conformance_chain};
+use node_tests::server::{Response, Server, conformance_chain};
 use node_tests::wallet::{ALICE, BOB, hex, log_writer, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Map, Value, json};
@@ -12,10 +12,10 @@ use std::error::Error;
 
 const NONE: [&str; 0] = [];
 
-/// A contract of the conformance chain that writes logs and storage.
+/// A contract of the recorded chain that writes logs and storage.
 const WRITER: &str = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df";
 
-/// Fetches what a schema refers to from the server.
+/// Fetches referenced schemas from the server.
 struct Fetch(ureq::Agent);
 
 impl Retrieve for Fetch {
@@ -25,7 +25,7 @@ impl Retrieve for Fetch {
     }
 }
 
-/// Asks, and checks each answer against the schema that it names.
+/// Sends requests, and validates each response against its schema.
 struct Checker<'a> {
     server: &'a Server,
     validators: HashMap<String, Validator>,
@@ -36,20 +36,20 @@ impl<'a> Checker<'a> {
         Self { server, validators: HashMap::new() }
     }
 
-    fn get(&mut self, path: &str) -> Answer {
-        let answer = self.server.get(path);
-        self.check(path, "200", answer)
+    fn get(&mut self, path: &str) -> Response {
+        let response = self.server.get(path);
+        self.check(path, "200", response)
     }
 
-    fn post(&mut self, path: &str, body: &Value) -> Answer {
-        let answer = self.server.post(path, body.to_string());
-        self.check(&format!("{path} {body}"), "200", answer)
+    fn post(&mut self, path: &str, body: &Value) -> Response {
+        let response = self.server.post(path, body.to_string());
+        self.check(&format!("{path} {body}"), "200", response)
     }
 
-    fn check(&mut self, name: &str, status: &str, answer: Answer) -> Answer {
-        assert_eq!(answer.status.to_string(), status, "{name}: {}", answer.text);
-        assert!(answer.text.starts_with("{\"$schema\":\"http://"), "{name}: $schema comes first: {}", answer.text);
-        let schema = answer.field("$schema").as_str().unwrap().to_owned();
+    fn check(&mut self, name: &str, status: &str, response: Response) -> Response {
+        assert_eq!(response.status.to_string(), status, "{name}: {}", response.text);
+        assert!(response.text.starts_with("{\"$schema\":\"http://"), "{name}: $schema comes first: {}", response.text);
+        let schema = response.field("$schema").as_str().unwrap().to_owned();
         let validator = self.validators.entry(schema).or_insert_with_key(|uri| {
             let fetch = Fetch(ureq::agent());
             let document = fetch.retrieve(&jsonschema::uri::from_str(uri).unwrap()).unwrap();
@@ -57,19 +57,20 @@ impl<'a> Checker<'a> {
             options.build(&document).unwrap_or_else(|error| panic!("{uri}: {error}"))
         });
         let faults: Vec<_> =
-            validator.iter_errors(&answer.body).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
-        assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", answer.text);
-        for pointer in objects(&answer.body, String::new()) {
-            let mut widened = answer.body.clone();
+            validator.iter_errors(&response.body).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+        assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", response.text);
+        for pointer in objects(&response.body, String::new()) {
+            let mut widened = response.body.clone();
             let object = widened.pointer_mut(&pointer).and_then(Value::as_object_mut);
             object.map(|object| object.insert("Unknown".to_owned(), Value::Null));
             assert!(!validator.is_valid(&widened), "{name}: more may stand at {pointer:?}");
         }
-        answer
+        response
     }
 }
 
-/// Where objects stand in `value`, of arrays only in the first element. What a problem repeats may be anything.
+/// The JSON pointers of objects in `value`; of arrays, only in the first element. Values echoed in problems are left
+/// out.
 fn objects(value: &Value, pointer: String) -> Vec<String> {
     let inner = |(key, value): (&String, &Value)| match key.as_str() {
         "value" => Vec::new(),
@@ -91,7 +92,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn answers_about_the_development_chain() {
+fn responses_about_the_development_chain_match_their_schemas() {
     let server = Server::start(NONE);
     let mut checker = Checker::new(&server);
     let filter = json!({"FilterObject": {"Address": "", "FromBlock": "", "ToBlock": "", "Topics": []}});
@@ -172,7 +173,7 @@ fn answers_about_the_development_chain() {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn answers_about_every_fork() {
+fn responses_about_every_fork_match_their_schemas() {
     let server = Server::start(conformance_chain());
     let mut checker = Checker::new(&server);
     let head: u64 = text(checker.get("/blockNumber/").field("BlockNumber")).parse().unwrap();
@@ -210,7 +211,7 @@ fn answers_about_every_fork() {
 }
 
 #[test]
-fn problems() {
+fn problems_match_their_schema() {
     let server = Server::start(["--max-filters", "1", "--max-body", "10000"]);
     let mut checker = Checker::new(&server);
     server.get("/newBlockFilter/");
@@ -248,7 +249,7 @@ fn problems() {
 }
 
 #[test]
-fn every_schema_is_served_and_refers_only_to_others() {
+fn references_between_schemas_resolve() {
     let server = Server::start(NONE);
     let described = server.get("/openapi.json");
     let names = described.body["components"]["schemas"].as_object().unwrap().keys();
@@ -257,12 +258,12 @@ fn every_schema_is_served_and_refers_only_to_others() {
     let mut seen = Map::new();
     while let Some(name) = open.pop() {
         let path = format!("/schemas/{name}.json");
-        let answer = server.get(&path);
-        assert_eq!((answer.status, answer.media_type.as_str()), (200, "application/schema+json"), "{path}");
-        assert_eq!(answer.field("$id"), &json!(format!("{}{path}", server.url())));
-        let references = answer.text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split(".json\"").next());
+        let response = server.get(&path);
+        assert_eq!((response.status, response.media_type.as_str()), (200, "application/schema+json"), "{path}");
+        assert_eq!(response.field("$id"), &json!(format!("{}{path}", server.url())));
+        let references = response.text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split(".json\"").next());
         open.extend(references.filter(|name| !seen.contains_key(*name)).map(str::to_owned));
-        seen.insert(name, answer.body);
+        seen.insert(name, response.body);
     }
     for name in ["Response_Log", "Response_Block", "Response_Transaction", "Response_StorageEntry", "ErrorDetail"] {
         assert!(seen.contains_key(name) || server.get(&format!("/schemas/{name}.json")).status == 200, "{name}");
@@ -270,7 +271,7 @@ fn every_schema_is_served_and_refers_only_to_others() {
 }
 
 #[test]
-fn a_node_that_makes_no_blocks_does_not_describe_how_to_control_them() {
+fn describes_control_operations_only_if_blocks_are_produced() {
     let paths = |server: &Server| server.get("/openapi.json").body["paths"].as_object().cloned().unwrap();
     let (imported, produced) = (Server::start(NONE), Server::dev(NONE));
     assert!(paths(&imported).keys().all(|path| !path.starts_with("/dev/")));
@@ -286,10 +287,10 @@ fn pages_of_problems() {
     assert_eq!((html.status, html.media_type.as_str()), (200, "text/html"));
     let text = page("*/*");
     assert_eq!((text.status, text.media_type.as_str()), (200, "text/plain"));
-    for answer in [html, text] {
-        assert_eq!(answer.header("vary"), Some("accept"));
+    for response in [html, text] {
+        assert_eq!(response.header("vary"), Some("accept"));
         for part in ["state-pruned", "Cause", "Cure", "Example", "\"status\": 404"] {
-            assert!(answer.text.contains(part), "{part} in {}", answer.text);
+            assert!(response.text.contains(part), "{part} in {}", response.text);
         }
     }
     assert_eq!(server.get("/problems/none").problem_faults(404), NONE);

@@ -1,9 +1,9 @@
-//! What HTTP clients and caches expect: validators, freshness, compression, which view was read, versions of HTTP.
+//! What HTTP clients and caches rely on: validators, freshness, compression, the head of the view, HTTP versions.
 
 #![allow(clippy::unwrap_used)]
 
 use node_tests::generator::{Generator, Shape};
-use node_tests::server::{Answer, Server};
+use node_tests::server::{Response, Server};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const NONE: [&str; 0] = [];
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// A server of a chain of ten blocks with transactions, which nobody takes back.
+/// A server with an imported chain of ten blocks with transactions, which cannot be reverted.
 fn imported(options: &[&str]) -> (Server, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chain.rlp");
@@ -28,7 +28,7 @@ fn block(server: &Server, number: u64) -> Value {
 }
 
 #[test]
-fn what_is_final_is_kept_for_ever_and_the_rest_is_asked_for_again() {
+fn final_data_is_immutable_and_the_rest_is_revalidated() {
     let (server, _folder) = imported(&[]);
     let block = block(&server, 3);
     let hash = block["Hash"].as_str().unwrap();
@@ -64,16 +64,16 @@ fn what_is_final_is_kept_for_ever_and_the_rest_is_asked_for_again() {
         ("/nothing/".to_owned(), "no-store"),
     ];
     for (path, expected) in cases {
-        let answer = server.get(&path);
-        assert_eq!(answer.header("cache-control"), Some(expected), "{path}: {}", answer.text);
-        assert_eq!(answer.header("etag").is_some(), expected != "no-store", "{path}");
+        let response = server.get(&path);
+        assert_eq!(response.header("cache-control"), Some(expected), "{path}: {}", response.text);
+        assert_eq!(response.header("etag").is_some(), expected != "no-store", "{path}");
     }
     let posted = server.post("/getLogs/", "{}");
     assert_eq!((posted.header("cache-control"), posted.header("etag")), (None, None), "a POST");
 }
 
 #[test]
-fn a_chain_that_can_be_taken_back_has_nothing_final_but_what_a_hash_names() {
+fn only_blocks_by_hash_are_immutable_on_a_revertible_chain() {
     let server = Server::dev(NONE);
     assert_eq!(server.post("/dev/mine/", json!({"Blocks": 70}).to_string()).status, 200);
     assert_eq!(server.get("/getBlockByNumber/1/").header("cache-control"), Some("no-cache"));
@@ -82,7 +82,7 @@ fn a_chain_that_can_be_taken_back_has_nothing_final_but_what_a_hash_names() {
 }
 
 #[test]
-fn clients_with_a_token_keep_answers_for_themselves() {
+fn responses_are_private_if_tokens_are_needed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     fs::write(&path, "0123456789abcdef\n").unwrap();
@@ -93,7 +93,7 @@ fn clients_with_a_token_keep_answers_for_themselves() {
 }
 
 #[test]
-fn what_the_client_has_is_not_sent_again() {
+fn responds_304_if_the_body_is_unchanged() {
     let (server, _folder) = imported(&[]);
     for path in ["/getBlockByNumber/3/true/", "/blockNumber/", "/schemas/ErrorModel.json", "/problems/state-pruned"] {
         let first = server.get(path);
@@ -109,14 +109,14 @@ fn what_the_client_has_is_not_sent_again() {
         let other = server.send("GET", path, &[("If-None-Match", "W/\"0\", \"1\"")], "");
         assert_eq!((other.status, &other.text), (200, &first.text), "{path}");
     }
-    // Another host has another $schema, and so another tag.
+    // Another host changes `$schema`, and so the tag.
     let here = server.get("/blockNumber/");
     let there = server.send("GET", "/blockNumber/", &[("Host", "localhost:1")], "");
     assert_ne!(here.header("etag"), there.header("etag"));
 }
 
 #[test]
-fn blocks_that_are_kept_are_what_they_were() {
+fn cached_blocks_equal_uncached_ones() {
     for options in [&[][..], &["--body-cache", "0"]] {
         let (server, _folder) = imported(options);
         for path in ["/getBlockByNumber/3/true/", "/getBlockByNumber/3/false/"] {
@@ -135,10 +135,10 @@ fn blocks_that_are_kept_are_what_they_were() {
 }
 
 #[test]
-fn answers_tell_which_view_they_were_read_from() {
+fn responses_have_the_head_of_their_view() {
     let server = Server::dev(["--no-mining"]);
-    let head = |answer: &Answer| {
-        (answer.header("x-head-number").map(str::to_owned), answer.header("x-head-hash").map(str::to_owned))
+    let head = |response: &Response| {
+        (response.header("x-head-number").map(str::to_owned), response.header("x-head-hash").map(str::to_owned))
     };
     for number in 0..3 {
         let latest = server.get("/getBlockByNumber/");
@@ -150,8 +150,8 @@ fn answers_tell_which_view_they_were_read_from() {
         let pending = server.get("/getBlockByNumber/pending/");
         let missing = server.get("/getBlockReceipts/99/");
         assert_eq!((call.status, pending.status, missing.status), (200, 200, 404));
-        for answer in [latest, server.get(&format!("/getBalance/{account}/")), logs, call, pending, missing] {
-            assert_eq!(head(&answer), expected, "{}", answer.text);
+        for response in [latest, server.get(&format!("/getBalance/{account}/")), logs, call, pending, missing] {
+            assert_eq!(head(&response), expected, "{}", response.text);
         }
         assert_eq!(server.post("/dev/mine/", "{}").status, 200);
     }
@@ -159,7 +159,7 @@ fn answers_tell_which_view_they_were_read_from() {
 }
 
 #[test]
-fn long_answers_are_compressed_as_clients_like() {
+fn compresses_long_responses_as_the_client_prefers() {
     let (server, _folder) = imported(&[]);
     let magic: [(&str, &str, &[u8]); 3] = [
         ("gzip", "gzip", &[0x1f, 0x8b]),
@@ -167,7 +167,7 @@ fn long_answers_are_compressed_as_clients_like() {
         ("gzip;q=0.5, br", "br", &[]),
     ];
     let path = "/getBlockByNumber/3/true/";
-    // The host is a part of the answer.
+    // The host is part of the response.
     let plain = server.send("GET", path, &[("Host", "localhost")], "");
     for (accepted, encoding, magic) in magic {
         let (head, body) = raw(&server, path, accepted);
@@ -184,7 +184,7 @@ fn long_answers_are_compressed_as_clients_like() {
     }
     let (server, _folder) = imported(&["--no-compression"]);
     assert!(!raw(&server, path, "gzip").0.contains("content-encoding"));
-    // Events are sent as they happen, and not when there are enough of them to compress.
+    // Events are sent at once, without waiting for more to compress.
     let mut stream = server.connect();
     write!(stream, "GET /events/ HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n").unwrap();
     let mut start = [0; 1_024];
@@ -193,7 +193,7 @@ fn long_answers_are_compressed_as_clients_like() {
     assert!(start.starts_with("http/1.1 200") && !start.contains("content-encoding"), "{start}");
 }
 
-/// The head, in lower case, and the body, of chunks or not, as bytes.
+/// Returns the head in lower case, and the body as bytes, chunked or not.
 fn raw(server: &Server, path: &str, accepted: &str) -> (String, Vec<u8>) {
     let mut stream = server.connect();
     let head = "Host: localhost\r\nConnection: close";
@@ -211,7 +211,7 @@ fn raw(server: &Server, path: &str, accepted: &str) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn http_2_is_spoken_to_those_who_begin_with_it() {
+fn supports_http_2_with_prior_knowledge() {
     let server = Server::start(NONE);
     let mut stream = server.connect();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
@@ -221,24 +221,24 @@ fn http_2_is_spoken_to_those_who_begin_with_it() {
 }
 
 #[test]
-fn pages_of_other_origins_read_nothing_unless_told_so() {
+fn other_origins_cannot_read_responses_unless_listed() {
     let origin = ("Origin", "https://wallet.example");
     let closed = Server::dev(NONE);
-    let answer = closed.send("GET", "/chainId/", &[origin], "");
-    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
+    let response = closed.send("GET", "/chainId/", &[origin], "");
+    assert_eq!((response.status, response.header("access-control-allow-origin")), (200, None));
     let asks = [origin, ("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", "content-type")];
     assert_eq!(closed.send("OPTIONS", "/getLogs/", &asks, "").header("access-control-allow-origin"), None);
 
     let open = Server::dev(["--cors-origins", "https://wallet.example,http://localhost:3000"]);
-    let answer = open.send("GET", "/blockNumber/", &[origin], "");
-    assert_eq!(answer.header("access-control-allow-origin"), Some(origin.1));
-    assert!(answer.header("access-control-expose-headers").unwrap().to_lowercase().contains("x-head-number"));
+    let response = open.send("GET", "/blockNumber/", &[origin], "");
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin.1));
+    assert!(response.header("access-control-expose-headers").unwrap().to_lowercase().contains("x-head-number"));
     let asked = open.send("OPTIONS", "/getLogs/", &asks, "");
     assert_eq!((asked.status, asked.header("access-control-allow-origin")), (200, Some(origin.1)));
     assert!(asked.header("access-control-allow-headers").unwrap().contains("content-type"));
     let other = open.send("GET", "/chainId/", &[("Origin", "https://evil.example")], "");
     assert_eq!(other.header("access-control-allow-origin"), None);
-    // Whom the owner lets in may control the chain, others still not.
+    // Listed origins may control the chain, others may not.
     let json = ("Content-Type", "application/json");
     assert_eq!(open.send("POST", "/dev/mine/", &[origin, json], "{}").status, 200);
     assert_eq!(open.send("POST", "/dev/mine/", &[("Origin", "https://evil.example"), json], "{}").status, 403);
@@ -249,7 +249,7 @@ fn pages_of_other_origins_read_nothing_unless_told_so() {
 }
 
 #[test]
-fn ready_says_whether_the_head_is_young_enough() {
+fn ready_reports_a_head_that_is_too_old() {
     let server = Server::dev(["--max-head-age", "1h"]);
     assert_eq!(server.get("/ready").problem_faults(503), NONE, "the genesis is of the past");
     assert_eq!(server.post("/dev/mine/", "{}").status, 200);

@@ -1,4 +1,4 @@
-//! The same server behind TLS.
+//! The server with TLS.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A certificate for localhost and its key, in files.
+/// Files with a certificate for localhost and its key.
 struct Identity {
     folder: TempDir,
     roots: RootCertStore,
@@ -47,7 +47,7 @@ impl Identity {
 }
 
 #[test]
-fn requests_are_answered_over_tls_alone() {
+fn serves_only_tls() {
     let identity = Identity::new();
     let (certificate, key) = (identity.file("cert.pem"), identity.file("key.pem"));
     let options = ["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
@@ -70,15 +70,15 @@ fn requests_are_answered_over_tls_alone() {
 
     let mut plain = server.connect();
     plain.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    // The connection may be closed in an orderly way or not.
-    let _ = plain.read_to_end(&mut answer);
-    assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
+    let mut response = Vec::new();
+    // The connection may be closed with or without a TLS close notification.
+    let _ = plain.read_to_end(&mut response);
+    assert!(!response.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&response));
     assert_eq!(server.end("TERM").code(), Some(0));
 }
 
 #[test]
-fn files_that_are_no_identity_end_the_start() {
+fn invalid_certificates_fail_the_start() {
     let (identity, other) = (Identity::new(), Identity::new());
     let nothing = identity.file("nothing.pem");
     fs::write(&nothing, "nothing").unwrap();

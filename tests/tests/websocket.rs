@@ -1,4 +1,4 @@
-//! JSON-RPC over WebSocket: subscriptions tell everything once and in order, and the limits hold.
+//! JSON-RPC over WebSocket: subscriptions report everything once and in order, and the limits apply.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,19 +21,19 @@ fn connect(server: &Server) -> Socket {
 }
 
 fn control(server: &Server, operation: &str, body: Value) -> Value {
-    let answer = server.post(&format!("/dev/{operation}/"), body.to_string());
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    answer.body
+    let response = server.post(&format!("/dev/{operation}/"), body.to_string());
+    assert_eq!(response.status, 200, "{}", response.body);
+    response.body
 }
 
-/// Sends a transaction that writes so many logs.
+/// Sends a transaction that writes `count` logs.
 fn write_logs(socket: &mut Socket, nonce: u64, count: u8) -> Value {
     let raw = hex(&sign(TransactionBody::Legacy(log_writer(nonce, count))).encode());
     socket.call("eth_sendRawTransaction", json!([raw]))
 }
 
 #[test]
-fn heads_logs_and_transactions_are_told_in_order() {
+fn reports_heads_logs_and_transactions_in_order() {
     let server = Server::dev(["--no-mining"]);
     let mut socket = connect(&server);
     let heads = socket.call("eth_subscribe", json!(["newHeads"]));
@@ -46,39 +46,39 @@ fn heads_logs_and_transactions_are_told_in_order() {
 
     let mut sender = connect(&server);
     let hash = write_logs(&mut sender, 0, 3);
-    let mut told = [pool.receive(), pool.receive()].map(|message| message["params"].clone());
-    told.sort_by_key(|params| params["result"].is_object());
-    assert_eq!(told[0], json!({"subscription": hashes, "result": hash}));
-    assert_eq!((&told[1]["subscription"], &told[1]["result"]["hash"]), (&whole, &hash));
+    let mut reported = [pool.receive(), pool.receive()].map(|message| message["params"].clone());
+    reported.sort_by_key(|params| params["result"].is_object());
+    assert_eq!(reported[0], json!({"subscription": hashes, "result": hash}));
+    assert_eq!((&reported[1]["subscription"], &reported[1]["result"]["hash"]), (&whole, &hash));
 
     control(&server, "mine", json!({"Blocks": "3"}));
     for number in 1..=3 {
-        let head = socket.told(&heads);
+        let head = socket.notification(&heads);
         assert_eq!(head["number"], format!("{number:#x}"));
         let block = sender.call("eth_getBlockByNumber", json!([head["number"], false]));
         assert_eq!(head["hash"], block["hash"]);
         assert!(head.get("transactions").is_none(), "{head}");
     }
     for index in 0..3 {
-        let log = logs.told(&of_logs);
+        let log = logs.notification(&of_logs);
         assert_eq!((&log["logIndex"], &log["removed"]), (&json!(format!("{index:#x}")), &json!(false)));
         assert_eq!(log["transactionHash"], hash);
         assert!(log["blockTimestamp"].is_string());
     }
 
-    // The block of the logs leaves the chain, and another takes its place.
+    // The block of the logs leaves the chain, and another replaces it.
     control(&server, "reorganize", json!({"Blocks": "3"}));
     for index in 0..3 {
-        let log = logs.told(&of_logs);
+        let log = logs.notification(&of_logs);
         assert_eq!((&log["logIndex"], &log["removed"]), (&json!(format!("{index:#x}")), &json!(true)), "{log}");
     }
     for number in 1..=3 {
-        assert_eq!(socket.told(&heads)["number"], format!("{number:#x}"));
+        assert_eq!(socket.notification(&heads)["number"], format!("{number:#x}"));
     }
 
     assert_eq!(socket.call("eth_unsubscribe", json!([heads])), true);
     control(&server, "mine", json!({}));
-    // Nothing was told in between: what comes next is the answer.
+    // No notification was sent meanwhile: the next message is the response.
     assert_eq!(socket.call("eth_blockNumber", json!([])), "0x4");
     socket.send(json!({"jsonrpc": "2.0", "id": 7, "method": "eth_unsubscribe", "params": [heads]}));
     assert_eq!(socket.receive()["error"]["code"], -32000);
@@ -97,11 +97,11 @@ fn messages_of_every_kind() {
         {"jsonrpc": "2.0", "id": 3, "method": "eth_subscribe", "params": ["weather"]},
     ]));
     let batch = socket.receive();
-    let ids: Vec<_> = batch.as_array().unwrap().iter().map(|answer| answer["id"].clone()).collect();
+    let ids: Vec<_> = batch.as_array().unwrap().iter().map(|response| response["id"].clone()).collect();
     assert_eq!(ids, [json!(1), json!("two"), json!(3)]);
     assert_eq!(batch[2]["error"]["code"], -32602);
 
-    // Binary messages, and those in pieces, are read as any other.
+    // Binary and fragmented messages are read like any other.
     let request = br#"{"jsonrpc":"2.0","id":9,"method":"net_version"}"#;
     socket.inner().send(Message::binary(&request[..])).unwrap();
     assert_eq!(socket.receive()["result"], "31337");
@@ -119,17 +119,17 @@ fn messages_of_every_kind() {
     assert!(matches!(socket.inner().read(), Ok(Message::Close(_))));
 }
 
-/// The status with which a handshake is refused.
+/// Returns the status with which a handshake is refused.
 fn refused(server: &Server, headers: &[(&str, &str)]) -> Option<u16> {
     match Socket::connect(server.address(), headers).map_err(|error| *error) {
         Ok(_) => None,
-        Err(Error::Http(answer)) => Some(answer.status().as_u16()),
+        Err(Error::Http(response)) => Some(response.status().as_u16()),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn who_may_connect() {
+fn refuses_handshakes_without_a_token_or_of_other_origins() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens").display().to_string();
     fs::write(&tokens, "a-token-of-the-tests\n").unwrap();
@@ -163,15 +163,15 @@ fn limits_of_a_connection() {
         socket.call("eth_subscribe", json!(["newHeads"]));
     }
     socket.send(json!({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["logs"]}));
-    let answer = socket.receive();
-    assert_eq!(answer["error"]["code"], -32005);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-subscriptions`"), "{answer}");
+    let response = socket.receive();
+    assert_eq!(response["error"]["code"], -32005);
+    assert!(response["error"]["message"].as_str().unwrap().contains("`max-subscriptions`"), "{response}");
     socket.send(format!("{}1{}", "[".repeat(9), "]".repeat(9)));
-    let answer = socket.receive();
-    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-depth`"), "{answer}");
+    let response = socket.receive();
+    assert!(response["error"]["message"].as_str().unwrap().contains("`max-depth`"), "{response}");
     socket.send(json!([1, 2, 3, 4]));
-    let answer = socket.receive();
-    assert!(answer["error"]["message"].as_str().unwrap().contains("`max-batch`"), "{answer}");
+    let response = socket.receive();
+    assert!(response["error"]["message"].as_str().unwrap().contains("`max-batch`"), "{response}");
 
     let closed = |socket: &mut Socket| match socket.inner().read() {
         Ok(Message::Close(Some(frame))) => frame.code,
@@ -185,7 +185,7 @@ fn limits_of_a_connection() {
         socket.inner().send(Message::Frame(frame)).unwrap();
     }
     assert_eq!(closed(&mut socket), CloseCode::Size);
-    // A client has to mask what it sends.
+    // Client frames must be masked.
     let mut socket = connect(&server);
     let mut bytes = Vec::new();
     FrameHeader::default().format(2, &mut bytes).unwrap();
@@ -194,7 +194,7 @@ fn limits_of_a_connection() {
     assert_eq!(closed(&mut socket), CloseCode::Protocol);
 }
 
-/// Each subscription hears of each block, however many are made at once and whoever else listens.
+/// Each subscription reports each block, however many are mined at once and whoever else listens.
 #[test]
 fn no_subscription_misses_a_block() {
     let server = Server::dev(["--log", "error"]);
@@ -215,7 +215,7 @@ fn no_subscription_misses_a_block() {
 }
 
 #[test]
-fn a_quiet_subscriber_gets_signs_of_life() {
+fn an_idle_subscriber_gets_pings() {
     let server = Server::dev(["--block-time", "0.2", "--stream-keep-alive", "1s"]);
     let mut socket = connect(&server);
     socket.call("eth_subscribe", json!(["logs", {"address": format!("0x{}", "07".repeat(20))}]));
@@ -223,7 +223,7 @@ fn a_quiet_subscriber_gets_signs_of_life() {
 }
 
 #[test]
-fn a_frame_that_says_it_is_too_long_is_not_waited_for() {
+fn refuses_a_frame_by_its_declared_length() {
     let server = Server::dev(NONE);
     let mut socket = connect(&server);
     let head = [&[0x81, 0xff][..], &(1_u64 << 50).to_be_bytes(), &[1, 2, 3, 4], b"the beginning"].concat();
@@ -235,23 +235,23 @@ fn a_frame_that_says_it_is_too_long_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_not_run_is_refused_under_its_ids() {
+fn refused_requests_of_a_batch_keep_their_ids() {
     let server = Server::dev(["--rate-limit", "5"]);
     let mut socket = connect(&server);
     let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "eth_chainId"});
     let notification = json!({"jsonrpc": "2.0", "method": "eth_chainId"});
     socket.send(Value::from_iter((1..=6).map(request).chain([notification])));
     let refused = socket.receive();
-    let ids: Vec<_> = refused.as_array().unwrap().iter().map(|answer| answer["id"].as_u64()).collect();
+    let ids: Vec<_> = refused.as_array().unwrap().iter().map(|response| response["id"].as_u64()).collect();
     assert_eq!(ids, (1..=6).map(Some).collect::<Vec<_>>());
-    for answer in refused.as_array().unwrap() {
-        assert_eq!(answer["error"]["code"], -32005);
-        assert!(answer["error"]["message"].as_str().unwrap().contains("`rate-limit`"), "{answer}");
+    for response in refused.as_array().unwrap() {
+        assert_eq!(response["error"]["code"], -32005);
+        assert!(response["error"]["message"].as_str().unwrap().contains("`rate-limit`"), "{response}");
     }
 }
 
 #[test]
-fn the_end_of_the_server_is_told() {
+fn a_stopping_server_closes_the_connection() {
     let server = Server::dev(NONE);
     let mut socket = connect(&server);
     socket.call("eth_subscribe", json!(["newHeads"]));
@@ -262,22 +262,23 @@ fn the_end_of_the_server_is_told() {
     }
 }
 
-/// A client that asks and does not read is not read from either: nothing piles up.
+/// The server does not read from a client that sends requests and does not read: its memory is bounded.
 #[test]
-fn a_client_that_does_not_read_is_left_waiting() {
+fn does_not_read_from_a_client_that_does_not_read() {
     let server = Server::dev(NONE);
     let mut silent = connect(&server);
     silent.call("eth_subscribe", json!(["newHeads"]));
     let stream = silent.inner().get_mut();
     stream.set_write_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
-    // 60,000 bytes of answers for 100 of requests: the way back is full long before the way there is.
+    // 60,000 bytes of responses for 100 bytes of requests: the receiving direction fills up long before the sending
+    // one.
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", false]});
     let batch = Message::text(Value::from(vec![request; 60]).to_string());
     let stuck = (0..20_000).any(|_| silent.inner().send(batch.clone()).is_err());
     assert!(stuck, "the server read on, though nobody took its answers");
     let mut other = connect(&server);
     assert_eq!(other.call("eth_chainId", json!([])), "0x7a69");
-    // What was asked for is answered once it is read, from the first on.
+    // The requests are processed once the client reads, starting with the first.
     let stream = silent.inner().get_mut();
     let mut bytes = [0; 4_096];
     assert!(stream.read(&mut bytes).unwrap() > 0);

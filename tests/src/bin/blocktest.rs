@@ -1,26 +1,27 @@
-//! Runs block tests of Ethereum: `blocktest PATH…`, each path a file or a folder.
+//! Runs Ethereum's block tests: `blocktest PATH…`, each path a file or a folder.
 
 use clap::Parser;
-use node_tests::blocktest::{self, Keep};
+use node_tests::blocktest::{self, Storage};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs tests in Ethereum's BlockchainTests format.
 ///
-/// Prints each failing test with the reason, and last how many passed and failed. Fails if any did, or none ran.
+/// Prints each failing test with the reason, and the numbers of passed and failed tests. Fails if any failed, or if
+/// none ran.
 #[derive(Parser)]
 struct Arguments {
-    /// Files, and folders with files, in JSON.
+    /// JSON files, and folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Keep each chain in a temporary folder instead of memory.
+    /// Store each chain in a temporary folder instead of memory.
     #[arg(long)]
     store: bool,
 }
 
 fn main() -> ExitCode {
     let Arguments { paths, store } = Arguments::parse();
-    let summary = match blocktest::run(&paths, if store { Keep::InFolders } else { Keep::InMemory }) {
+    let summary = match blocktest::run(&paths, if store { Storage::Folders } else { Storage::Memory }) {
         Ok(summary) => summary,
         Err(error) => {
             eprintln!("{error}");

@@ -1,7 +1,8 @@
-//! Replays recorded exchanges of JSON-RPC against a server, and tells each difference.
+//! Replays recorded JSON-RPC exchanges against a server, and prints each difference.
 //!
-//! `exchanges http://127.0.0.1:8545 FOLDER` prints `N passed, N failed` at the end, and fails if any failed that is not named
-//! by `--expect-failure`, or if none ran.
+//! `exchanges http://127.0.0.1:8545 FOLDER` prints `N passed, N failed` at the end. It fails if none ran, or if any
+//! failed that is not
+//! listed in `--expected-failures`.
 
 use clap::Parser;
 use node_tests::exchanges;
@@ -13,11 +14,11 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(about = "Replays recorded exchanges of JSON-RPC and compares the answers")]
 struct Options {
-    /// Where the server answers
+    /// URL of the server
     url: String,
-    /// A folder with folders of exchanges
+    /// Folder of folders of exchanges
     folder: PathBuf,
-    /// A file that names, line by line, the exchanges that are to fail; `#` begins a comment
+    /// File that lists exchanges that are expected to fail, one per line; `#` starts a comment
     #[arg(long)]
     expected_failures: Option<PathBuf>,
 }

@@ -12,55 +12,57 @@ use std::process::ExitCode;
 
 /// Writes a chain on the built-in development genesis, with transfers, contract storage and logs.
 ///
-/// The same numbers give the same bytes.
+/// The same arguments produce the same bytes.
 #[derive(Parser)]
 struct Arguments {
-    /// Blocks after the genesis block.
+    /// Number of blocks after genesis.
     #[arg(long)]
     blocks: u64,
 
-    /// Transactions in each block.
+    /// Transactions per block.
     #[arg(long, default_value_t = Shape::default().transactions_per_block,
           value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_TRANSACTIONS_PER_BLOCK as u64))]
     transactions_per_block: usize,
 
-    /// Senders.
+    /// Number of senders.
     #[arg(long, default_value_t = Shape::default().accounts,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=10))]
     accounts: usize,
 
-    /// Storage slots of the contract that are written.
+    /// Number of storage slots of the contract that are written.
     #[arg(long, default_value_t = Shape::default().slots, value_parser = clap::value_parser!(u64).range(1..))]
     slots: u64,
 
-    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them.
+    /// Number of accounts with a storage slot, not counting the contract. A block of n transactions deploys n - 1 of
+    /// them.
     #[arg(long, default_value_t = Shape::default().holders)]
     holders: u64,
 
-    /// Addresses that transfers go to; without it each goes to another one.
+    /// Number of receivers of transfers [default: a different one each time].
     #[arg(long, default_value_t = Shape::default().recipients, hide_default_value = true,
           value_parser = clap::value_parser!(u64).range(1..))]
     recipients: u64,
 
-    /// Chooses among chains that are otherwise alike.
+    /// Selects one of the chains with otherwise equal arguments.
     #[arg(long, default_value_t = Shape::default().seed)]
     seed: u64,
 
-    /// Where the blocks are written: RLP, one behind the other, from block 1 on.
+    /// Output file for the blocks: concatenated RLP, from block 1 on.
     #[arg(long)]
     output: PathBuf,
 
-    /// Where the genesis is written, in geth's JSON format.
+    /// Output file for the genesis, in geth's JSON format.
     #[arg(long)]
     genesis_output: Option<PathBuf>,
 
-    /// Where to list what may be asked for, a line each: `holder ADDRESS`, `tag TOPIC`. A holder's slot is number 0; a
-    /// tag is the third topic of one log.
+    /// Output file for a list of what can be queried, one per line: `holder ADDRESS`, `tag TOPIC`. A holder has slot 0;
+    /// a tag is the
+    /// third topic of one log.
     #[arg(long)]
     names_output: Option<PathBuf>,
 }
 
-/// Why there is no chain.
+/// Why no chain was written.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{}: {source}", .path.display())]

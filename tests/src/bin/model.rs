@@ -4,23 +4,24 @@ use clap::Parser;
 use node_tests::model::{Options, run};
 use std::time::Instant;
 
-/// Makes random steps: transactions of all types, blocks, polls, reorganizations, edits, snapshots, restarts. After each,
-/// states, logs, filters and pool are compared with a model. A failure prints the seed and the step.
+/// Performs random steps: transactions of all types, blocks, polls, reorganizations, edits, snapshots, restarts. After
+/// each,
+/// compares states, logs, filters and pool with a model. A failure prints the seed and the step.
 #[derive(Parser)]
 struct Arguments {
-    /// Steps.
+    /// Number of steps.
     #[arg(long, default_value_t = 100_000)]
     steps: u64,
 
-    /// Chooses the steps; without it another one each time.
+    /// Seed of the steps [default: random].
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Keeps the chain in a temporary folder, not in memory.
+    /// Store the chain in a temporary folder instead of memory.
     #[arg(long)]
     store: bool,
 
-    /// Without edits of the state, chosen base fees and impersonated senders, so that the chain can be imported again.
+    /// Leave out edits, chosen base fees and impersonated senders, so that the chain can be imported again.
     #[arg(long)]
     without_edits: bool,
 }

@@ -1,4 +1,4 @@
-//! Signed transactions to send: `transfers --count N`.
+//! Generates signed transactions: `transfers --count N`.
 
 use clap::{Parser, ValueEnum};
 use node_dev::{AccountOptions, Accounts};
@@ -9,38 +9,38 @@ use std::error::Error;
 use std::io::{BufWriter, Write, stdout};
 use std::process::ExitCode;
 
-/// What each offers for a unit of gas: more than any base fee that some full blocks lead to.
+/// Gas price in wei: above any base fee that a few full blocks can cause.
 const PRICE: u64 = 50_000_000_000;
 
-/// Prints transactions of the accounts of the development chain, each as its hash and its encoding.
+/// Prints signed transactions of the accounts of the development chain, one per line: hash and encoding.
 ///
-/// The accounts take turns; the nonces of each begin with 0 and have no gaps.
+/// The accounts take turns; the nonces of each start at 0 and have no gaps.
 #[derive(Parser)]
 struct Arguments {
-    /// How many.
+    /// Number of transactions.
     #[arg(long)]
     count: u64,
-    /// Of how many accounts.
+    /// Number of accounts.
     #[arg(long, default_value_t = 10)]
     accounts: u32,
-    /// Who receives the one wei of each; the second account if not given.
+    /// Receiver of one wei from each transaction [default: the second account].
     #[arg(long)]
     to: Option<Address>,
-    /// Gas limit of each.
+    /// Gas limit of each transaction.
     #[arg(long, default_value_t = 21_000)]
     gas: u64,
-    /// Of which types they are.
+    /// Types of the transactions.
     #[arg(long, value_enum, default_value_t)]
     types: Types,
 }
 
-/// Of which types transactions are.
+/// Types of the transactions.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Types {
     /// All of type 0.
     #[default]
     Legacy,
-    /// Of types 0 and 2 in turn, by nonce.
+    /// Types 0 and 2 alternating, by nonce.
     Mixed,
 }
 

@@ -1,6 +1,6 @@
-//! One test: a chain, its blocks, its end.
+//! One test: a genesis, blocks, and the expected head and state.
 
-use super::Keep;
+use super::Storage;
 use super::exceptions::check_refusal;
 use super::format::{Account, BlockTest};
 use super::hex::Number;
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
-/// Runs one test; the error says what was not as it has to be.
-pub(super) fn run(test: &BlockTest, keep: Keep) -> Result<(), String> {
+/// Runs one test. The error describes what differed.
+pub(super) fn run(test: &BlockTest, storage: Storage) -> Result<(), String> {
     let spec = Arc::new(chain_spec(&test.network, &test.config)?);
     let encoded = Block::decode(&test.genesis_rlp.0).map_err(|error| format!("genesisRLP: {error}"))?;
     let genesis = Genesis { spec: (*spec).clone(), header: encoded.header, alloc: accounts(&test.pre)? };
@@ -31,12 +31,12 @@ pub(super) fn run(test: &BlockTest, keep: Keep) -> Result<(), String> {
         ));
     }
 
-    // Removed after the backend, which is declared later.
+    // Dropped after the backend, which is declared later.
     let folder = tempfile::tempdir().map_err(|error| chained(&error))?;
     let options = Options { sync: SyncPolicy::OnDemand, ..Options::default() };
-    let backend: Arc<dyn StateBackend> = match keep {
-        Keep::InMemory => Arc::new(MemoryBackend::new(block).map_err(|error| chained(&error))?),
-        Keep::InFolders => Arc::new(Store::open(folder.path(), block, options).map_err(|error| chained(&error))?),
+    let backend: Arc<dyn StateBackend> = match storage {
+        Storage::Memory => Arc::new(MemoryBackend::new(block).map_err(|error| chained(&error))?),
+        Storage::Folders => Arc::new(Store::open(folder.path(), block, options).map_err(|error| chained(&error))?),
     };
     let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
     let chain = Chain::new(Arc::clone(&backend), executor, Arc::new(Secp256k1Recovery), spec);
@@ -61,7 +61,7 @@ pub(super) fn run(test: &BlockTest, keep: Keep) -> Result<(), String> {
     check_state(test, &genesis, &*view)
 }
 
-/// Compares the state as of the head. Its root decides, which covers accounts that ought not to be there.
+/// Compares the state at the head by its root, which also covers accounts that should not exist.
 fn check_state(test: &BlockTest, genesis: &Genesis, view: &dyn View) -> Result<(), String> {
     let head = view.head();
     let header = view.header(BlockHashOrNumber::Hash(head.hash)).map_err(|error| chained(&error))?;

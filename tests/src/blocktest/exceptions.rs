@@ -1,4 +1,4 @@
-//! The names that tests give to reasons of refusal, and which errors belong to them.
+//! The tests' names for reasons of refusal, and the errors that match them.
 
 use super::case::chained;
 use node_chain::validation::HeaderField;
@@ -7,7 +7,7 @@ use node_core::crypto::SignatureError;
 use node_core::executor::TransactionError;
 use node_types::consensus::DecodeError;
 
-/// Checks that a block was refused for one of the reasons named in `exceptions`, which `|` separates.
+/// Checks that a block was refused for one of the reasons in `exceptions`, separated by `|`.
 pub(super) fn check_refusal(exceptions: &str, error: &ImportError) -> Result<(), String> {
     let refusal = Refusal::of(error);
     let mut matched = false;
@@ -19,13 +19,13 @@ pub(super) fn check_refusal(exceptions: &str, error: &ImportError) -> Result<(),
     if matched { Ok(()) } else { Err(format!("was refused, expected {exceptions}, got: {}", chained(error))) }
 }
 
-/// What an import error comes down to.
+/// The causes of an import error.
 #[derive(Default)]
 struct Refusal<'a> {
     decode: Option<&'a DecodeError>,
     unknown_parent: bool,
     block: Option<&'a BlockError>,
-    /// As `block`; for an ommer with an invalid header, what is wrong with that.
+    /// Like `block`; for an ommer with an invalid header, the fault of that header.
     header: Option<&'a BlockError>,
     transaction: Option<&'a TransactionError>,
 }
@@ -49,7 +49,7 @@ impl<'a> Refusal<'a> {
         refusal
     }
 
-    /// Whether the bytes of a field, of which the name holds one of `fields`, are not what the field may hold.
+    /// Whether a field whose name contains one of `fields` is malformed.
     fn malformed(&self, fields: &[&str]) -> bool {
         let field = match self.decode {
             Some(
@@ -67,29 +67,29 @@ impl<'a> Refusal<'a> {
 
 type Family = fn(&Refusal<'_>) -> bool;
 
-/// The bytes are no block, for a reason of this pattern.
+/// The block cannot be decoded, for a reason that matches the pattern.
 macro_rules! decode {
     ($($pattern:tt)+) => { |refusal| matches!(refusal.decode, Some($($pattern)+)) };
 }
 
-/// The block breaks a rule of this pattern.
+/// The block breaks a rule that matches the pattern.
 macro_rules! block {
     ($($pattern:tt)+) => { |refusal| matches!(refusal.block, Some($($pattern)+)) };
 }
 
-/// The header of the block, or of one of its ommers, breaks a rule of this pattern.
+/// The header of the block, or of one of its ommers, breaks a rule that matches the pattern.
 macro_rules! header {
     ($($pattern:tt)+) => { |refusal| matches!(refusal.header, Some($($pattern)+)) };
 }
 
-/// A transaction breaks a rule of this pattern.
+/// A transaction breaks a rule that matches the pattern.
 macro_rules! transaction {
     ($($pattern:tt)+) => { |refusal| matches!(refusal.transaction, Some($($pattern)+)) };
 }
 
 const ANY_DECODE: Family = |refusal| refusal.decode.is_some();
 
-/// Every exception that the tests name, with the errors that belong to it.
+/// Every exception name in the tests, with the errors that match it.
 const FAMILIES: &[(&str, Family)] = &[
     // Encoding.
     ("BlockException.RLP_STRUCTURES_ENCODING", ANY_DECODE),
@@ -117,7 +117,7 @@ const FAMILIES: &[(&str, Family)] = &[
     // Lineage.
     ("BlockException.UNKNOWN_PARENT", |refusal| refusal.unknown_parent),
     ("BlockException.UNKNOWN_PARENT_ZERO", |refusal| refusal.unknown_parent),
-    // A hash that is not the header's shows only in what a consensus client sends, not in a block.
+    // A wrong block hash can only occur in messages of a consensus client, not in a block.
     ("BlockException.INVALID_BLOCK_HASH", |refusal| refusal.unknown_parent),
     ("BlockException.INVALID_BLOCK_NUMBER", block!(BlockError::Number { .. })),
     ("BlockException.INVALID_BLOCK_TIMESTAMP_OLDER_THAN_PARENT", block!(BlockError::Timestamp { .. })),
@@ -145,7 +145,7 @@ const FAMILIES: &[(&str, Family)] = &[
     // The merge.
     ("BlockException.IMPORT_IMPOSSIBLE_DIFFICULTY_OVER_PARIS", header!(BlockError::DifficultyAfterMerge { .. })),
     ("BlockException.IMPORT_IMPOSSIBLE_UNCLES_OVER_PARIS", header!(BlockError::OmmersAfterMerge)),
-    // Headers of one side of a fork on the other side.
+    // Headers with fields of the wrong side of a fork.
     (
         "BlockException.IMPORT_IMPOSSIBLE_LEGACY_WRONG_PARENT",
         header!(BlockError::MissingField { field: HeaderField::BaseFeePerGas, .. }),
@@ -280,7 +280,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("TransactionException.TYPE_3_TX_BLOB_COUNT_EXCEEDED", |refusal| is_too_many_blobs(refusal)),
     ("TransactionException.TYPE_3_TX_MAX_BLOB_GAS_ALLOWANCE_EXCEEDED", |refusal| is_too_many_blobs(refusal)),
     ("TransactionException.TYPE_3_TX_CONTRACT_CREATION", |refusal| is_creation(refusal)),
-    // A transaction with its blobs has the form of the network, not of blocks.
+    // A transaction with its blobs has the network encoding, not that of blocks.
     ("TransactionException.TYPE_3_TX_WITH_FULL_BLOBS", ANY_DECODE),
     // Set-code transactions.
     ("TransactionException.TYPE_4_EMPTY_AUTHORIZATION_LIST", transaction!(TransactionError::NoAuthorizations)),
@@ -376,7 +376,7 @@ mod tests {
         let transaction = || invalid(BlockError::Transaction { index: 0, source: nonce() });
         let gas_used = || invalid(BlockError::GasUsed { got: 1, expected: 2 });
         let unknown_parent = || ImportError::UnknownParent { block, parent: H256::zero() };
-        // Error, exceptions, whether they fit.
+        // Error, exceptions, whether they match.
         let cases = [
             (transaction(), "TransactionException.NONCE_MISMATCH_TOO_LOW", true),
             (transaction(), "TransactionException.NONCE_MISMATCH_TOO_HIGH", false),
@@ -386,7 +386,7 @@ mod tests {
             (gas_used(), "BlockException.INVALID_STATE_ROOT", false),
             (unknown_parent(), "BlockException.UNKNOWN_PARENT", true),
             (unknown_parent(), "BlockException.INVALID_BLOCK_NUMBER", false),
-            // An unknown name fails, whatever the others say.
+            // An unknown name fails, regardless of the others.
             (gas_used(), "BlockException.INVALID_GAS_USED|BlockException.NO_SUCH_THING", false),
         ];
         for (error, exceptions, expected) in cases {

@@ -5,11 +5,11 @@ use node_chain::genesis::GenesisAccount;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A chain with what becomes of it.
+/// A test case.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BlockTest {
-    /// Which rules are in force when.
+    /// The network: which rules are active when.
     pub(super) network: String,
     /// Details of the rules, in newer tests.
     #[serde(default)]
@@ -19,13 +19,13 @@ pub(super) struct BlockTest {
     #[serde(rename = "genesisRLP")]
     pub(super) genesis_rlp: Data,
     pub(super) genesis_block_header: HeaderHash,
-    /// Valid and invalid blocks in the order of import.
+    /// Valid and invalid blocks in order of import.
     pub(super) blocks: Vec<Block>,
     /// Hash of the head after all blocks.
     pub(super) lastblockhash: Number,
-    /// The accounts as of the head, all of them; or
+    /// All accounts at the head; or
     pub(super) post_state: Option<BTreeMap<Number, Account>>,
-    /// the state root.
+    /// the state root at the head.
     pub(super) post_state_hash: Option<Number>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct BlockTest {
 pub(super) struct Config {
     #[serde(alias = "chainId")]
     pub(super) chainid: Option<Number>,
-    /// Blob parameters by the name of the fork.
+    /// Blob parameters by fork name.
     #[serde(default)]
     pub(super) blob_schedule: BTreeMap<String, BlobParams>,
 }
@@ -57,10 +57,10 @@ pub(super) struct HeaderHash {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Block {
     pub(super) rlp: Data,
-    /// Why it has to be refused: names with `|` between alternatives.
+    /// The expected reasons of refusal, separated by `|`; `None` for a valid block.
     #[serde(alias = "expectExceptionALL")]
     pub(super) expect_exception: Option<String>,
-    /// The decoded header, which only valid blocks have.
+    /// The decoded header, present only for valid blocks.
     pub(super) block_header: Option<HeaderHash>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The account as genesis blocks hold it.
+    /// The account in the format of a genesis.
     pub(super) fn to_genesis(&self) -> Result<GenesisAccount, String> {
         Ok(GenesisAccount {
             balance: self.balance.0,

@@ -1,4 +1,4 @@
-//! Hex strings with 0x, as the tests write them, as field types of serde.
+//! Hex strings with `0x`, as serde field types.
 
 use node_types::{Bytes, H256, U256};
 use serde::de::Error;

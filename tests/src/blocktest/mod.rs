@@ -1,4 +1,4 @@
-//! The runner of Ethereum's block tests: chains of valid and invalid blocks with the state that they lead to.
+//! The runner of Ethereum's block tests: chains of valid and invalid blocks with the expected state.
 
 mod case;
 mod exceptions;
@@ -13,25 +13,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io, panic, thread};
 
-/// Where the chains of the tests are kept.
+/// Where to store the chains of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Storage {
     /// In memory.
-    InMemory,
+    Memory,
     /// In a temporary folder for each test.
-    InFolders,
+    Folders,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Tests that passed.
     pub passed: usize,
-    /// Names of tests that failed, or of files that cannot be read, with the reasons, ascending.
+    /// Names of failed tests, and of files that cannot be read, with the reasons, ascending.
     pub failures: Vec<(String, String)>,
 }
 
-/// Why nothing was run.
+/// Why no test was run.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}", path = path.display())]
 pub struct PathError {
@@ -40,7 +40,7 @@ pub struct PathError {
 }
 
 /// Runs all tests in `paths`, files and folders, on all cores.
-pub fn run(paths: &[PathBuf], keep: Keep) -> Result<Summary, PathError> {
+pub fn run(paths: &[PathBuf], storage: Storage) -> Result<Summary, PathError> {
     let mut files = Vec::new();
     for path in paths {
         collect(path, &mut files)?;
@@ -52,7 +52,7 @@ pub fn run(paths: &[PathBuf], keep: Keep) -> Result<Summary, PathError> {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let results = run_file(file, keep);
+                    let results = run_file(file, storage);
                     let mut summary = summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                     for (name, result) in results {
                         match result {
@@ -69,7 +69,7 @@ pub fn run(paths: &[PathBuf], keep: Keep) -> Result<Summary, PathError> {
     Ok(summary)
 }
 
-/// The JSON files at or below `path`. A file that is named itself may have any name.
+/// Collects the JSON files at or below `path`. If `path` is a file, any name is accepted.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), PathError> {
     let failed = |source| PathError { path: path.to_owned(), source };
     if !fs::metadata(path).map_err(failed)?.is_dir() {
@@ -78,7 +78,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), PathError> {
     }
     for entry in fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        // Collections of tests keep indexes in hidden folders.
+        // Test collections store indexes in hidden folders.
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
@@ -91,7 +91,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), PathError> {
 }
 
 /// Runs each test of a file. A file that cannot be read counts as one failing test.
-fn run_file(path: &Path, keep: Keep) -> Vec<(String, Result<(), String>)> {
+fn run_file(path: &Path, storage: Storage) -> Vec<(String, Result<(), String>)> {
     let unreadable = |reason: String| vec![(path.display().to_string(), Err(reason))];
     let json = match fs::read(path) {
         Ok(json) => json,
@@ -103,8 +103,8 @@ fn run_file(path: &Path, keep: Keep) -> Vec<(String, Result<(), String>)> {
     };
     let run = |test: serde_json::Value| {
         let test: BlockTest = serde_json::from_value(test).map_err(|error| error.to_string())?;
-        // A panic is a defect of the node, and the other tests are to run all the same.
-        panic::catch_unwind(|| case::run(&test, keep)).unwrap_or_else(|_| Err("panicked".to_owned()))
+        // A panic is a defect of the node, and the other tests must still run.
+        panic::catch_unwind(|| case::run(&test, storage)).unwrap_or_else(|_| Err("panicked".to_owned()))
     };
     tests.into_iter().map(|(name, test)| (name, run(test))).collect()
 }

@@ -1,10 +1,10 @@
-//! The names that the tests give to rules, as chain specifications.
+//! The names of Ethereum's tests for networks, as chain specifications.
 
 use super::format::Config;
 use node_core::forks::{BlobParams, ChainSpec, Fork};
 use node_types::{Address, U256};
 
-/// The steps of the rules, in the order of their activation, under the names of the tests.
+/// The steps of the rules in order of activation, by the names of the tests.
 const STEPS: [(&str, Step); 24] = [
     ("Frontier", Step::Block(Fork::Frontier)),
     ("Homestead", Step::Block(Fork::Homestead)),
@@ -29,7 +29,7 @@ const STEPS: [(&str, Step); 24] = [
     ("BPO3", Step::Blobs),
     ("BPO4", Step::Blobs),
     ("BPO5", Step::Blobs),
-    // The fork of the DAO is beside the others; it only follows Homestead.
+    // The DAO fork is not one of the steps; it only follows Homestead.
     ("Dao", Step::Dao),
 ];
 
@@ -43,7 +43,7 @@ enum Step {
     Blobs,
 }
 
-/// Where a transition takes place.
+/// The point of a transition.
 #[derive(Clone, Copy)]
 enum Point {
     Block(u64),
@@ -51,12 +51,12 @@ enum Point {
     TotalDifficulty(U256),
 }
 
-/// The deposit contract of mainnet, which the tests assume.
+/// The deposit contract of mainnet, which the tests use.
 const DEPOSIT_CONTRACT: Address = node_types::H160([
     0, 0, 0, 0, 0x21, 0x9a, 0xb5, 0x40, 0x35, 0x6c, 0xbb, 0x83, 0x9c, 0xbe, 0x05, 0x30, 0x3d, 0x77, 0x05, 0xfa,
 ]);
 
-/// The rules of a network: a step, or a transition such as `BerlinToLondonAt5`.
+/// Returns the rules of a network: a step, or a transition such as `BerlinToLondonAt5`.
 pub(super) fn chain_spec(network: &str, config: &Config) -> Result<ChainSpec, String> {
     let unknown = || format!("unknown network {network}");
     let chain_id = config.chainid.map_or(Ok(1), |id| id.0.try_into().map_err(|_| format!("chain id {}", id.0)))?;
@@ -84,7 +84,7 @@ pub(super) fn chain_spec(network: &str, config: &Config) -> Result<ChainSpec, St
     Ok(spec)
 }
 
-/// Activates the steps from `first` to `last` at `point`, or from genesis on.
+/// Activates the steps from `first` to `last` at `point`, or at genesis.
 fn activate(
     spec: &mut ChainSpec,
     config: &Config,
@@ -104,7 +104,7 @@ fn activate(
             Step::Block(Fork::Frontier) => {}
             Step::Block(fork) => match block {
                 Some(number) => spec.block_forks.push((fork, number)),
-                // Two glaciers lie between a transition to Paris and what it comes from; they change nothing here.
+                // Two difficulty bomb delays lie between a transition to Paris and its start; they change nothing here.
                 None if matches!(fork, Fork::ArrowGlacier | Fork::GrayGlacier) => {}
                 None => return Err(mismatch()),
             },
@@ -130,7 +130,7 @@ fn activate(
     Ok(())
 }
 
-/// Blob parameters that come with a step: those of the test, else those of mainnet.
+/// Blob parameters introduced by a step: those of the test, else those of mainnet.
 fn blob_params(name: &str, config: &Config) -> Result<Option<BlobParams>, String> {
     let Some(given) = config.blob_schedule.get(name) else {
         return Ok(match name {
@@ -156,7 +156,7 @@ fn position(name: &str) -> Option<usize> {
     Some(position)
 }
 
-/// `5`, `Time15k` or `DiffC0000`.
+/// Parses `5`, `Time15k` or `DiffC0000`.
 fn point(text: &str) -> Option<Point> {
     if let Some(time) = text.strip_prefix("Time") {
         return Some(Point::Time(match time.strip_suffix('k') {
@@ -174,7 +174,7 @@ fn point(text: &str) -> Option<Point> {
 mod tests {
     use super::*;
 
-    /// The fork of a few blocks, as number, time, merged.
+    /// The forks at a few blocks, given by number, time, and whether they are merged.
     fn fork(network: &str, number: u64, time: u64, merged: bool) -> Fork {
         chain_spec(network, &Config::default()).unwrap().fork_at(number, time, merged)
     }

@@ -1,23 +1,25 @@
-//! The contract that generated chains use: one word for each key, and a log of each write. Its holders, further copies,
-//! have a word from the start.
+//! The contract of generated chains: stores one word per key, and logs each write. Its copies, the holders, have a word
+//! from the
+//! start.
 
 use node_types::{Address, Bytes, H160, H256, U256, keccak256};
 
-/// Where the contract is: created by the first account's first transaction.
+/// The contract's address: created by the first account's first transaction.
 pub const CONTRACT: Address = H160([
     0x5f, 0xbd, 0xb2, 0x31, 0x56, 0x78, 0xaf, 0xec, 0xb3, 0x67, 0xf0, 0x32, 0xd9, 0x3f, 0x64, 0x2f, 0x64, 0x18, 0x0a,
     0xa3,
 ]);
 
-/// First topic of every log; the second is the key, the third the tag that the write gave, which no other log has.
+/// First topic of every log. The second is the key, the third the tag of the write, which is unique.
 pub const EVENT: H256 = {
     let mut word = [0; 32];
     [word[28], word[29], word[30], word[31]] = [0xde, 0xad, 0xbe, 0xef];
     H256(word)
 };
 
-/// Called with 32 bytes, a key, it returns the word that is stored there; with more, a key, a value and a tag, it stores
-/// and logs.
+/// Called with a key (32 bytes), returns the word stored there; called with a key, a value and a tag, stores and logs
+/// the
+/// value.
 #[rustfmt::skip]
 const RUNTIME: [u8; 37] = [
     0x36, 0x60, 32, 0x14, 0x60, 27, 0x57,   // CALLDATASIZE PUSH1 32 EQ PUSH1 read JUMPI
@@ -32,10 +34,10 @@ const RUNTIME: [u8; 37] = [
 /// Stores 1 at key 0.
 const FIRST_WORD: [u8; 4] = [0x60, 1, 0x5f, 0x55]; // PUSH1 1 PUSH0 SSTORE
 
-/// Length of what [`constructor`] gives.
+/// Length of the code returned by [`constructor`].
 const CONSTRUCTOR: usize = 9;
 
-/// Returns the runtime code, which stands directly behind it, `offset` bytes from the start of the code.
+/// Code that returns the runtime code, which follows it directly, `offset` bytes from the start.
 #[rustfmt::skip]
 const fn constructor(offset: usize) -> [u8; CONSTRUCTOR] {
     [
@@ -44,17 +46,17 @@ const fn constructor(offset: usize) -> [u8; CONSTRUCTOR] {
     ]
 }
 
-/// The key number `index`.
+/// Key number `index`.
 pub fn slot_key(index: u64) -> H256 {
     keccak256([b"slot".as_slice(), &index.to_be_bytes()].concat())
 }
 
-/// Input of the transaction that creates the contract.
+/// Input of the transaction that deploys the contract.
 pub(super) fn creation_code() -> Bytes {
     [&constructor(CONSTRUCTOR)[..], &RUNTIME].concat().into()
 }
 
-/// Input of a transaction that creates a holder.
+/// Input of a transaction that deploys a holder.
 pub(super) fn holder_creation_code() -> Bytes {
     [&FIRST_WORD[..], &constructor(FIRST_WORD.len() + CONSTRUCTOR), &RUNTIME].concat().into()
 }

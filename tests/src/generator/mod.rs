@@ -1,9 +1,11 @@
-//! Makes chains of any size on the development genesis: the same chain from the same [`Shape`].
+//! Generates chains of any size on the development genesis. The same [`Shape`] produces the same chain.
 //!
-//! The first transaction deploys a contract. The first of every other block, from the accounts of the development chain
-//! in turn, has it store a word, which emits a log. Of the others, the first of a chain deploy its holders: copies of the
-//! contract with a word of their own. From then on each transfers one wei or has a holder, if there are any, else the
-//! contract, store a word.
+//! The first transaction deploys a contract. The first transaction of every other block stores a word in it, which
+//! emits a log;
+//! the accounts of the development chain take turns. The other transactions first deploy *holders*: copies of the
+//! contract with
+//! a word of their own. After that, each transfers one wei or stores a word, in a holder if there are any, else in the
+//! contract.
 
 mod contract;
 
@@ -24,37 +26,39 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Most transactions in a block: they use less than half of the gas limit, so that the base fee falls to its least.
-/// With more it would grow from block to block until the accounts are empty.
+/// Maximum transactions per block: they use less than half of the gas limit, so that the base fee falls to its minimum.
+/// With more,
+/// it would grow from block to block until the accounts are empty.
 pub const MAX_TRANSACTIONS_PER_BLOCK: usize = 200;
 
-/// The same for deployments of holders, which take more gas than others.
+/// Maximum deployments of holders per block, which use more gas.
 const MAX_DEPLOYMENTS: u64 = 120;
 
-/// Time from one block to the next, in seconds.
+/// Time between blocks, in seconds.
 const BLOCK_TIME: u64 = 12;
 
-/// Gas limit of each transaction but the first: a write to a slot that was zero needs some 45,000.
+/// Gas limit of each transaction but the first: writing to an empty slot uses about 45,000.
 const GAS_LIMIT: u64 = 60_000;
 
-/// Gas limit of the first.
+/// Gas limit of the first transaction.
 const DEPLOY_GAS_LIMIT: u64 = 200_000;
 
-/// What a chain looks like.
+/// The parameters of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Senders, 1 to 10.
+    /// Number of senders, 1 to 10.
     pub accounts: usize,
-    /// Storage slots of the contract that are written, at least 1.
+    /// Number of storage slots of the contract that are written, at least 1.
     pub slots: u64,
-    /// Accounts beside the contract that have a storage slot. A block of n transactions deploys n - 1 of them, at
+    /// Number of accounts with a storage slot, not counting the contract. A block of n transactions deploys n - 1 of
+    /// them, at
     /// most 120.
     pub holders: u64,
-    /// Addresses that transfers go to, at least 1.
+    /// Number of receivers of transfers, at least 1.
     pub recipients: u64,
-    /// Transactions in each block, the deployment included; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
+    /// Transactions per block, including the deployment; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
     pub transactions_per_block: usize,
-    /// Chooses among chains that are otherwise alike.
+    /// Selects one of the chains with otherwise equal parameters.
     pub seed: u64,
 }
 
@@ -64,21 +68,21 @@ impl Default for Shape {
     }
 }
 
-/// Why a chain is not generated any further.
+/// Why a chain could not be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// A block cannot be made.
+    /// A block could not be assembled.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
-    /// A block cannot be appended.
+    /// A block could not be appended.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// A block cannot be written.
+    /// A block could not be written.
     #[error(transparent)]
     Export(#[from] ExportError),
 }
 
-/// Makes the blocks of one chain, one by one. Only the backend grows with them.
+/// Generates the blocks of a chain one by one. Only the backend grows.
 pub struct Generator {
     spec: Arc<ChainSpec>,
     backend: Arc<MemoryBackend>,
@@ -87,10 +91,10 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A chain that consists of the development genesis.
+    /// Returns a chain that consists of the development genesis.
     ///
     /// # Panics
-    /// When a number of `shape` is out of its range.
+    /// If a value of `shape` is out of range.
     pub fn new(shape: Shape) -> Self {
         let Shape { accounts, slots, recipients, transactions_per_block, .. } = shape;
         assert!((1..=wallet::accounts().len()).contains(&accounts), "accounts: {accounts}");
@@ -114,12 +118,12 @@ impl Generator {
         }
     }
 
-    /// The chain so far.
+    /// The chain generated so far.
     pub fn backend(&self) -> Arc<MemoryBackend> {
         self.backend.clone()
     }
 
-    /// The accounts beside the contract that have a storage slot, number 0.
+    /// The holders. Each has storage slot 0.
     pub fn holders(&self) -> &[Address] {
         &self.transactions.holders
     }
@@ -129,7 +133,7 @@ impl Generator {
         &self.spec
     }
 
-    /// Makes the next block and appends it.
+    /// Generates the next block and appends it.
     pub fn next_block(&mut self) -> Result<ExecutedBlock, GenerateError> {
         let view = self.backend.view()?;
         let head = view.head().number;
@@ -151,7 +155,7 @@ impl Generator {
         Ok(assembled.block)
     }
 
-    /// Makes `blocks` blocks, and writes each in the format of chain files.
+    /// Generates `blocks` blocks, and writes them in the format of chain files.
     pub fn write(&mut self, blocks: u64, writer: &mut impl Write) -> Result<(), GenerateError> {
         for _ in 0..blocks {
             let number: BlockNumber = self.next_block()?.header.header.number;
@@ -161,20 +165,20 @@ impl Generator {
     }
 }
 
-/// The transactions of a chain, in their order.
+/// The transactions of a chain, in order.
 struct Transactions {
     shape: Shape,
     senders: &'static [DevAccount],
-    /// Those that are deployed already.
+    /// Number of holders deployed so far.
     holders: Vec<Address>,
-    /// How many transfers there are already.
+    /// Number of transfers so far.
     transfers: u64,
-    /// How many there are already. As the senders take turns, it gives each one's nonce too.
+    /// Number of transactions so far. As senders take turns, it determines the nonces.
     made: u64,
 }
 
 impl Transactions {
-    /// The next one, for a block with a base fee of `base_fee` wei per gas.
+    /// The next transaction, for a block with a base fee of `base_fee` wei per gas.
     fn next(&mut self, base_fee: u64) -> RecoveredTransaction {
         let count = self.senders.len() as u64;
         let index = (self.made % count) as usize;
@@ -197,7 +201,7 @@ impl Transactions {
         RecoveredTransaction { hash: transaction.hash(), transaction, sender: self.senders[index].address() }
     }
 
-    /// Receiver, wei and input of the next one, which `sender` signs.
+    /// Receiver, value and input of the next transaction, which `sender` signs.
     fn what(&mut self, dice: &Dice, sender: Address, nonce: u64) -> (Option<Address>, u64, Bytes) {
         if self.made == 0 {
             return (None, 0, contract::creation_code());
@@ -233,12 +237,12 @@ fn recipient(seed: u64, index: u64) -> Address {
     Address::from_slice(&keccak256([b"recipient".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())[12..])
 }
 
-/// The tag of the transaction number `index`.
+/// The tag of transaction number `index`.
 fn tag(seed: u64, index: u64) -> H256 {
     keccak256([b"tag".as_slice(), &seed.to_be_bytes(), &index.to_be_bytes()].concat())
 }
 
-/// What is left to chance in one transaction: a hash of the seed and its place. No two choices of one transaction share a byte.
+/// The random choices of one transaction: a hash of the seed and its index. Each choice uses bytes of its own.
 struct Dice(H256);
 
 impl Dice {
@@ -246,7 +250,7 @@ impl Dice {
         Self(keccak256([seed.to_be_bytes(), index.to_be_bytes()].concat()))
     }
 
-    /// Whether a word is stored.
+    /// Whether the transaction stores a word.
     fn stores(&self) -> bool {
         self.0[0].is_multiple_of(2)
     }
@@ -260,7 +264,7 @@ impl Dice {
         u64::from_be_bytes(std::array::from_fn(|index| self.0[2 + index]))
     }
 
-    /// Never zero, lest a write cost less.
+    /// Never zero, because writing zero uses less gas.
     fn value(&self) -> U256 {
         U256::from_big_endian(&self.0[12..]) + 1
     }

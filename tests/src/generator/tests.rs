@@ -44,7 +44,7 @@ fn a_shape_names_one_chain() {
         Shape { seed: 8, ..SHAPE },
     ];
     for other in others {
-        assert!(file != chain_file(other), "{other:?} gives the chain of {SHAPE:?}");
+        assert!(file != chain_file(other), "{other:?} produces the chain of {SHAPE:?}");
     }
 }
 

@@ -1,10 +1,10 @@
-//! The chain as the model sees it: what each block holds and what it leads to.
+//! The chain as the model sees it: the content and the effects of each block.
 
 use super::filters::Filter;
 use super::pool::{Pool, Status, Waiting};
 use super::state::{Outcome, State};
 use super::transaction::Sent;
-use crate::oracle::{self, Liberties};
+use crate::oracle::{self, Departures};
 use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_eips::eip7840::BlobParams;
 use node_core::backend::View;
@@ -20,33 +20,33 @@ use std::sync::Arc;
 
 /// A block, canonical or not.
 pub(super) struct Block {
-    /// The header, as the node made it.
+    /// The header that the node produced.
     pub(super) header: Arc<SealedHeader>,
     /// Its transactions.
     pub(super) transactions: Vec<Rc<Sent>>,
-    /// Its logs, with the positions of their transactions.
+    /// Its logs, with the index of the transaction of each.
     pub(super) logs: Vec<(usize, Log)>,
     /// The state after it.
     pub(super) state: State,
-    /// Whether it took in edits of the state.
+    /// Whether it includes edits of the state.
     pub(super) edited: bool,
-    /// Whether its base fee was chosen.
+    /// Whether its base fee was set.
     pub(super) chosen_base_fee: bool,
 }
 
 impl Block {
-    /// Whether it holds a transaction that nobody signed.
+    /// Whether it contains a transaction without a signature.
     pub(super) fn is_unsigned(&self) -> bool {
         self.transactions.iter().any(|sent| sent.unsigned)
     }
 
-    /// Height.
+    /// Number of the block.
     pub(super) fn number(&self) -> BlockNumber {
         self.header.header.number
     }
 }
 
-/// A point to go back to.
+/// A development snapshot, which can be reverted to.
 #[derive(Clone)]
 struct Snapshot {
     head: H256,
@@ -56,35 +56,35 @@ struct Snapshot {
     pool: BTreeSet<H256>,
 }
 
-/// All that the node should know.
+/// Everything that the node should know.
 pub(super) struct Model {
-    /// All blocks there ever were.
+    /// All blocks, canonical or not.
     pub(super) blocks: HashMap<H256, Rc<Block>>,
-    /// Hashes of the canonical ones, from the genesis block on.
+    /// Hashes of the canonical blocks, starting with genesis.
     pub(super) canonical: Vec<H256>,
-    /// Where the canonical chain holds transactions.
+    /// Positions of the transactions of the canonical chain.
     pub(super) positions: HashMap<H256, (BlockNumber, usize)>,
-    /// The state as of the head, with the edits since.
+    /// The state at the head, including the edits since.
     pub(super) state: State,
     /// Whether there are edits since the head.
     pub(super) edited: bool,
-    /// What waits.
+    /// The transaction pool.
     pub(super) pool: Pool,
-    /// Transactions that were mined lately and whose blobs are remembered.
+    /// Recently mined blob transactions, whose blobs the node still has.
     pub(super) mined_blobs: BTreeSet<H256>,
-    /// Filters by their names.
+    /// Filters by id.
     pub(super) filters: BTreeMap<String, Filter>,
-    /// Who may be impersonated.
+    /// Impersonated accounts.
     pub(super) impersonated: BTreeSet<Address>,
-    /// When blocks are made.
+    /// Mining mode.
     pub(super) mining: Mining,
     /// Milliseconds since the Unix epoch.
     pub(super) clock: u64,
-    /// How far, in milliseconds, the chain's time is ahead of the clock.
+    /// Offset of the chain's time from the clock, in milliseconds.
     pub(super) offset: i64,
-    /// Timestamp of the next block in Unix seconds.
+    /// Timestamp set for the next block, in Unix seconds.
     pub(super) wished_time: Option<u64>,
-    /// Base fee of the next block.
+    /// Base fee set for the next block.
     pub(super) wished_fee: Option<u64>,
     order: TransactionOrder,
     coinbase: Address,
@@ -135,7 +135,7 @@ impl Model {
         self.canonical.len() as u64 - 1
     }
 
-    /// The canonical block of a height.
+    /// The canonical block with a number.
     pub(super) fn block(&self, number: BlockNumber) -> &Rc<Block> {
         &self.blocks[&self.canonical[number as usize]]
     }
@@ -145,7 +145,7 @@ impl Model {
         self.block(self.head_number())
     }
 
-    /// Where a transaction is.
+    /// The position of a transaction.
     pub(super) fn status(&self, sent: &Sent) -> Status {
         if self.positions.contains_key(&sent.hash) { Status::Mined } else { self.pool.status(sent, &self.state) }
     }
@@ -155,14 +155,14 @@ impl Model {
         self.clock.saturating_add_signed(self.offset) / 1_000
     }
 
-    /// The base fee of the next block by the rules.
+    /// The base fee of the next block by EIP-1559.
     pub(super) fn base_fee_by_rules(&self) -> u64 {
         let header = &self.head().header.header;
         let base_fee = header.base_fee_per_gas.expect("since London");
         calc_next_block_base_fee(header.gas_used, header.gas_limit, base_fee, BaseFeeParams::ethereum())
     }
 
-    /// The next block, as far as it is known before anything runs.
+    /// The header of the next block, as far as it is known before execution.
     pub(super) fn next_header(&self) -> Header {
         let time = self.wished_time.unwrap_or_else(|| self.now());
         self.header_with(time, self.wished_fee.unwrap_or_else(|| self.base_fee_by_rules()))
@@ -188,13 +188,13 @@ impl Model {
         }
     }
 
-    /// Takes note of a block that was sealed on top of the head, which must be the one that there has to be.
+    /// Adds a block that was sealed on top of the head, and checks it against the expected one.
     pub(super) fn sealed(&mut self, view: &dyn View, withdrawals: &[Withdrawal]) {
         let expected = self.next_header();
         let by_rules = self.base_fee_by_rules();
         let number = expected.number;
         let header =
-            view.header(number.into()).expect("readable").unwrap_or_else(|| panic!("there is no block {number}"));
+            view.header(number.into()).expect("readable").unwrap_or_else(|| panic!("block {number} does not exist"));
         assert_known(&header.header, &expected);
         let body = view.body(number.into()).expect("readable").expect("a body");
         let receipts = view.receipts(number.into()).expect("readable").expect("receipts");
@@ -235,7 +235,8 @@ impl Model {
         self.follow(Vec::new(), |_| true);
     }
 
-    /// Runs what waits in a block, best first, as far as it goes. `gas_used` is asked what each took.
+    /// Executes the pool's transactions in a block, best first, while they fit. `gas_used` returns the gas that each
+    /// used.
     fn fill(
         &self,
         state: &mut State,
@@ -291,7 +292,7 @@ impl Model {
         done
     }
 
-    /// Takes note that blocks were made until nothing was left that could be in one.
+    /// Adds the blocks that were mined until no transaction was left that a block could include.
     pub(super) fn mined_waiting(&mut self, view: &dyn View) {
         while view.head().number > self.head_number() {
             self.sealed(view, &[]);
@@ -303,14 +304,14 @@ impl Model {
         self.fill(&mut state, &header, |_, sent| panic!("{:#x} waits but could be in a block", sent.hash));
     }
 
-    /// The same where transactions are mined as soon as they come; nothing else.
+    /// Like [`mined_waiting`](Self::mined_waiting) with instant mining; otherwise does nothing.
     pub(super) fn changed(&mut self, view: &dyn View) {
         if self.mining.is_instant() {
             self.mined_waiting(view);
         }
     }
 
-    /// Takes note that the newest blocks were replaced by as many empty ones.
+    /// Replaces the newest blocks by the same number of empty ones.
     pub(super) fn reorganized(&mut self, view: &dyn View, count: u64) {
         let removed = self.pop(self.head_number() - count);
         for replaced in &removed {
@@ -329,7 +330,7 @@ impl Model {
         self.follow(removed, |_| true);
     }
 
-    /// Takes blocks off the chain down to the block `ancestor`, and answers their hashes, oldest first.
+    /// Removes blocks down to the block `ancestor` from the chain. Returns their hashes, oldest first.
     fn pop(&mut self, ancestor: BlockNumber) -> Vec<H256> {
         let removed = self.canonical.split_off(ancestor as usize + 1);
         for hash in &removed {
@@ -358,30 +359,30 @@ impl Model {
         self.blocks.insert(hash, block);
     }
 
-    /// Has the oracle look at the newest blocks.
+    /// Checks the newest blocks with the oracle.
     fn check_newest(&self, view: &dyn View, count: u64) {
         if count > 0 {
             let head = self.head_number();
-            oracle::check_blocks(view, head + 1 - count..=head, &self.liberties(head + 1 - count));
+            oracle::check_blocks(view, head + 1 - count..=head, &self.departures(head + 1 - count));
         }
     }
 
-    /// What no rule leads to in the canonical blocks from `first` on.
-    pub(super) fn liberties(&self, first: BlockNumber) -> Liberties {
+    /// The departures from consensus rules in the canonical blocks from `first` on.
+    pub(super) fn departures(&self, first: BlockNumber) -> Departures {
         let blocks = || (first..=self.head_number()).map(|number| self.block(number));
-        Liberties {
+        Departures {
             base_fees: blocks().filter(|block| block.chosen_base_fee).map(|block| block.number()).collect(),
             unsigned: blocks().filter(|block| block.is_unsigned()).map(|block| block.number()).collect(),
         }
     }
 
-    /// Blocks, canonical or not, that another node would refuse; ascending.
+    /// Blocks, canonical or not, that another node would refuse, ascending.
     pub(super) fn edited_blocks(&self) -> BTreeSet<(BlockNumber, H256)> {
         let edited = self.blocks.values().filter(|block| block.edited || block.chosen_base_fee || block.is_unsigned());
         edited.map(|block| (block.number(), block.header.hash)).collect()
     }
 
-    /// Lets the pool follow a change of the chain that removed blocks, of whose transactions come back those that may.
+    /// Updates the pool after `removed` blocks left the chain. Their transactions return if `may_return` allows.
     fn follow(&mut self, removed: Vec<H256>, may_return: impl Fn(H256) -> bool) {
         let mut returning = Vec::new();
         for sent in removed.iter().flat_map(|hash| &self.blocks[hash].transactions) {
@@ -403,14 +404,14 @@ impl Model {
         self.pool.enforce(&self.state);
     }
 
-    /// Changes the state as of the head by hand.
+    /// Edits the state at the head.
     pub(super) fn edit(&mut self, address: Address, change: impl FnOnce(&mut super::state::Account)) {
         self.state.change(address, change);
         self.edited = true;
         self.follow(Vec::new(), |_| true);
     }
 
-    /// Remembers how everything is.
+    /// Takes a snapshot.
     pub(super) fn snapshot(&mut self, id: u64) {
         let snapshot = Snapshot {
             head: self.head().header.hash,
@@ -424,7 +425,7 @@ impl Model {
         self.snapshots.insert(id, snapshot);
     }
 
-    /// Goes back to a snapshot; answers whether there is one.
+    /// Reverts to a snapshot. Returns false if it does not exist.
     pub(super) fn revert(&mut self, id: u64) -> bool {
         let Some(snapshot) = self.snapshots.get(&id).cloned() else { return false };
         self.snapshots.split_off(&id);
@@ -450,7 +451,7 @@ impl Model {
         true
     }
 
-    /// Forgets what does not outlive the process, which is opened again with another way of mining.
+    /// Drops what does not survive a restart, and switches to another mining mode.
     pub(super) fn restart(&mut self, mining: Mining) {
         self.pool.restart();
         self.mined_blobs.clear();
@@ -460,7 +461,7 @@ impl Model {
     }
 }
 
-/// Compares what is known of a block before it is made.
+/// Compares the fields that are known before a block is executed.
 fn assert_known(actual: &Header, expected: &Header) {
     let known = |header: &Header| Header {
         number: header.number,

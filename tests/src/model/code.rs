@@ -1,9 +1,10 @@
-//! Code whose behaviour the model knows.
+//! Code with a behaviour that the model knows.
 
 use node_types::{Address, Bytes, H160, H256, U256};
 
-/// Called with a slot, a word and a flag, 32 bytes each, it stores and logs the word, unless the flag is set: then it
-/// reverts. What is missing of the input is zero.
+/// Called with a slot, a word and a flag, 32 bytes each, stores and logs the word; reverts if the flag is set. Missing
+/// input
+/// counts as zero.
 #[rustfmt::skip]
 pub const STORE: [u8; 36] = [
     0x60, 64, 0x35, 0x60, 32, 0x57,         // PUSH1 64 CALLDATALOAD PUSH1 fail JUMPI
@@ -15,7 +16,7 @@ pub const STORE: [u8; 36] = [
     0x5b, 0x5f, 0x5f, 0xfd,                 // fail: JUMPDEST PUSH0 PUSH0 REVERT
 ];
 
-/// Reverts whatever it is called with.
+/// Always reverts.
 pub const REVERT: [u8; 3] = [0x5f, 0x5f, 0xfd];
 
 /// First topic of the logs of [`STORE`]; the second is the slot, the third the word, which is also the data.
@@ -25,20 +26,20 @@ pub const EVENT: H256 = {
     H256(word)
 };
 
-/// What code does.
+/// The behaviour of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// There is none.
+    /// No code.
     Nothing,
-    /// That of [`STORE`].
+    /// [`STORE`].
     Store,
-    /// It always fails.
+    /// Always fails.
     Fail,
-    /// It is that of another account (EIP-7702).
+    /// Delegates to another account (EIP-7702).
     Delegate(Address),
 }
 
-/// What `code` does, which is one of those that the model uses.
+/// The behaviour of `code`, which is one of those that the model uses.
 pub fn behaviour(code: &[u8]) -> Behaviour {
     match code {
         [] => Behaviour::Nothing,
@@ -48,17 +49,17 @@ pub fn behaviour(code: &[u8]) -> Behaviour {
     }
 }
 
-/// Code that delegates to another account (EIP-7702); none to the zero address.
+/// Code that delegates to another account (EIP-7702); empty for the zero address.
 pub fn delegation(to: Address) -> Bytes {
     if to.is_zero() { Bytes::new() } else { [&[0xef, 0x01, 0x00], to.as_bytes()].concat().into() }
 }
 
-/// Input of a call of [`STORE`].
+/// The input of a call of [`STORE`].
 pub fn store(slot: H256, value: U256, fail: bool) -> Bytes {
     [slot.0, value.to_big_endian(), U256::from(u8::from(fail)).to_big_endian()].concat().into()
 }
 
-/// What a call of [`STORE`] with `input` asks for: slot, word and flag.
+/// Decodes the input of a call of [`STORE`]: slot, word and flag.
 pub fn arguments(input: &[u8]) -> (H256, U256, bool) {
     let mut padded = input.to_vec();
     padded.resize(96, 0);
@@ -66,7 +67,7 @@ pub fn arguments(input: &[u8]) -> (H256, U256, bool) {
     (H256::from_slice(word(0)), U256::from_big_endian(word(1)), word(2).iter().any(|byte| *byte != 0))
 }
 
-/// Creation code that stores 1 at slot 0 and returns [`STORE`].
+/// Init code that stores 1 at slot 0 and returns [`STORE`].
 pub fn creation() -> Bytes {
     // PUSH1 1 PUSH0 SSTORE; PUSH1 length DUP1 PUSH1 offset PUSH0 CODECOPY PUSH0 RETURN
     let head = [0x60, 1, 0x5f, 0x55, 0x60, STORE.len() as u8, 0x80, 0x60, 13, 0x5f, 0x39, 0x5f, 0xf3];

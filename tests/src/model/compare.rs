@@ -13,7 +13,7 @@ use node_types::{Address, BlockId, BlockNumber, H256, U256, keccak256};
 use std::rc::Rc;
 
 impl Run {
-    /// What a step may have touched: the head, the accounts, and where some transactions are.
+    /// What a step may have affected: the head, accounts, and the status of transactions.
     pub(super) fn compare(&mut self) {
         let view = self.world.view();
         let head = self.model.head_number();
@@ -82,7 +82,7 @@ impl Run {
         assert_eq!(position, self.model.positions.get(&hash).copied(), "position of {hash:#x}");
     }
 
-    /// Everything: all accounts now and in the past, with roots and proofs, all transactions, logs and filters.
+    /// Compares everything: all accounts at all blocks, with roots and proofs, all transactions, logs and filters.
     pub(super) fn compare_all(&mut self) {
         self.at.what = "everything is compared";
         let view = self.world.view();
@@ -140,7 +140,7 @@ impl Run {
     }
 }
 
-/// Compares an account as of a block; with `whole`, code and storage too.
+/// Compares an account as of a block; with `whole`, also code and storage.
 fn compare_account(view: &dyn View, address: Address, expected: Option<&Account>, number: BlockNumber, whole: bool) {
     let actual = view.account(address, number).expect("readable");
     let fields = actual.map(|account| (account.nonce, account.balance, account.code_hash));

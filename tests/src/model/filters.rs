@@ -1,4 +1,4 @@
-//! Filters as the model sees them: what each has told.
+//! Filters as the model sees them, with their positions.
 
 use super::chain::{Block, Model};
 use node_core::backend::LogFilter;
@@ -9,15 +9,15 @@ use std::ops::RangeInclusive;
 /// A filter.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    /// How many were made before it.
+    /// Number of filters created before it.
     pub(super) number: u64,
-    /// What it tells.
+    /// What it reports.
     pub(super) kind: Kind,
-    /// Up to where it has.
+    /// How far it has reported.
     pub(super) cursor: Cursor,
 }
 
-/// What a filter tells.
+/// What a filter reports.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Logs in a range of blocks.
@@ -28,16 +28,16 @@ pub(super) enum Kind {
     Pending,
 }
 
-/// Up to where a filter has told.
+/// How far a filter has reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cursor {
-    /// This block.
+    /// Up to this block.
     Block(H256),
-    /// Before this arrival.
+    /// Up to the arrival before this one.
     Arrival(u64),
 }
 
-/// A log with its place.
+/// A log with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     block: H256,
@@ -49,7 +49,7 @@ pub(super) struct Place {
     removed: bool,
 }
 
-/// What a filter has to tell.
+/// The changes that a filter must report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Changes {
     /// Logs.
@@ -59,7 +59,7 @@ pub(super) enum Changes {
 }
 
 impl Place {
-    /// What an answer says.
+    /// Decodes the changes in a result.
     pub(super) fn of(log: &wire::Log) -> Self {
         Self {
             block: log.block_hash.expect("it is mined").0,
@@ -78,13 +78,13 @@ impl Place {
 }
 
 impl Model {
-    /// The logs of a range of canonical blocks that a filter asks for.
+    /// The logs of a range of canonical blocks that match a filter.
     pub(super) fn logs(&self, filter: &LogFilter, range: RangeInclusive<BlockNumber>) -> Vec<Place> {
         let end = self.head_number().min(*range.end());
         (*range.start()..=end).flat_map(|number| logs_of(self.block(number), filter, false)).collect()
     }
 
-    /// What a filter has to tell, which it has told then.
+    /// The changes since the last poll. Advances the filter.
     pub(super) fn poll(&mut self, id: &str) -> Changes {
         let mut filter = self.filters[id].clone();
         let changes = match filter.cursor {

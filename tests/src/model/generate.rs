@@ -1,4 +1,4 @@
-//! Random transactions: most can be mined, others break a rule.
+//! Random transactions: most are valid, others break a rule.
 
 use super::chain::Model;
 use super::code;
@@ -14,7 +14,7 @@ use node_types::consensus::{
 use node_types::{Address, Bytes, H256, U256};
 use std::sync::LazyLock;
 
-/// More than any code of the model needs beyond what is charged before it runs.
+/// More than any code of the model uses after the intrinsic gas.
 const AMPLE_GAS: u64 = 100_000;
 
 /// A blob of zeros with its proofs: every point is the point at infinity.
@@ -42,22 +42,22 @@ pub fn blob_hash() -> H256 {
     versioned_hash(&SIDECAR.commitments()[0])
 }
 
-/// A transaction that is to be sent.
+/// A transaction to send.
 pub(super) struct Draft {
     /// The transaction.
     pub(super) sent: Sent,
-    /// Its blobs.
+    /// Its sidecar.
     pub(super) sidecar: Option<BlobSidecar>,
 }
 
 impl Draft {
-    /// The bytes that are sent.
+    /// The bytes to send.
     pub(super) fn encode(&self) -> Vec<u8> {
         PooledTransaction { transaction: self.sent.transaction.clone(), sidecar: self.sidecar.clone() }.encode()
     }
 }
 
-/// The fields of a transaction, whatever its type.
+/// The fields common to all types of transactions.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     /// Nonce.
@@ -145,18 +145,18 @@ impl Fields {
     }
 }
 
-/// Makes transactions.
+/// Generates transactions.
 pub(super) struct Generator {
-    /// Those who sign.
+    /// The signers.
     pub(super) accounts: &'static [DevAccount],
-    /// Whom transactions go to, beside the accounts: with code and without.
+    /// Other receivers, with code and without.
     pub(super) others: Vec<Address>,
-    /// Where the contract is.
+    /// The address of the contract.
     pub(super) contract: Address,
 }
 
 impl Generator {
-    /// Any address that matters.
+    /// Any address of interest.
     pub(super) fn address(&self, random: &mut Random) -> Address {
         match random.below(3) {
             0 => random.pick(self.accounts).address(),
@@ -165,7 +165,7 @@ impl Generator {
         }
     }
 
-    /// What a transaction of `sender` is about.
+    /// The random fields of a transaction of `sender`.
     pub(super) fn fields(&self, random: &mut Random, model: &Model, sender: Address) -> (Fields, bool) {
         let account = model.state.account(sender);
         let pending = model.pool.pending(sender, &account).len() as u64;
@@ -183,7 +183,7 @@ impl Generator {
         if let Some(old) = model.pool.at(sender, nonce)
             && random.chance(75)
         {
-            // Enough to replace it, most often just.
+            // Enough to replace it, most often exactly.
             let percent = if old.sent.is_blob() { 200 } else { [110, 110, 109, 200][random.below(4) as usize] };
             fee = old.sent.body().max_fee_per_gas() * percent / 100 + 1;
             tip = old.sent.body().max_priority_fee_per_gas() * percent / 100 + 1;
@@ -273,7 +273,7 @@ impl Generator {
         };
         let draft = unsigned(fields.clone().body(kind));
         fields.gas = match fault {
-            // Less than is charged at once, or less than the call data costs at least.
+            // Less than the intrinsic gas, or less than the minimum for the call data.
             10 => draft.intrinsic_gas(),
             11 => draft.intrinsic_gas() - 1,
             12 => 30_000_001,
@@ -302,7 +302,7 @@ impl Generator {
         sender: Address,
     ) -> Authorization {
         let state = model.state.account(authority.address());
-        // The sender's own nonce has grown when its authorization is looked at.
+        // The sender's nonce has already increased when its authorization is processed.
         let nonce = state.nonce + u64::from(authority.address() == sender);
         let chain_id = [0, CHAIN_ID, CHAIN_ID, CHAIN_ID + 1][random.below(4) as usize];
         let to = match random.below(4) {

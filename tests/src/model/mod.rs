@@ -1,8 +1,10 @@
-//! A model of the whole node, and random steps that compare the two: sends of all types, blocks, polls, reorganizations,
+//! A model of the whole node, and random steps that compare the two: transactions of all types, blocks, polls,
+//! reorganizations,
 //! edits, snapshots, restarts.
 //!
-//! The model knows what each step does to states, logs, filters and the pool. Only the gas that code uses it takes from
-//! the receipts. What headers commit to is recomputed by the [oracle](crate::oracle::check_blocks).
+//! The model computes the effect of each step on states, logs, filters and the pool. Only the gas used by code is taken
+//! from
+//! receipts. The [oracle](crate::oracle::check_blocks) recomputes what headers commit to.
 
 mod chain;
 pub mod code;
@@ -35,58 +37,58 @@ use std::fmt;
 use std::rc::Rc;
 use transaction::Sent;
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Chooses them.
+    /// Seed of the steps.
     pub seed: u64,
-    /// Whether the chain is in a folder.
+    /// Whether the chain is stored in a folder.
     pub in_folder: bool,
-    /// Whether states are edited, base fees chosen and senders impersonated.
+    /// Whether steps include edits, chosen base fees and impersonated senders.
     pub edits: bool,
 }
 
-/// What was done.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// Transactions that were accepted.
     pub accepted: u64,
     /// Transactions that were refused.
     pub refused: u64,
-    /// Blocks that there ever were.
+    /// Blocks, canonical or not.
     pub blocks: usize,
     /// Canonical blocks at the end.
     pub canonical: u64,
-    /// Transactions that were mined and stayed so.
+    /// Transactions in canonical blocks at the end.
     pub mined: usize,
-    /// Changes that filters told.
-    pub told: usize,
-    /// How often the head moved back or to another branch.
+    /// Changes that filters reported.
+    pub reported: usize,
+    /// Number of times that the head moved back or to another branch.
     pub reorganizations: u64,
-    /// Times that the node was opened again.
+    /// Number of restarts.
     pub restarts: u64,
-    /// Edits of the state.
+    /// Number of edits.
     pub edits: u64,
-    /// Filters that were made.
+    /// Number of filters created.
     pub filters: u64,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { accepted, refused, blocks, canonical, mined, told, reorganizations, restarts, edits, filters } =
+        let Self { accepted, refused, blocks, canonical, mined, reported, reorganizations, restarts, edits, filters } =
             self;
         write!(f, "{accepted} transactions accepted, {refused} refused, {mined} in {canonical} blocks at the end; ")?;
         write!(f, "{blocks} blocks in all, {reorganizations} reorganizations, {edits} edits, {restarts} restarts, ")?;
-        write!(f, "{told} changes told by {filters} filters")
+        write!(f, "{reported} changes reported by {filters} filters")
     }
 }
 
-/// Runs the steps of a seed, and compares after each. `progress` hears of each before it is made.
+/// Runs the steps of a seed, and compares after each. `progress` is called before each step.
 ///
 /// # Panics
-/// When the node and the model differ; the seed and the step are printed then.
+/// If the node and the model differ; the seed and the step are printed.
 pub fn run(options: Options, mut progress: impl FnMut(u64)) -> Summary {
     let mut run = Run::new(options);
     for step in 0..options.steps {
@@ -102,9 +104,9 @@ pub fn run(options: Options, mut progress: impl FnMut(u64)) -> Summary {
     run.summary
 }
 
-/// A run: the node, the model, and what was sent.
+/// A run: the node, the model, and the transactions that were sent.
 struct Run {
-    /// Dropped first, so that a failure tells where it is.
+    /// Dropped first, so that a failure reports the step.
     at: At,
     options: Options,
     random: Random,
@@ -116,7 +118,7 @@ struct Run {
     summary: Summary,
 }
 
-/// Tells on a panic how to come here again.
+/// Prints on a panic how to reproduce it.
 struct At {
     options: Options,
     step: u64,
@@ -135,7 +137,7 @@ impl Drop for At {
     }
 }
 
-/// When the chain begins, in milliseconds since the Unix epoch.
+/// Start of the chain, in milliseconds since the Unix epoch.
 const BEGINNING: u64 = 1_750_000_000_000;
 
 impl Run {
@@ -143,7 +145,7 @@ impl Run {
         let others: Vec<_> = (1..=6u64).map(|index| Address::from_low_u64_be(0xc0_0000 + index)).collect();
         let contract = Address::from_low_u64_be(0xcc_0000);
         let mut genesis = dev_genesis();
-        // The block is full after some twelve calls.
+        // A block is full after about twelve calls.
         genesis.header.gas_limit = 2_000_000;
         let store = GenesisAccount { nonce: 1, code: code::STORE[..].into(), ..GenesisAccount::default() };
         genesis.alloc.insert(contract, store);
@@ -169,13 +171,13 @@ impl Run {
         }
     }
 
-    /// Looks at the whole chain.
+    /// Checks the whole chain.
     fn finish(&mut self) {
         self.at.what = "the whole chain";
         let view = self.world.view();
         let head = self.model.head_number();
         if head > 0 {
-            oracle::check_blocks(&*view, 1..=head, &self.model.liberties(1));
+            oracle::check_blocks(&*view, 1..=head, &self.model.departures(1));
         }
         let backend = &**self.world.node().backend();
         let expected = self.model.edited_blocks();
@@ -208,7 +210,7 @@ fn genesis_state(genesis: &Genesis) -> State {
     state
 }
 
-/// A word as a hash.
+/// Returns a word as a hash.
 fn word(number: u64) -> H256 {
     H256(U256::from(number).to_big_endian())
 }

@@ -1,4 +1,4 @@
-//! The pool as the model sees it: what waits, by sender and nonce.
+//! The pool as the model sees it: waiting transactions by sender and nonce.
 
 use super::code::{self, Behaviour};
 use super::state::{Account, State};
@@ -10,7 +10,7 @@ use node_types::{Address, H256, U256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// Most transactions of an account that wait for an earlier nonce or for balance. Few, so that it matters.
+/// Maximum number of queued transactions of an account: few, so that the limit is reached.
 pub(super) const QUEUED_PER_ACCOUNT: usize = 6;
 
 /// A transaction in the pool.
@@ -18,9 +18,9 @@ pub(super) const QUEUED_PER_ACCOUNT: usize = 6;
 pub(super) struct Waiting {
     /// The transaction.
     pub(super) sent: Rc<Sent>,
-    /// Which number it has in the order of arrivals.
+    /// Its arrival number.
     pub(super) arrival: u64,
-    /// Whose authorizations could still come into force when it came.
+    /// Authorities whose authorizations could still take effect when it arrived.
     binding: Vec<Address>,
 }
 
@@ -28,28 +28,29 @@ pub(super) struct Waiting {
 #[derive(Default)]
 pub(super) struct Pool {
     senders: BTreeMap<Address, BTreeMap<u64, Waiting>>,
-    /// What came, with ascending numbers: what filters for pending transactions tell.
+    /// Arrivals with ascending numbers, which filters for pending transactions report.
     pub(super) arrivals: Vec<(u64, H256)>,
     next_arrival: u64,
-    /// Why those that left it without having been mined did so.
+    /// Reasons of transactions that were dropped.
     pub(super) dropped: HashMap<H256, DropReason>,
-    /// The same of before the node was opened last. A crash can leave a record of what was dropped just before: the node
-    /// drops it again then, for the same reason.
+    /// Reasons from before the last restart. A crash can leave the record of a transaction that was just dropped: the
+    /// node drops it
+    /// again, for the same reason.
     pub(super) dropped_before: HashMap<H256, DropReason>,
 }
 
-/// Where a transaction is.
+/// The status of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     /// In a block.
     Mined,
-    /// It can be in the next block.
+    /// The next block can include it.
     Pending,
-    /// It waits for an earlier nonce, or for balance.
+    /// It waits for an earlier nonce or for balance.
     Queued,
-    /// It was given up.
+    /// It was dropped.
     Dropped(DropReason),
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
@@ -68,7 +69,7 @@ impl Pool {
         self.senders.get(&sender).map_or(0, BTreeMap::len)
     }
 
-    /// The transactions of a sender that can be mined: in nonce order without a gap, as far as its balance pays.
+    /// The pending transactions of a sender: consecutive nonces, as far as its balance suffices.
     pub(super) fn pending(&self, sender: Address, account: &Account) -> Vec<Waiting> {
         let (mut run, mut nonce, mut left) = (Vec::new(), account.nonce, account.balance);
         while let Some(waiting) = self.at(sender, nonce) {
@@ -82,7 +83,7 @@ impl Pool {
         run
     }
 
-    /// The others of a sender.
+    /// The queued transactions of a sender.
     pub(super) fn queued(&self, sender: Address, account: &Account) -> Vec<Waiting> {
         let end = account.nonce + self.pending(sender, account).len() as u64;
         let all = self.senders.get(&sender).into_iter();
@@ -94,7 +95,7 @@ impl Pool {
         self.senders.keys().copied().collect()
     }
 
-    /// Where a transaction is, in so far as the pool knows.
+    /// The status of a transaction, as far as the pool knows.
     pub(super) fn status(&self, sent: &Sent, state: &State) -> Status {
         let is_it = |waiting: &Waiting| waiting.sent.hash == sent.hash;
         if self.at(sent.sender, sent.body().nonce()).is_none_or(|waiting| !is_it(waiting)) {
@@ -104,7 +105,7 @@ impl Pool {
         if pending { Status::Pending } else { Status::Queued }
     }
 
-    /// Adds a transaction. It takes the place of one with the same nonce.
+    /// Adds a transaction. It replaces one with the same nonce.
     pub(super) fn insert(&mut self, sent: Rc<Sent>, state: &State) {
         let arrival = self.next_arrival;
         self.next_arrival += 1;
@@ -121,7 +122,7 @@ impl Pool {
         }
     }
 
-    /// Takes a transaction out.
+    /// Removes a transaction.
     pub(super) fn remove(&mut self, sender: Address, nonce: u64) -> Option<Waiting> {
         let all = self.senders.get_mut(&sender)?;
         let removed = all.remove(&nonce);
@@ -131,7 +132,7 @@ impl Pool {
         removed
     }
 
-    /// Takes a transaction out for a reason.
+    /// Drops a transaction for a reason.
     pub(super) fn drop(&mut self, sender: Address, nonce: u64, reason: DropReason) {
         if let Some(removed) = self.remove(sender, nonce) {
             self.dropped.insert(removed.sent.hash, reason);
@@ -146,12 +147,12 @@ impl Pool {
         }
     }
 
-    /// A transaction left the chain and does not come back.
+    /// Records that a transaction left the chain and does not return to the pool.
     pub(super) fn set_back(&mut self, hash: H256) {
         self.dropped.insert(hash, DropReason::SetBack);
     }
 
-    /// Follows the chain to a state. What was mined answers true to `mined`.
+    /// Updates the pool for a new state. `mined` returns whether a transaction was mined.
     pub(super) fn follow(&mut self, state: &State, mined: impl Fn(H256) -> bool) -> Vec<Rc<Sent>> {
         let mut gone = Vec::new();
         let all: Vec<_> = self.all().cloned().collect();
@@ -168,7 +169,7 @@ impl Pool {
         gone
     }
 
-    /// Takes a transaction of a removed block in again.
+    /// Adds a transaction of a removed block again.
     pub(super) fn take_back(&mut self, sent: Rc<Sent>, state: &State, has_blobs: bool) {
         let hash = sent.hash;
         if sent.is_blob() && !has_blobs {
@@ -188,7 +189,7 @@ impl Pool {
         }
     }
 
-    /// Drops what is beyond the limit of an account.
+    /// Drops queued transactions above the limit of an account.
     pub(super) fn enforce(&mut self, state: &State) {
         for sender in self.senders() {
             for excess in self.queued(sender, &state.account(sender)).into_iter().skip(QUEUED_PER_ACCOUNT) {
@@ -197,19 +198,19 @@ impl Pool {
         }
     }
 
-    /// Forgets what does not outlive the process.
+    /// Drops what does not survive a restart.
     pub(super) fn restart(&mut self) {
         self.dropped_before = std::mem::take(&mut self.dropped);
         let waiting: BTreeSet<_> = self.all().map(|waiting| waiting.arrival).collect();
         self.arrivals.retain(|(arrival, _)| waiting.contains(arrival));
     }
 
-    /// The number that the next arrival will have.
+    /// The number of the next arrival.
     pub(super) fn next_arrival(&self) -> u64 {
         self.next_arrival
     }
 
-    /// All that speaks against a transaction that the pool does not hold yet, in a state, given the gas limit of blocks.
+    /// The reasons to reject a transaction that is not in the pool, for a state and a block gas limit.
     pub(super) fn refusals(
         &self,
         sent: &Sent,
@@ -250,7 +251,7 @@ impl Pool {
         if account.balance < required {
             reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
         }
-        // An account that delegates, or is about to, has one transaction in flight, the next one.
+        // An account with a delegation, or an authorization in the pool, may have only one transaction, the next one.
         let about_to = self.all().any(|waiting| waiting.binding.contains(&sender));
         if matches!(behaviour, Behaviour::Delegate(_)) || about_to {
             if pending.is_empty() {
@@ -275,7 +276,7 @@ impl Pool {
     }
 }
 
-/// Who signed the authorizations of a transaction that can come into force from a state on.
+/// The authorities of a transaction whose authorizations can take effect in a state or later.
 fn binding(sent: &Sent, state: &State) -> Vec<Address> {
     let authorizations = sent.body().authorization_list().iter().zip(&sent.signers);
     let chain_id = sent.body().chain_id().unwrap_or_default();
@@ -286,7 +287,7 @@ fn binding(sent: &Sent, state: &State) -> Vec<Address> {
     can_come.map(|(_, signer)| *signer).collect()
 }
 
-/// Why a transaction can never be mined from a state on.
+/// The reason why a transaction can never be mined after a state.
 fn unusable(sent: &Sent, account: &Account) -> Option<TransactionError> {
     let (nonce, cost) = (sent.body().nonce(), sent.cost().unwrap_or(U256::MAX));
     if nonce < account.nonce {
@@ -295,7 +296,7 @@ fn unusable(sent: &Sent, account: &Account) -> Option<TransactionError> {
     (cost > account.balance).then_some(TransactionError::InsufficientFunds { balance: account.balance, required: cost })
 }
 
-/// Whether a transaction pays enough more than the one that it is to replace: 10% more, with blobs twice as much.
+/// The reasons why a transaction may not replace another: it must pay 10% more, with blobs 100% more.
 fn underpriced(old: &Sent, new: &Sent) -> Vec<PoolError> {
     let percent = if old.is_blob() || new.is_blob() { 100 } else { 10 };
     let mut caps = vec![
@@ -310,7 +311,7 @@ fn underpriced(old: &Sent, new: &Sent) -> Vec<PoolError> {
     missed.map(|(cap, old, got)| PoolError::ReplacementUnderpriced { cap, got, old, required: required(old) }).collect()
 }
 
-/// What speaks against a transaction in any state.
+/// The reasons to reject a transaction in any state.
 fn stateless(sent: &Sent, has_blobs: bool, gas_limit: u64, chain_id: u64) -> Vec<PoolError> {
     const TRANSACTION_GAS_CAP: u64 = 1 << 24;
     const INIT_CODE: usize = 49_152;

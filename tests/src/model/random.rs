@@ -1,15 +1,15 @@
-//! Random numbers that are the same for the same seed.
+//! Reproducible random numbers.
 
 /// A generator (splitmix64).
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The generator of a seed.
+    /// Returns the generator of a seed.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// Returns any number.
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -18,17 +18,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not zero.
+    /// Returns a number below `end`, which must not be zero.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// True in `percent` of all cases.
+    /// Returns true in `percent` of all cases.
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, which is not empty.
+    /// Returns one of `items`, which must not be empty.
     pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }

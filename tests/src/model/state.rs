@@ -1,4 +1,4 @@
-//! Accounts as the model sees them, and what transactions do to them.
+//! Accounts as the model sees them, and the effects of transactions.
 
 use super::code::{self, Behaviour};
 use super::transaction::Sent;
@@ -7,12 +7,12 @@ use node_types::consensus::{Header, Log, TransactionBody};
 use node_types::{Address, Bytes, H160, H256, U256, keccak256};
 use rpds::RedBlackTreeMap;
 
-/// Keeps roots of beacon blocks (EIP-4788), in two rings of this length.
+/// Stores beacon block roots (EIP-4788), in two rings of `RING` slots.
 const BEACON_ROOTS: Address = H160([
     0x00, 0x0f, 0x3d, 0xf6, 0xd7, 0x32, 0x80, 0x7e, 0xf1, 0x31, 0x9f, 0xb7, 0xb8, 0xbb, 0x85, 0x22, 0xd0, 0xbe, 0xac,
     0x02,
 ]);
-/// Keeps hashes of blocks (EIP-2935), in a ring of this length.
+/// Stores block hashes (EIP-2935), in a ring of `RING` slots.
 const BLOCK_HASHES: Address = H160([
     0x00, 0x00, 0xf9, 0x08, 0x27, 0xf1, 0xc5, 0x3a, 0x10, 0xcb, 0x7a, 0x02, 0x33, 0x5b, 0x17, 0x53, 0x20, 0x00, 0x29,
     0x35,
@@ -22,10 +22,10 @@ const RING: u64 = 8_191;
 /// Gas of one blob (EIP-4844).
 pub(super) const GAS_PER_BLOB: u64 = 131_072;
 
-/// With less gas than this beyond what is charged before it runs, storing fails (EIP-2200).
+/// With less gas left than this after the intrinsic gas, SSTORE fails (EIP-2200).
 const LEAST_GAS: u64 = 2_000;
 
-/// An account. One that is empty does not exist.
+/// An account. Empty accounts do not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
     /// Nonce.
@@ -34,17 +34,17 @@ pub(super) struct Account {
     pub(super) balance: U256,
     /// Code.
     pub(super) code: Bytes,
-    /// Slots that are not zero.
+    /// Non-zero slots.
     pub(super) storage: RedBlackTreeMap<H256, U256>,
 }
 
 impl Account {
-    /// Whether it is as if it did not exist (EIP-161).
+    /// Whether it counts as non-existent (EIP-161).
     pub(super) fn is_empty(&self) -> bool {
         self.nonce == 0 && self.balance.is_zero() && self.code.is_empty()
     }
 
-    /// Changes a slot.
+    /// Sets a slot.
     pub(super) fn set_slot(&mut self, slot: H256, value: U256) {
         if value.is_zero() {
             self.storage.remove_mut(&slot);
@@ -53,7 +53,7 @@ impl Account {
         }
     }
 
-    /// The account for the oracle.
+    /// The account in the oracle's format.
     pub(super) fn whole(&self) -> WholeAccount {
         WholeAccount {
             nonce: self.nonce,
@@ -64,27 +64,27 @@ impl Account {
     }
 }
 
-/// All accounts. Copies share what they have in common.
+/// All accounts. Clones share data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State(RedBlackTreeMap<Address, Account>);
 
-/// How a transaction ended.
+/// The result of a transaction.
 pub(super) struct Outcome {
     /// Whether its outermost call succeeded.
     pub(super) success: bool,
-    /// What it logged.
+    /// Its logs.
     pub(super) logs: Vec<Log>,
-    /// The gas it used, where the model knows.
+    /// The gas used, if the model knows it.
     pub(super) gas: Option<u64>,
 }
 
 impl State {
-    /// An account, empty where there is none.
+    /// Returns an account, empty if it does not exist.
     pub(super) fn account(&self, address: Address) -> Account {
         self.0.get(&address).cloned().unwrap_or_default()
     }
 
-    /// An account, if it exists.
+    /// Returns an account, or `None` if it does not exist.
     pub(super) fn get(&self, address: Address) -> Option<&Account> {
         self.0.get(&address)
     }
@@ -94,7 +94,7 @@ impl State {
         self.0.iter().map(|(address, account)| (*address, account))
     }
 
-    /// Changes an account, which disappears when it is empty then.
+    /// Changes an account, and removes it if it is empty afterwards.
     pub(super) fn change(&mut self, address: Address, change: impl FnOnce(&mut Account)) {
         let mut account = self.account(address);
         change(&mut account);
@@ -105,12 +105,12 @@ impl State {
         }
     }
 
-    /// The state root, by the oracle.
+    /// The state root, computed by the oracle.
     pub(super) fn root(&self) -> H256 {
         oracle::state_root(self.accounts().map(|(address, account)| (address, account.whole())))
     }
 
-    /// What every block does before its first transaction.
+    /// The system calls before the first transaction of a block.
     pub(super) fn begin_block(&mut self, header: &Header) {
         let word = |number: u64| H256(U256::from(number).to_big_endian());
         self.change(BEACON_ROOTS, |account| {
@@ -125,7 +125,7 @@ impl State {
         code::behaviour(&self.account(address).code)
     }
 
-    /// Runs a transaction against which nothing speaks, which uses `gas_used` gas.
+    /// Executes a valid transaction that uses `gas_used` gas.
     pub(super) fn run(&mut self, sent: &Sent, header: &Header, blob_base_fee: u128, gas_used: u64) -> Outcome {
         let body = &sent.transaction.body;
         let base_fee = header.base_fee_per_gas.expect("since London");
@@ -171,7 +171,7 @@ impl State {
         let body = &sent.transaction.body;
         let scarce = is_scarce(sent);
         let behaviour = match self.behaviour(to) {
-            // What a delegate delegates to does not count: its code cannot be run.
+            // Delegations are not followed more than once: code of a delegated account that delegates itself fails.
             Behaviour::Delegate(to) => match self.behaviour(to) {
                 Behaviour::Delegate(_) => Behaviour::Fail,
                 behaviour => behaviour,

@@ -1,4 +1,4 @@
-//! The steps, each done to the node and to the model.
+//! The steps, each performed on the node and on the model.
 
 use super::filters::{Changes, Cursor, Filter, Kind, Place};
 use super::generate::Draft;
@@ -19,11 +19,11 @@ use node_types::{BlockNumberOrTag, Bytes, U256};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Long enough to never come.
+/// Long enough to never elapse.
 const NEVER: Duration = Duration::from_secs(1 << 20);
 
 impl Run {
-    /// Does one random step, and compares what it touched.
+    /// Performs one random step, and compares what it affected.
     pub(super) fn step(&mut self) {
         let time = self.random.below(50);
         self.world.clock.advance(time);
@@ -51,11 +51,11 @@ impl Run {
         self.compare();
     }
 
-    /// Sends a transaction that may break rules.
+    /// Sends a transaction that may be invalid.
     fn send(&mut self) {
         self.at.what = "a transaction is sent";
         if self.random.chance(1) {
-            let refused = self.send_bytes(vec![0x02, 0xc0]).expect_err("it is no transaction");
+            let refused = self.send_bytes(vec![0x02, 0xc0]).expect_err("not a transaction");
             assert!(matches!(refused[..], [PoolError::Undecodable(_)]), "{refused:?}");
             return;
         }
@@ -64,8 +64,8 @@ impl Run {
         let Draft { sent, sidecar } = draft;
         let expected = self.refusals(&sent, sidecar.is_some());
         let hash = sent.hash;
-        let answer = self.send_bytes(bytes);
-        self.compare_send(sent, answer, expected);
+        let response = self.send_bytes(bytes);
+        self.compare_send(sent, response, expected);
         if let Some(sidecar) = sidecar
             && self.model.status(self.sent.last().expect("it was sent")) == super::pool::Status::Pending
         {
@@ -74,7 +74,7 @@ impl Run {
         }
     }
 
-    /// Sends something again: it is there already, or was dropped or reorganized away.
+    /// Sends a transaction again: it may be in the pool, mined, dropped or reorganized away.
     fn send_again(&mut self) {
         self.at.what = "a transaction is sent again";
         if self.sent.is_empty() {
@@ -86,11 +86,11 @@ impl Run {
         }
         let expected = self.refusals(&sent, false);
         let copy = Sent { transaction: sent.transaction.clone(), signers: sent.signers.clone(), ..*sent };
-        let answer = self.send_bytes(sent.transaction.encode());
-        self.compare_send(copy, answer, expected);
+        let response = self.send_bytes(sent.transaction.encode());
+        self.compare_send(copy, response, expected);
     }
 
-    /// All that speaks against a transaction; none where it is there already.
+    /// The reasons to reject a transaction; empty if the node has it already.
     fn refusals(&self, sent: &Sent, has_blobs: bool) -> Vec<PoolError> {
         let is_there = self.model.positions.contains_key(&sent.hash)
             || self.model.pool.all().any(|waiting| waiting.sent.hash == sent.hash);
@@ -102,7 +102,7 @@ impl Run {
         let mut reasons = self.model.pool.refusals(sent, has_blobs, &self.model.state, gas_limit, spec.chain_id);
         let half_order = U256::from_str_radix("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", 16);
         if sent.transaction.signature.s > half_order.expect("a number") {
-            // Nobody knows the sender, so that nothing is said of it.
+            // The sender cannot be recovered, so that nothing about it is checked.
             reasons.retain(|reason| !of_sender(reason));
             reasons.push(TransactionError::Signature(SignatureError::HighS).into());
         }
@@ -118,7 +118,12 @@ impl Run {
         }
     }
 
-    fn compare_send(&mut self, sent: Sent, answer: Result<node_types::H256, Vec<PoolError>>, expected: Vec<PoolError>) {
+    fn compare_send(
+        &mut self,
+        sent: Sent,
+        response: Result<node_types::H256, Vec<PoolError>>,
+        expected: Vec<PoolError>,
+    ) {
         let described = format!("{sent:?}");
         let sent = Rc::new(sent);
         self.sent.push(sent.clone());
@@ -129,10 +134,10 @@ impl Run {
                 texts.sort();
                 texts
             };
-            assert_eq!(answer.map_err(sorted), Err(sorted(expected)), "{described}");
+            assert_eq!(response.map_err(sorted), Err(sorted(expected)), "{described}");
             return;
         }
-        assert_eq!(answer, Ok(sent.hash), "{described}");
+        assert_eq!(response, Ok(sent.hash), "{described}");
         let is_there = self.model.positions.contains_key(&sent.hash)
             || self.model.pool.all().any(|waiting| waiting.sent.hash == sent.hash);
         if !is_there {
@@ -148,11 +153,11 @@ impl Run {
         let (mut fields, scarce) = self.generator.fields(&mut self.random, &self.model, sender);
         let input = wire::ImpersonateInput { address: Data(sender) };
         if self.random.chance(70) {
-            let answer = self.world.node().impersonate(&Context::unbounded(), input).expect("it is allowed");
-            assert_eq!(answer.result, self.model.impersonated.insert(sender));
+            let response = self.world.node().impersonate(&Context::unbounded(), input).expect("it is allowed");
+            assert_eq!(response.result, self.model.impersonated.insert(sender));
         } else if self.random.chance(20) {
-            let answer = self.world.node().stop_impersonating(&Context::unbounded(), input).expect("it is allowed");
-            assert_eq!(answer.result, self.model.impersonated.remove(&sender));
+            let response = self.world.node().stop_impersonating(&Context::unbounded(), input).expect("it is allowed");
+            assert_eq!(response.result, self.model.impersonated.remove(&sender));
         }
         fields.gas = if scarce { 21_000 } else { 300_000 };
         let transaction = wire::UnsignedTransaction {
@@ -179,9 +184,9 @@ impl Run {
         let RecoveredTransaction { transaction: signed, hash, .. } = RecoveredTransaction::impersonating(sender, body);
         let sent = Sent { hash, sender, transaction: signed, signers: Vec::new(), unsigned: true };
         let expected = self.refusals(&sent, false);
-        let answer =
+        let response =
             self.world.node().send_transaction(&Context::unbounded(), wire::SendTransactionInput { transaction });
-        let answer = match answer {
+        let response = match response {
             Ok(output) => Ok(output.transaction_hash.0),
             Err(NodeError::TransactionRejected(rejection)) => Err(rejection.reasons),
             Err(NodeError::Control { source: ProducerError::NotImpersonated(refused), .. }) => {
@@ -192,7 +197,7 @@ impl Run {
             Err(error) => panic!("{error:?}"),
         };
         assert!(self.model.impersonated.contains(&sender), "{sender:#x} is not impersonated");
-        self.compare_send(sent, answer, expected);
+        self.compare_send(sent, response, expected);
     }
 
     fn mine(&mut self) {
@@ -266,24 +271,24 @@ impl Run {
         self.at.what = "blocks are replaced";
         let blocks = self.random.below(12);
         let input = wire::ReorganizeInput { blocks: Quantity(blocks) };
-        let answer = self.world.node().reorganize(&Context::unbounded(), input);
+        let response = self.world.node().reorganize(&Context::unbounded(), input);
         if blocks > self.model.head_number() {
-            let refused = answer.expect_err("there are not so many");
+            let refused = response.expect_err("too few blocks");
             let deep =
                 matches!(&refused, NodeError::Control { source: ProducerError::ReorganizationTooDeep { .. }, .. });
             assert!(deep, "{refused:?}");
             return;
         }
-        let answer = answer.expect("blocks are replaced");
+        let response = response.expect("blocks are replaced");
         let removed = self.model.canonical[(self.model.head_number() - blocks + 1) as usize..].to_vec();
         // Newest first.
-        assert!(answer.removed.iter().rev().map(|hash| hash.0).eq(removed), "removed blocks");
+        assert!(response.removed.iter().rev().map(|hash| hash.0).eq(removed), "removed blocks");
         let view = self.world.view();
         if blocks > 0 {
             self.summary.reorganizations += 1;
             self.model.reorganized(&*view, blocks);
             let added = &self.model.canonical[(self.model.head_number() - blocks + 1) as usize..];
-            assert!(answer.added.iter().map(|hash| hash.0).eq(added.iter().copied()), "added blocks");
+            assert!(response.added.iter().map(|hash| hash.0).eq(added.iter().copied()), "added blocks");
         }
         self.model.changed(&*view);
     }
@@ -300,7 +305,7 @@ impl Run {
         let recent = &self.snapshots[self.snapshots.len().saturating_sub(4)..];
         let id = if recent.is_empty() || self.random.chance(5) { 1 << 40 } else { *self.random.pick(recent) };
         let input = wire::SnapshotId { snapshot_id: Quantity(id) };
-        let done = self.world.node().revert(&Context::unbounded(), input).expect("it is answered").result;
+        let done = self.world.node().revert(&Context::unbounded(), input).expect("success").result;
         assert_eq!(done, self.model.revert(id), "snapshot {id}");
         if done {
             self.summary.reorganizations += 1;
@@ -317,7 +322,7 @@ impl Run {
             true => self.random.pick(&self.sent).clone(),
         };
         let input = wire::DropTransactionInput { transaction_hash: Data(sent.hash) };
-        let done = self.world.node().drop_transaction(&Context::unbounded(), input).expect("it is answered").result;
+        let done = self.world.node().drop_transaction(&Context::unbounded(), input).expect("success").result;
         let there = waiting.iter().any(|waiting| waiting.hash == sent.hash);
         assert_eq!(done, there, "{:#x}", sent.hash);
         if there {
@@ -378,8 +383,8 @@ impl Run {
             }
             1 => {
                 let nonce = (account.nonce + self.random.below(4)).saturating_sub(1);
-                let answer = node.set_nonce(&context, wire::SetNonceInput { address: data, nonce: Quantity(nonce) });
-                match answer {
+                let response = node.set_nonce(&context, wire::SetNonceInput { address: data, nonce: Quantity(nonce) });
+                match response {
                     Ok(_) => assert!(nonce >= account.nonce, "the nonce went back to {nonce}"),
                     Err(NodeError::Control { source: ProducerError::NonceTooLow { current, .. }, .. }) => {
                         assert!(current == account.nonce && nonce < current, "{nonce} is not below {current}");
@@ -390,7 +395,7 @@ impl Run {
                 self.model.edit(address, |account| account.nonce = nonce);
             }
             2 => {
-                // Accounts that sign seldom get code of their own: they could not sign any more.
+                // Accounts that sign rarely get code: afterwards they cannot sign any more.
                 let own = self.generator.accounts.iter().any(|account| account.address() == address);
                 let code = match self.random.below(4) {
                     0 => Bytes::new(),
@@ -401,7 +406,7 @@ impl Run {
                 if account.is_empty() && code.is_empty() {
                     return;
                 }
-                // An account that would be empty but for its storage is left alone.
+                // Accounts that would be empty except for storage are left alone.
                 if code.is_empty() && account.nonce == 0 && account.balance.is_zero() {
                     return;
                 }
@@ -426,7 +431,7 @@ impl Run {
     fn restart(&mut self) {
         self.at.what = "the node is opened again";
         self.summary.restarts += 1;
-        // The clock does not stand still meanwhile.
+        // The clock continues meanwhile.
         self.world.clock.advance(1_000);
         self.model.clock += 1_000;
         let mining = self.mining();
@@ -483,7 +488,7 @@ impl Run {
         self.model.filters.insert(id.expect("a filter").filter_id, Filter { number, kind, cursor });
     }
 
-    /// A filter, if there is one: names are random, places among the filters are not.
+    /// The index of any filter, if there is one. Ids are random, so filters are identified by index.
     fn any_filter(&mut self) -> Option<String> {
         let mut filters: Vec<_> = self.model.filters.iter().collect();
         filters.sort_by_key(|(_, filter)| filter.number);
@@ -494,7 +499,7 @@ impl Run {
     fn uninstall(&mut self) {
         self.at.what = "a filter is ended";
         let Some(id) = self.any_filter() else { return };
-        assert!(self.world.node().uninstall_filter(&Context::unbounded(), &id).expect("it is answered").result);
+        assert!(self.world.node().uninstall_filter(&Context::unbounded(), &id).expect("success").result);
         self.model.filters.remove(&id);
         let gone = self.world.node().get_filter_changes(&Context::unbounded(), &id);
         assert!(matches!(gone, Err(NodeError::FilterNotFound { .. })), "{gone:?}");
@@ -508,17 +513,17 @@ impl Run {
 
     /// Polls a filter.
     pub(super) fn poll_one(&mut self, id: &str) {
-        let answer = self.world.node().get_filter_changes(&Context::unbounded(), id).expect("changes").result;
+        let response = self.world.node().get_filter_changes(&Context::unbounded(), id).expect("changes").result;
         let kind = format!("{:?}", self.model.filters[id]);
         let expected = self.model.poll(id);
-        let (count, actual) = match answer {
+        let (count, actual) = match response {
             wire::FilterChanges::Logs(logs) => (logs.len(), Changes::Logs(logs.iter().map(Place::of).collect())),
             wire::FilterChanges::Hashes(hashes) => {
                 (hashes.len(), Changes::Hashes(hashes.into_iter().map(|hash| hash.0).collect()))
             }
         };
-        self.summary.told += count;
-        // An empty answer does not say of what it is empty.
+        self.summary.reported += count;
+        // An empty list does not show its element type.
         let empty = [Changes::Logs(Vec::new()), Changes::Hashes(Vec::new())];
         if !(empty.contains(&actual) && empty.contains(&expected)) {
             assert_eq!(actual, expected, "{kind}");
@@ -526,7 +531,7 @@ impl Run {
     }
 
     fn get_logs(&mut self) {
-        self.at.what = "logs are asked for";
+        self.at.what = "getLogs";
         let criteria = self.criteria();
         let first = self.random.below(self.model.head_number() + 1);
         let last = first + self.random.below(self.model.head_number() + 1 - first);
@@ -543,7 +548,7 @@ impl Run {
     }
 }
 
-/// Whether a reason says something of the sender.
+/// Whether a reason depends on the sender.
 fn of_sender(reason: &PoolError) -> bool {
     match reason {
         PoolError::Invalid(error) => matches!(

@@ -1,25 +1,25 @@
-//! A transaction that was sent, with what the model needs to know of it.
+//! A sent transaction, with what the model needs.
 
 use node_types::consensus::{Transaction, TransactionBody};
 use node_types::{Address, H256, U256};
 
-/// A transaction that was sent.
+/// A sent transaction.
 #[derive(Debug)]
 pub(super) struct Sent {
     /// Hash.
     pub(super) hash: H256,
-    /// Who signed it, or in whose name it was sent.
+    /// The signer, or the impersonated sender.
     pub(super) sender: Address,
     /// The transaction.
     pub(super) transaction: Transaction,
-    /// Who signed its authorizations.
+    /// The authorities of its authorizations.
     pub(super) signers: Vec<Address>,
     /// Whether its sender was impersonated.
     pub(super) unsigned: bool,
 }
 
 impl Sent {
-    /// What was signed.
+    /// The transaction's body.
     pub(super) fn body(&self) -> &TransactionBody {
         &self.transaction.body
     }
@@ -29,7 +29,7 @@ impl Sent {
         matches!(self.body(), TransactionBody::Blob(_))
     }
 
-    /// The most that it pays for blob gas, in wei per gas.
+    /// The fee cap for blob gas, in wei per gas.
     pub(super) fn blob_fee_cap(&self) -> U256 {
         match self.body() {
             TransactionBody::Blob(body) => body.max_fee_per_blob_gas,
@@ -37,7 +37,7 @@ impl Sent {
         }
     }
 
-    /// The most that it can cost its sender in wei; none where that is beyond all numbers.
+    /// The maximum cost to the sender in wei, or `None` on overflow.
     pub(super) fn cost(&self) -> Option<U256> {
         let body = self.body();
         let gas = U256::from(body.gas_limit()).checked_mul(body.max_fee_per_gas())?;
@@ -45,7 +45,7 @@ impl Sent {
         gas.checked_add(blob_gas.checked_mul(self.blob_fee_cap())?)?.checked_add(body.value())
     }
 
-    /// Gas that is charged before code runs, as of Osaka.
+    /// Intrinsic gas, as of Osaka.
     pub(super) fn intrinsic_gas(&self) -> u64 {
         let body = self.body();
         let bytes: u64 = body.input().iter().map(|byte| if *byte == 0 { 4 } else { 16 }).sum();
@@ -58,7 +58,7 @@ impl Sent {
         21_000 + bytes + creation + access_list + 25_000 * body.authorization_list().len() as u64
     }
 
-    /// Gas that is charged for the call data at least (EIP-7623).
+    /// The minimum gas for the call data (EIP-7623).
     pub(super) fn floor_gas(&self) -> u64 {
         let tokens: u64 = self.body().input().iter().map(|byte| if *byte == 0 { 1 } else { 4 }).sum();
         21_000 + 10 * tokens

@@ -16,56 +16,56 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Most filters at a time. Few, so that it matters.
+/// Maximum number of filters: few, so that the limit is reached.
 pub(super) const MAX_FILTERS: usize = 24;
 
-/// A node in this process, with what outlives it.
+/// A node in this process, and what survives its restarts.
 pub struct World {
-    /// Where the chain begins.
+    /// The genesis.
     pub genesis: Genesis,
-    /// The time.
+    /// The clock.
     pub clock: Arc<ManualClock>,
-    /// Which transactions come first.
+    /// Order of transactions in a block.
     pub order: TransactionOrder,
-    /// Who gets the tips.
+    /// Beneficiary of the blocks.
     pub coinbase: Address,
-    keeper: Keeper,
+    medium: Medium,
     node: Option<Node>,
 }
 
-/// What keeps the chain.
-enum Keeper {
+/// Where the chain is stored.
+enum Medium {
     Memory(Arc<MemoryBackend>),
     Folder(TempDir),
 }
 
 impl World {
-    /// A new chain, in memory or in a folder.
+    /// Creates a new chain, in memory or in a folder.
     pub fn new(genesis: Genesis, clock: u64, in_folder: bool, order: TransactionOrder, coinbase: Address) -> Self {
-        let keeper = if in_folder {
-            Keeper::Folder(tempfile::tempdir().expect("a folder"))
+        let medium = if in_folder {
+            Medium::Folder(tempfile::tempdir().expect("a folder"))
         } else {
-            Keeper::Memory(Arc::new(MemoryBackend::new(genesis.block()).expect("a genesis block")))
+            Medium::Memory(Arc::new(MemoryBackend::new(genesis.block()).expect("a genesis block")))
         };
-        Self { genesis, clock: Arc::new(ManualClock::at(clock)), order, coinbase, keeper, node: None }
+        Self { genesis, clock: Arc::new(ManualClock::at(clock)), order, coinbase, medium, node: None }
     }
 
     /// The node.
     ///
     /// # Panics
-    /// Before it was opened.
+    /// If it is not open.
     pub fn node(&self) -> &Node {
         self.node.as_ref().expect("it is open")
     }
 
-    /// The chain as it is, edits included.
+    /// The current view, including edits.
     pub fn view(&self) -> Arc<dyn View> {
         self.node().backend().view().expect("a view")
     }
 
-    /// Ends the node as a crash would: nothing that is still in memory is written any more.
+    /// Ends the node like a crash: data in memory is not written.
     pub fn crash(&mut self) {
-        if let Keeper::Folder(folder) = &mut self.keeper {
+        if let Medium::Folder(folder) = &mut self.medium {
             let copy = tempfile::tempdir().expect("a folder");
             for file in fs::read_dir(folder.path()).expect("the folder is there") {
                 let file = file.expect("a file");
@@ -76,13 +76,13 @@ impl World {
         }
     }
 
-    /// Opens the node; again, if it is open.
+    /// Opens the node, or reopens it.
     pub fn open(&mut self, mining: Mining) {
         self.node = None;
-        let backend: Arc<dyn StateBackend> = match &self.keeper {
-            Keeper::Memory(backend) => backend.clone(),
-            Keeper::Folder(folder) => {
-                // Few rows and small caches, so that much goes to the database and comes back from there.
+        let backend: Arc<dyn StateBackend> = match &self.medium {
+            Medium::Memory(backend) => backend.clone(),
+            Medium::Folder(folder) => {
+                // Small limits and caches, so that much is written to the database and read back.
                 let options =
                     Options { cache_bytes: 8 << 20, commit_rows: 2_000, blocks_in_memory: 8, ..Options::default() };
                 Arc::new(Store::open(folder.path(), self.genesis.block(), options).expect("the folder opens"))
