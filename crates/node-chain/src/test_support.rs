@@ -8,8 +8,8 @@ use node_core::context::Context;
 use node_core::fees::{next_base_fee, next_excess_blob_gas};
 use node_core::forks::{ChainSpec, Fork};
 use node_evm::{EvmExecutor, Secp256k1Recovery};
-use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header};
-use node_types::{Address, Bytes, H256};
+use node_types::consensus::{Block, EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
+use node_types::{Bytes, H256};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{env, fs};
@@ -41,16 +41,7 @@ pub(crate) fn chain_of(genesis: &Genesis) -> Chain {
 pub(crate) fn work_genesis() -> Genesis {
     let block_forks = vec![(Fork::Homestead, 0), (Fork::TangerineWhistle, 0), (Fork::Byzantium, 0)];
     Genesis {
-        spec: ChainSpec {
-            chain_id: 7,
-            block_forks,
-            dao_fork: None,
-            terminal_total_difficulty: None,
-            time_forks: Vec::new(),
-            blob_schedule: Vec::new(),
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
-        },
+        spec: ChainSpec { chain_id: 7, block_forks, ..ChainSpec::default() },
         header: Header {
             ommers_hash: EMPTY_OMMERS_HASH,
             transactions_root: EMPTY_ROOT,
@@ -81,11 +72,11 @@ pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64
         gas_limit: parent.header.gas_limit * if first_london { 2 } else { 1 },
         timestamp,
         base_fee_per_gas: next_base_fee(spec, &parent.header),
-        withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
-        blob_gas_used: (fork >= Fork::Cancun).then_some(0),
+        withdrawals_root: fork.has(HeaderField::WithdrawalsRoot).then_some(EMPTY_ROOT),
+        blob_gas_used: fork.has(HeaderField::BlobGasUsed).then_some(0),
         excess_blob_gas: next_excess_blob_gas(spec, &parent.header, timestamp),
-        parent_beacon_block_root: (fork >= Fork::Cancun).then(H256::zero),
-        requests_hash: (fork >= Fork::Prague).then_some(EMPTY_REQUESTS_HASH),
+        parent_beacon_block_root: fork.has(HeaderField::ParentBeaconBlockRoot).then(H256::zero),
+        requests_hash: fork.has(HeaderField::RequestsHash).then_some(EMPTY_REQUESTS_HASH),
         ..Header::default()
     }
 }

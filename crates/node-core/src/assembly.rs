@@ -9,7 +9,9 @@ use crate::executor::{BlockExecution, BlockOutcome, ExecutionError, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use crate::trie::ordered_root;
-use node_types::consensus::{Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, Request, Withdrawal, requests_hash};
+use node_types::consensus::{
+    Block, Bloom, EMPTY_OMMERS_HASH, EMPTY_ROOT, Header, HeaderField, Request, Withdrawal, requests_hash,
+};
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
 
@@ -53,8 +55,7 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
     let fork = spec.fork_at(number, timestamp, merged);
     let first_of_london = fork >= Fork::London && parent.header.base_fee_per_gas.is_none();
     let elasticity = if first_of_london { fees::ELASTICITY_MULTIPLIER } else { 1 };
-    let cancun = fork >= Fork::Cancun;
-    Header {
+    let mut header = Header {
         parent_hash: parent.hash,
         ommers_hash: EMPTY_OMMERS_HASH,
         beneficiary: parent.header.beneficiary,
@@ -64,12 +65,29 @@ pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header 
         timestamp,
         mix_hash: if merged { keccak256(parent.hash) } else { H256::zero() },
         base_fee_per_gas: fees::next_base_fee(spec, &parent.header),
-        withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
-        // The blob schedule goes by time alone, and may have begun before the merge.
-        excess_blob_gas: if cancun { fees::next_excess_blob_gas(spec, &parent.header, timestamp) } else { None },
-        parent_beacon_block_root: cancun.then(H256::zero),
         ..Header::default()
-    }
+    };
+    add_fork_fields(spec, fork, &mut header, &parent.header, H256::zero());
+    header
+}
+
+/// Sets the fields that `fork` adds to `header` and whose values are known before execution, other than the base fee.
+///
+/// The number and timestamp of `header` are set already.
+pub(crate) fn add_fork_fields(
+    spec: &ChainSpec,
+    fork: Fork,
+    header: &mut Header,
+    parent: &Header,
+    parent_beacon_block_root: H256,
+) {
+    header.withdrawals_root = fork.has(HeaderField::WithdrawalsRoot).then_some(EMPTY_ROOT);
+    // The blob schedule goes by timestamps alone, so it may have started before the merge.
+    header.excess_blob_gas = fork
+        .has(HeaderField::ExcessBlobGas)
+        .then(|| fees::next_excess_blob_gas(spec, parent, header.timestamp))
+        .flatten();
+    header.parent_beacon_block_root = fork.has(HeaderField::ParentBeaconBlockRoot).then_some(parent_beacon_block_root);
 }
 
 /// Whether the block after `parent` belongs to the merged chain.
@@ -166,7 +184,6 @@ mod tests {
     use super::*;
     use crate::forks::BlobParams;
     use crate::pool::NextBlock;
-    use node_types::Address;
 
     fn parent(difficulty: u64, base_fee: Option<u64>) -> SealedHeader {
         let header = Header {
@@ -187,12 +204,10 @@ mod tests {
         let cancun = |terminal: Option<u64>, london| ChainSpec {
             chain_id: 1,
             block_forks: vec![(Fork::London, london)],
-            dao_fork: None,
             terminal_total_difficulty: terminal.map(U256::from),
             time_forks: vec![(Fork::Shanghai, 10), (Fork::Cancun, 2_000)],
             blob_schedule: vec![(BlobParams::CANCUN, 2_000)],
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
+            ..ChainSpec::default()
         };
         let (old, new) = (parent(7, None), parent(7, Some(1_000)));
         // Name, terminal total difficulty, first block of London, parent, time; rules, gas limit, whether there are blobs.

@@ -65,8 +65,8 @@ fn bomb_delay(fork: Fork) -> u64 {
         Fork::London => 9_700_000,
         // EIP-4345.
         Fork::ArrowGlacier => 10_700_000,
-        // EIP-5133. Later blocks have no difficulty.
-        Fork::GrayGlacier | Fork::Paris | Fork::Shanghai | Fork::Cancun | Fork::Prague | Fork::Osaka => 11_400_000,
+        // EIP-5133, the last one: blocks after the merge have no difficulty.
+        _ => 11_400_000,
     }
 }
 

@@ -130,7 +130,6 @@ fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node_types::Address;
 
     /// A chain with London at block 10 and the merge behind it, Cancun at 100, Prague at 200, Osaka at 300, and two
     /// changes of blob parameters at 400 and 500.
@@ -138,17 +137,15 @@ mod tests {
         ChainSpec {
             chain_id: 1,
             block_forks: vec![(Fork::Berlin, 5), (Fork::London, 10)],
-            dao_fork: None,
             terminal_total_difficulty: Some(U256::zero()),
             time_forks: vec![(Fork::Shanghai, 50), (Fork::Cancun, 100), (Fork::Prague, 200), (Fork::Osaka, 300)],
             blob_schedule: vec![
                 (BlobParams::CANCUN, 100),
                 (BlobParams::PRAGUE, 200),
-                (BlobParams { target: 10, max: 15, base_fee_update_fraction: 8_346_193 }, 400),
-                (BlobParams { target: 14, max: 21, base_fee_update_fraction: 11_684_671 }, 500),
+                (BlobParams::BPO1, 400),
+                (BlobParams::BPO2, 500),
             ],
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
+            ..ChainSpec::default()
         }
     }
 

@@ -64,7 +64,6 @@ impl Crc32 {
 mod tests {
     use super::*;
     use crate::forks::Fork;
-    use node_types::Address;
 
     #[test]
     fn the_checksum_has_its_check_value() {
@@ -93,11 +92,9 @@ mod tests {
                 (Fork::GrayGlacier, 15_050_000),
             ],
             dao_fork: Some(1_920_000),
-            terminal_total_difficulty: None,
             time_forks: vec![(Fork::Shanghai, 1_681_338_455), (Fork::Cancun, 1_710_338_135)],
             blob_schedule: vec![(crate::forks::BlobParams::CANCUN, 1_710_338_135)],
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
+            ..ChainSpec::default()
         };
         let hash = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3".parse().unwrap();
         let genesis = Genesis { hash, timestamp: 0 };

@@ -10,7 +10,7 @@ use crate::backend::{
 use crate::block::{BlockRef, Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::clock::ManualClock;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
-use crate::forks::{BlobParams, ChainSpec, Fork};
+use crate::forks::{ChainSpec, Fork};
 use crate::pool::{Pool, PoolLimits, PoolParts, TransactionOrder};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::{
@@ -134,18 +134,7 @@ pub(crate) struct Plan {
 impl World {
     /// The genesis block, with all forks up to `fork` active.
     pub(crate) fn new(fork: Fork) -> Self {
-        let forks = [Fork::Shanghai, Fork::Cancun, Fork::Prague, Fork::Osaka];
-        let params = if fork >= Fork::Prague { BlobParams::PRAGUE } else { BlobParams::CANCUN };
-        let spec = ChainSpec {
-            chain_id: CHAIN_ID,
-            block_forks: Vec::new(),
-            dao_fork: None,
-            terminal_total_difficulty: Some(U256::zero()),
-            time_forks: forks.into_iter().filter(|next| *next <= fork).map(|next| (next, 0)).collect(),
-            blob_schedule: vec![(params, 0)],
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
-        };
+        let spec = ChainSpec::at_genesis(CHAIN_ID, fork);
         let contract = Bytes::from(vec![0x60, 0x00]);
         let delegation = Bytes::from([&[0xef, 0x01, 0x00][..], account(9).as_bytes()].concat());
         let mut changes = StateChanges::default();

@@ -4,7 +4,7 @@ use crate::Hardfork;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
 use node_core::forks::Fork;
-use node_types::consensus::Header;
+use node_types::consensus::{Header, HeaderField};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
@@ -52,7 +52,7 @@ impl Default for DevGenesis {
             balance: 10_000,
             gas_limit: 30_000_000,
             base_fee: None,
-            hardfork: Hardfork::LATEST,
+            hardfork: Hardfork::default(),
             timestamp: None,
             coinbase: Address::zero(),
         }
@@ -77,7 +77,9 @@ impl DevGenesis {
         spec.chain_id = self.chain_id;
         spec.block_forks.retain(|(known, _)| *known <= fork);
         spec.time_forks.retain(|(known, _)| *known <= fork);
-        spec.blob_schedule.truncate(self.hardfork.blob_changes());
+        // The built-in genesis has blob parameters for each upgrade since Cancun.
+        let blob_upgrades = self.hardfork.upgrades().iter().filter(|upgrade| upgrade.fork >= Fork::Cancun);
+        spec.blob_schedule.truncate(blob_upgrades.count());
         spec.terminal_total_difficulty = spec.terminal_total_difficulty.filter(|_| fork >= Fork::Paris);
 
         // 64 bits of ether are far below 256 bits of wei, as is their sum over all accounts.
@@ -91,22 +93,16 @@ impl DevGenesis {
     /// The header of the newest rules, changed to those of the fork.
     fn header(&self, newest: Header) -> Header {
         let fork = self.hardfork.fork();
-        Header {
+        let mut header = Header {
             beneficiary: self.coinbase,
             difficulty: if fork < Fork::Paris { DIFFICULTY.into() } else { U256::zero() },
             gas_limit: self.gas_limit,
             timestamp: self.timestamp.unwrap_or(newest.timestamp),
-            base_fee_per_gas: newest
-                .base_fee_per_gas
-                .filter(|_| fork >= Fork::London)
-                .map(|fee| self.base_fee.unwrap_or(fee)),
-            withdrawals_root: newest.withdrawals_root.filter(|_| fork >= Fork::Shanghai),
-            blob_gas_used: newest.blob_gas_used.filter(|_| fork >= Fork::Cancun),
-            excess_blob_gas: newest.excess_blob_gas.filter(|_| fork >= Fork::Cancun),
-            parent_beacon_block_root: newest.parent_beacon_block_root.filter(|_| fork >= Fork::Cancun),
-            requests_hash: newest.requests_hash.filter(|_| fork >= Fork::Prague),
+            base_fee_per_gas: self.base_fee.or(newest.base_fee_per_gas),
             ..newest
-        }
+        };
+        HeaderField::ALL.into_iter().filter(|field| !fork.has(*field)).for_each(|field| field.remove(&mut header));
+        header
     }
 }
 

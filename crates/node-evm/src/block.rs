@@ -105,7 +105,7 @@ impl<'a> EvmBlock<'a> {
     fn check(&self, transaction: &RecoveredTransaction) -> Result<(), TransactionError> {
         let body = &transaction.transaction.body;
         let kind = body.transaction_type();
-        if self.fork < Fork::introducing(kind) {
+        if !self.fork.allows(kind) {
             return Err(TransactionError::TypeNotSupported(kind as u8));
         }
         if let Some(got) = body.chain_id() {

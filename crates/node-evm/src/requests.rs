@@ -39,7 +39,7 @@ const FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), 
 fn deposits(spec: &ChainSpec, receipts: &[Receipt]) -> Result<Bytes, ExecutionError> {
     let mut deposits = Vec::new();
     for log in receipts.iter().flat_map(|receipt| &receipt.logs) {
-        if log.address == spec.deposit_contract && log.topics.first() == Some(&DEPOSIT_EVENT) {
+        if Some(log.address) == spec.deposit_contract && log.topics.first() == Some(&DEPOSIT_EVENT) {
             append_deposit(log, &mut deposits)
                 .map_err(|reason| ExecutionError::SystemContract { address: log.address, reason })?;
         }
@@ -83,16 +83,7 @@ mod tests {
     const CONTRACT: Address = node_types::H160([0xdd; 20]);
 
     fn spec() -> ChainSpec {
-        ChainSpec {
-            chain_id: 1,
-            block_forks: vec![],
-            dao_fork: None,
-            terminal_total_difficulty: None,
-            time_forks: vec![],
-            blob_schedule: vec![],
-            silent_forks: Vec::new(),
-            deposit_contract: CONTRACT,
-        }
+        ChainSpec { deposit_contract: Some(CONTRACT), ..ChainSpec::default() }
     }
 
     fn event() -> Vec<u8> {

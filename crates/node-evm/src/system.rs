@@ -35,14 +35,14 @@ pub const CONSOLIDATION_REQUESTS_ADDRESS: Address = H160([
 /// The contracts that blocks of `fork` call, with the names of EIP-7910.
 pub(crate) fn contracts(spec: &ChainSpec, fork: Fork) -> Vec<NamedContract> {
     let contracts = [
-        ("BEACON_ROOTS_ADDRESS", BEACON_ROOTS_ADDRESS, Fork::Cancun),
-        ("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS", CONSOLIDATION_REQUESTS_ADDRESS, Fork::Prague),
+        ("BEACON_ROOTS_ADDRESS", Some(BEACON_ROOTS_ADDRESS), Fork::Cancun),
+        ("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS", Some(CONSOLIDATION_REQUESTS_ADDRESS), Fork::Prague),
         ("DEPOSIT_CONTRACT_ADDRESS", spec.deposit_contract, Fork::Prague),
-        ("HISTORY_STORAGE_ADDRESS", HISTORY_STORAGE_ADDRESS, Fork::Prague),
-        ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", WITHDRAWAL_REQUESTS_ADDRESS, Fork::Prague),
+        ("HISTORY_STORAGE_ADDRESS", Some(HISTORY_STORAGE_ADDRESS), Fork::Prague),
+        ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", Some(WITHDRAWAL_REQUESTS_ADDRESS), Fork::Prague),
     ];
-    let begun = contracts.into_iter().filter(|(_, _, since)| fork >= *since);
-    begun.map(|(name, address, _)| NamedContract { name, address }).collect()
+    let active = contracts.into_iter().filter(|(_, _, since)| fork >= *since);
+    active.filter_map(|(name, address, _)| Some(NamedContract { name, address: address? })).collect()
 }
 
 /// The calls before the first transaction.

@@ -6,7 +6,7 @@ use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, Executor};
-use node_core::forks::{BlobParams, ChainSpec, Fork};
+use node_core::forks::{Activation, BlobParams, ChainSpec, UPGRADES, Upgrade};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trace::{StructLogs, Tracer, Tracing};
 use node_core::trie::ordered_root;
@@ -17,28 +17,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const BLOCK_FORKS: [(&str, Fork); 13] = [
-    ("homesteadBlock", Fork::Homestead),
-    ("eip150Block", Fork::TangerineWhistle),
-    ("eip158Block", Fork::SpuriousDragon),
-    ("byzantiumBlock", Fork::Byzantium),
-    ("constantinopleBlock", Fork::Constantinople),
-    ("petersburgBlock", Fork::Petersburg),
-    ("istanbulBlock", Fork::Istanbul),
-    ("muirGlacierBlock", Fork::MuirGlacier),
-    ("berlinBlock", Fork::Berlin),
-    ("londonBlock", Fork::London),
-    ("arrowGlacierBlock", Fork::ArrowGlacier),
-    ("grayGlacierBlock", Fork::GrayGlacier),
-    ("mergeNetsplitBlock", Fork::Paris),
-];
-const TIME_FORKS: [(&str, Fork); 4] = [
-    ("shanghaiTime", Fork::Shanghai),
-    ("cancunTime", Fork::Cancun),
-    ("pragueTime", Fork::Prague),
-    ("osakaTime", Fork::Osaka),
-];
-
 fn spec(config: &Value) -> ChainSpec {
     let number = |key: &str| config[key].as_u64().unwrap();
     let blob_params = |name: &str| {
@@ -47,18 +25,19 @@ fn spec(config: &Value) -> ChainSpec {
         let base_fee_update_fraction = number("baseFeeUpdateFraction");
         (BlobParams { target: number("target"), max: number("max"), base_fee_update_fraction }, format!("{name}Time"))
     };
+    let at = |upgrade: &Upgrade| Some((upgrade.fork, number(upgrade.activation.key()?)));
+    let of = |select: fn(&Upgrade) -> bool| UPGRADES.iter().filter(|upgrade| select(upgrade)).filter_map(at).collect();
     ChainSpec {
         chain_id: number("chainId"),
-        block_forks: BLOCK_FORKS.map(|(key, fork)| (fork, number(key))).to_vec(),
-        dao_fork: None,
+        block_forks: of(|upgrade| matches!(upgrade.activation, Activation::Block { .. })),
         terminal_total_difficulty: Some(number("terminalTotalDifficulty").into()),
-        time_forks: TIME_FORKS.map(|(key, fork)| (fork, number(key))).to_vec(),
+        time_forks: of(|upgrade| matches!(upgrade.activation, Activation::Time { .. })),
         blob_schedule: ["cancun", "prague", "osaka", "bpo1", "bpo2"]
             .map(blob_params)
             .map(|(params, key)| (params, number(&key)))
             .to_vec(),
-        silent_forks: Vec::new(),
-        deposit_contract: config["depositContractAddress"].as_str().unwrap().parse().unwrap(),
+        deposit_contract: Some(config["depositContractAddress"].as_str().unwrap().parse().unwrap()),
+        ..ChainSpec::default()
     }
 }
 

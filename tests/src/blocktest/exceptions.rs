@@ -1,11 +1,11 @@
 //! The tests' names for reasons of refusal, and the errors that match them.
 
 use super::case::chained;
-use node_chain::validation::HeaderField;
 use node_chain::{BlockError, ImportError};
 use node_core::crypto::SignatureError;
 use node_core::executor::TransactionError;
 use node_types::consensus::DecodeError;
+use node_types::consensus::HeaderField;
 
 /// Checks that a block was refused for one of the reasons in `exceptions`, separated by `|`.
 pub(super) fn check_refusal(exceptions: &str, error: &ImportError) -> Result<(), String> {

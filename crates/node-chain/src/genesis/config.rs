@@ -1,61 +1,25 @@
-//! The property `config`: which rules are in force when.
+//! The property `config` of a genesis file: the chain's schedule of forks.
 
 use super::{GenesisError, number};
-use node_core::forks::{BlobParams, ChainSpec, Fork};
-use node_types::{Address, U256};
+use node_core::forks::{Activation, BlobParams, ChainSpec, Fork, UPGRADES, Upgrade};
+use node_types::U256;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The properties of an object, unread.
+/// An object whose property values have not been parsed yet.
 pub(super) type RawObject<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Forks by height, in the order in which they build on each other, and whether a chain may leave one out.
-const BLOCK_FORKS: [(&str, Fork, bool); 12] = [
-    ("homesteadBlock", Fork::Homestead, false),
-    ("eip150Block", Fork::TangerineWhistle, false),
-    ("eip158Block", Fork::SpuriousDragon, false),
-    ("byzantiumBlock", Fork::Byzantium, false),
-    ("constantinopleBlock", Fork::Constantinople, false),
-    ("petersburgBlock", Fork::Petersburg, false),
-    ("istanbulBlock", Fork::Istanbul, false),
-    ("muirGlacierBlock", Fork::MuirGlacier, true),
-    ("berlinBlock", Fork::Berlin, false),
-    ("londonBlock", Fork::London, false),
-    ("arrowGlacierBlock", Fork::ArrowGlacier, true),
-    ("grayGlacierBlock", Fork::GrayGlacier, true),
-];
+/// Keys of block numbers that are not in [`UPGRADES`].
+const OTHER_BLOCKS: [&str; 3] = ["eip155Block", "daoForkBlock", "mergeNetsplitBlock"];
 
-/// Forks by time, in the order in which they build on each other.
-const TIME_FORKS: [(&str, Fork); 4] = [
-    ("shanghaiTime", Fork::Shanghai),
-    ("cancunTime", Fork::Cancun),
-    ("pragueTime", Fork::Prague),
-    ("osakaTime", Fork::Osaka),
-];
-
-/// Changes of blob parameters, with the names of their parameters in `blobSchedule`, in the order of activation.
-const BLOB_CHANGES: [(&str, &str); 8] = [
-    ("cancunTime", "cancun"),
-    ("pragueTime", "prague"),
-    ("osakaTime", "osaka"),
-    ("bpo1Time", "bpo1"),
-    ("bpo2Time", "bpo2"),
-    ("bpo3Time", "bpo3"),
-    ("bpo4Time", "bpo4"),
-    ("bpo5Time", "bpo5"),
-];
-
-/// Keys that end like a fork's, and those of forks that are read one by one.
-const OTHER_FORKS: [&str; 3] = ["eip155Block", "daoForkBlock", "mergeNetsplitBlock"];
-
-/// Rules of sealing that this crate does not check and that change what a valid header is.
+/// Keys of consensus engines other than Ethereum's, which change the rules for a valid header.
 const FOREIGN_CONSENSUS: [&str; 8] = ["clique", "parlia", "bor", "optimism", "aura", "ibft2", "qbft", "istanbul"];
 
-/// Most blobs a block, so that blob gas never overflows.
+/// Upper bound of blobs per block, which keeps blob gas within 64 bits.
 const MAX_BLOBS: u64 = 1 << 32;
 
-/// Reads `config`.
+/// Parses `config`.
 pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
     let config = Config(config);
     let passed = config.flag("terminalTotalDifficultyPassed")?.unwrap_or(false);
@@ -65,19 +29,21 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
     };
     config.refuse_unknown_rules(terminal_total_difficulty)?;
 
-    let block_forks = config.block_forks()?;
-    let time_forks = config.time_forks()?;
-    if let Some((fork, _)) = time_forks.first() {
-        let later = TIME_FORKS.iter().find(|(_, known)| known == fork).map_or("", |(key, _)| key);
-        let missing = |earlier: &str| GenesisError::ForkMissing { earlier: earlier.into(), later: later.into() };
-        if !block_forks.iter().any(|(fork, _)| *fork == Fork::London) {
+    let by_block = config.block_upgrades()?;
+    let by_time = config.time_upgrades()?;
+    if let Some((first, _)) = by_time.first() {
+        let missing = |earlier: &str| GenesisError::ForkMissing {
+            earlier: earlier.to_owned(),
+            later: first.activation.key().unwrap_or_default().to_owned(),
+        };
+        if !by_block.iter().any(|(upgrade, _)| upgrade.fork == Fork::London) {
             return Err(missing("londonBlock"));
         }
         if terminal_total_difficulty.is_none() {
             return Err(missing("terminalTotalDifficulty"));
         }
     }
-    // A chain against the fork differs from one that has none only in extra data that it would refuse.
+    // geth also refuses the fork's extra data on a chain that opposes the fork; this node does not check that.
     let dao_fork = match config.flag("daoForkSupport")? {
         Some(true) => config.number("daoForkBlock")?,
         _ => None,
@@ -85,18 +51,22 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
     let deposit_contract = match config.get("depositContractAddress") {
         Some(value) => {
             const FIELD: &str = "config.depositContractAddress";
-            number::address(FIELD, &number::string(FIELD, value)?)?
+            Some(number::address(FIELD, &number::string(FIELD, value)?)?)
         }
-        None => Address::zero(),
+        None => None,
+    };
+    let forks = |upgrades: &[(&Upgrade, u64)]| -> Vec<(Fork, u64)> {
+        let forks = upgrades.iter().filter(|(upgrade, _)| !matches!(upgrade.activation, Activation::BlobTime { .. }));
+        forks.map(|(upgrade, at)| (upgrade.fork, *at)).collect()
     };
     Ok(ChainSpec {
         // Networks without replay protection leave it out.
         chain_id: config.number("chainId")?.unwrap_or(0),
-        block_forks,
+        block_forks: forks(&by_block),
         dao_fork,
         terminal_total_difficulty,
-        time_forks,
-        blob_schedule: config.blob_schedule()?,
+        time_forks: forks(&by_time),
+        blob_schedule: config.blob_schedule(&by_time)?,
         silent_forks: config.silent_forks(dao_fork)?,
         deposit_contract,
     })
@@ -105,7 +75,7 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
 struct Config<'a>(&'a RawObject<'a>);
 
 impl Config<'_> {
-    /// A property that is there and not null.
+    /// Returns the property, or `None` if it is absent or null.
     fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.get(key).copied().filter(|value| value.get() != "null")
     }
@@ -118,21 +88,18 @@ impl Config<'_> {
         self.get(key).map(|value| number::typed(&format!("config.{key}"), value)).transpose()
     }
 
-    /// Whatever names a fork or a way of sealing has to be known; the rest may say what it likes.
+    /// Refuses keys of unknown forks and of other consensus engines. Other unknown keys are ignored.
     fn refuse_unknown_rules(&self, terminal_total_difficulty: Option<U256>) -> Result<(), GenesisError> {
         let known = |key: &str| {
-            OTHER_FORKS.contains(&key)
-                || BLOCK_FORKS.iter().any(|(known, ..)| *known == key)
-                || TIME_FORKS.iter().any(|(known, _)| *known == key)
-                || BLOB_CHANGES.iter().any(|(known, _)| *known == key)
+            OTHER_BLOCKS.contains(&key) || UPGRADES.iter().any(|upgrade| upgrade.activation.key() == Some(key))
         };
         for key in self.0.keys().filter(|key| self.get(key).is_some()) {
-            let names_fork = key.ends_with("Block") || key.ends_with("Time");
+            let is_fork = key.ends_with("Block") || key.ends_with("Time");
             let enabled = key == "enableVerkleAtGenesis" && self.flag(key)?.unwrap_or(false);
-            if enabled || names_fork && !known(key) {
+            if enabled || is_fork && !known(key) {
                 return Err(GenesisError::UnknownFork { key: key.clone() });
             }
-            // Where the chain is merged from the start, nothing was ever sealed by the older way.
+            // A chain that is merged from genesis has no blocks of the older engine.
             let foreign = FOREIGN_CONSENSUS.contains(&key.as_str());
             if foreign && !terminal_total_difficulty.is_some_and(|difficulty| difficulty.is_zero()) {
                 return Err(GenesisError::UnsupportedConsensus { key: key.clone() });
@@ -141,88 +108,81 @@ impl Config<'_> {
         Ok(())
     }
 
-    /// Heights of forks that change no rule of this chain.
+    /// Returns the block numbers of forks that change no rule of this chain.
     fn silent_forks(&self, dao_fork: Option<u64>) -> Result<Vec<u64>, GenesisError> {
         let dao = if dao_fork.is_none() { self.number("daoForkBlock")? } else { None };
         Ok(dao.into_iter().chain(self.number("mergeNetsplitBlock")?).collect())
     }
 
-    fn block_forks(&self) -> Result<Vec<(Fork, u64)>, GenesisError> {
+    /// Returns the upgrades that activate at a block number, with that number.
+    fn block_upgrades(&self) -> Result<Vec<(&'static Upgrade, u64)>, GenesisError> {
         let (eip155, eip158) = (self.number("eip155Block")?, self.number("eip158Block")?);
         if eip155 != eip158 {
             return Err(GenesisError::SplitSpuriousDragon { eip155, eip158 });
         }
-        let mut steps = Vec::new();
-        for (key, fork, optional) in BLOCK_FORKS {
+        self.upgrades(|upgrade| matches!(upgrade.activation, Activation::Block { .. }))
+    }
+
+    /// Returns the upgrades that activate at a timestamp, with that timestamp.
+    fn time_upgrades(&self) -> Result<Vec<(&'static Upgrade, u64)>, GenesisError> {
+        self.upgrades(|upgrade| upgrade.activation.is_by_time())
+    }
+
+    /// Returns the selected upgrades that are set, in order. An upgrade must not activate before an earlier one, and
+    /// only optional ones may be missing before it.
+    fn upgrades(&self, select: fn(&Upgrade) -> bool) -> Result<Vec<(&'static Upgrade, u64)>, GenesisError> {
+        let mut set = Vec::new();
+        let mut last: Option<(&str, u64)> = None;
+        let mut missing: Option<&str> = None;
+        for upgrade in UPGRADES.iter().filter(|upgrade| select(upgrade)) {
+            let Some(key) = upgrade.activation.key() else { continue };
             let mut at = self.number(key)?;
-            if fork == Fork::Petersburg && at.is_none() {
+            if upgrade.fork == Fork::Petersburg && at.is_none() {
                 at = self.number("constantinopleBlock")?;
             }
-            steps.push((key, at, optional, fork));
+            let Some(at) = at else {
+                if !upgrade.activation.is_optional() {
+                    missing = missing.or(Some(key));
+                }
+                continue;
+            };
+            if let Some(earlier) = missing {
+                return Err(GenesisError::ForkMissing { earlier: earlier.to_owned(), later: key.to_owned() });
+            }
+            if let Some((earlier, earlier_at)) = last.filter(|(_, earlier_at)| *earlier_at > at) {
+                return Err(GenesisError::ForkOrder {
+                    earlier: earlier.to_owned(),
+                    earlier_at,
+                    later: key.to_owned(),
+                    later_at: at,
+                });
+            }
+            last = Some((key, at));
+            set.push((upgrade, at));
         }
-        steps_in_order(&steps)
+        Ok(set)
     }
 
-    fn time_forks(&self) -> Result<Vec<(Fork, u64)>, GenesisError> {
-        let mut steps = Vec::new();
-        for (key, fork) in TIME_FORKS {
-            steps.push((key, self.number(key)?, false, fork));
-        }
-        steps_in_order(&steps)
-    }
-
-    fn blob_schedule(&self) -> Result<Vec<(BlobParams, u64)>, GenesisError> {
-        let mut steps = Vec::new();
-        for (key, name) in BLOB_CHANGES {
-            steps.push((key, self.number(key)?, name.starts_with("bpo"), name));
-        }
+    /// Returns the blob parameters of the upgrades since Cancun. Those of a fork default to mainnet's.
+    fn blob_schedule(&self, by_time: &[(&Upgrade, u64)]) -> Result<Vec<(BlobParams, u64)>, GenesisError> {
         let given: RawObject<'_> = match self.get("blobSchedule") {
             Some(value) => number::typed("config.blobSchedule", value)?,
             None => RawObject::new(),
         };
-        let mut schedule: Vec<(BlobParams, u64)> = Vec::new();
-        for (name, at) in steps_in_order(&steps)? {
-            let params = match (given.get(name).filter(|value| value.get() != "null"), name) {
-                (Some(value), _) => blob_params(name, value)?,
-                (None, "cancun") => BlobParams::CANCUN,
-                (None, "prague") => BlobParams::PRAGUE,
-                // Osaka leaves the parameters as they are.
-                (None, "osaka") => continue,
-                (None, _) => return Err(GenesisError::BlobScheduleMissing { fork: name.to_owned() }),
+        let mut schedule = Vec::new();
+        for (upgrade, at) in by_time.iter().filter(|(upgrade, _)| upgrade.fork >= Fork::Cancun) {
+            let name = upgrade.name;
+            let params = match given.get(name).filter(|value| value.get() != "null") {
+                Some(value) => Some(blob_params(name, value)?),
+                None if matches!(upgrade.activation, Activation::BlobTime { .. }) => {
+                    return Err(GenesisError::BlobScheduleMissing { fork: name.to_owned() });
+                }
+                None => upgrade.blob_params,
             };
-            schedule.push((params, at));
+            schedule.extend(params.map(|params| (params, *at)));
         }
         Ok(schedule)
     }
-}
-
-/// Checks that every step that is set comes after all before it, and that none is missing in between.
-fn steps_in_order<T: Copy>(steps: &[(&str, Option<u64>, bool, T)]) -> Result<Vec<(T, u64)>, GenesisError> {
-    let mut set: Vec<(T, u64)> = Vec::new();
-    let mut last: Option<(&str, u64)> = None;
-    let mut missing: Option<&str> = None;
-    for (key, at, optional, value) in steps {
-        let Some(at) = *at else {
-            if !optional {
-                missing = missing.or(Some(key));
-            }
-            continue;
-        };
-        if let Some(earlier) = missing {
-            return Err(GenesisError::ForkMissing { earlier: earlier.to_owned(), later: (*key).to_owned() });
-        }
-        if let Some((earlier, earlier_at)) = last.filter(|(_, earlier_at)| *earlier_at > at) {
-            return Err(GenesisError::ForkOrder {
-                earlier: earlier.to_owned(),
-                earlier_at,
-                later: (*key).to_owned(),
-                later_at: at,
-            });
-        }
-        last = Some((key, at));
-        set.push((*value, at));
-    }
-    Ok(set)
 }
 
 fn blob_params(name: &str, value: &RawValue) -> Result<BlobParams, GenesisError> {

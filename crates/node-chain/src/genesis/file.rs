@@ -4,7 +4,7 @@ use super::config::{self, RawObject};
 use super::{Genesis, GenesisAccount, GenesisError, number};
 use node_core::fees::INITIAL_BASE_FEE;
 use node_core::forks::{ChainSpec, Fork};
-use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header};
+use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
 use node_types::{Address, H256, U256};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -76,20 +76,20 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
     if number != 0 {
         return Err(GenesisError::BlockNumber { got: number });
     }
-    let london = spec.is_active_from(Fork::London, 0);
-    // Fields come one behind the other, so those of later forks need that of London, whatever the time says.
-    let [shanghai, cancun, prague] =
-        [Fork::Shanghai, Fork::Cancun, Fork::Prague].map(|fork| london && spec.is_active_at(fork, timestamp));
-    let since = |active, field, given: Option<u64>, default| match (active, given) {
+    let before_merge = spec.fork_at(number, timestamp, false);
+    // The encoding appends each field to those before it: without London's there are none of later forks, whatever the
+    // timestamp.
+    let fork = if before_merge >= Fork::London { spec.fork_at(number, timestamp, true) } else { before_merge };
+    let optional = |field, key, given: Option<u64>, default| match (fork.has(field), given) {
         (true, given) => Ok(Some(given.unwrap_or(default))),
         (false, None) => Ok(None),
-        (false, Some(_)) => Err(GenesisError::UnexpectedField { field }),
+        (false, Some(_)) => Err(GenesisError::UnexpectedField { field: key }),
     };
     let base_fee = optional_u64("baseFeePerGas", file.base_fee_per_gas)?;
     let blob_gas_used = optional_u64("blobGasUsed", file.blob_gas_used)?;
     let excess_blob_gas = optional_u64("excessBlobGas", file.excess_blob_gas)?;
     let beacon_root = optional_hash("parentBeaconBlockRoot", file.parent_beacon_block_root.as_deref())?;
-    if beacon_root.is_some() && !cancun {
+    if beacon_root.is_some() && !fork.has(HeaderField::ParentBeaconBlockRoot) {
         return Err(GenesisError::UnexpectedField { field: "parentBeaconBlockRoot" });
     }
     Ok(Header {
@@ -111,13 +111,13 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
         extra_data: number::bytes("extraData", file.extra_data.as_deref().unwrap_or(""))?,
         mix_hash: optional_hash("mixHash", file.mix_hash.as_deref())?.unwrap_or_default(),
         nonce: optional_u64("nonce", file.nonce)?.unwrap_or(0).to_be_bytes(),
-        base_fee_per_gas: since(london, "baseFeePerGas", base_fee, INITIAL_BASE_FEE)?,
-        withdrawals_root: shanghai.then_some(EMPTY_ROOT),
-        blob_gas_used: since(cancun, "blobGasUsed", blob_gas_used, 0)?,
-        excess_blob_gas: since(cancun, "excessBlobGas", excess_blob_gas, 0)?,
-        // A block without a parent has no parent beacon block either (EIP-4788).
-        parent_beacon_block_root: cancun.then(|| beacon_root.unwrap_or_default()),
-        requests_hash: prague.then_some(EMPTY_REQUESTS_HASH),
+        base_fee_per_gas: optional(HeaderField::BaseFeePerGas, "baseFeePerGas", base_fee, INITIAL_BASE_FEE)?,
+        withdrawals_root: fork.has(HeaderField::WithdrawalsRoot).then_some(EMPTY_ROOT),
+        blob_gas_used: optional(HeaderField::BlobGasUsed, "blobGasUsed", blob_gas_used, 0)?,
+        excess_blob_gas: optional(HeaderField::ExcessBlobGas, "excessBlobGas", excess_blob_gas, 0)?,
+        // The genesis block has no parent beacon block (EIP-4788).
+        parent_beacon_block_root: fork.has(HeaderField::ParentBeaconBlockRoot).then(|| beacon_root.unwrap_or_default()),
+        requests_hash: fork.has(HeaderField::RequestsHash).then_some(EMPTY_REQUESTS_HASH),
         ..Header::default()
     })
 }

@@ -4,6 +4,7 @@ use super::BlockError;
 use crate::prepared::PreparedBlock;
 use node_core::assembly::MAX_BLOCK_SIZE;
 use node_core::forks::Fork;
+use node_types::consensus::HeaderField;
 
 /// Checks that the body is of a form that `fork` knows, and that its ommers and withdrawals are those of the header.
 ///
@@ -21,7 +22,7 @@ pub fn validate_body(fork: Fork, block: &PreparedBlock) -> Result<(), BlockError
     if header.ommers_hash != block.ommers_hash {
         return Err(BlockError::OmmersHash { got: header.ommers_hash, expected: block.ommers_hash });
     }
-    match (fork >= Fork::Shanghai, block.withdrawals_root) {
+    match (fork.has(HeaderField::WithdrawalsRoot), block.withdrawals_root) {
         (true, None) => return Err(BlockError::MissingWithdrawals),
         (false, Some(_)) => return Err(BlockError::UnexpectedWithdrawals),
         _ => {}

@@ -2,8 +2,8 @@
 
 use node_core::executor::TransactionError;
 use node_core::forks::Fork;
+use node_types::consensus::HeaderField;
 use node_types::{Address, Bytes, H256, U256};
-use std::fmt;
 
 /// The rule that a block breaks. `got` is what the block says, `expected` what it has to say.
 #[derive(Debug, thiserror::Error)]
@@ -277,34 +277,4 @@ pub enum BlockError {
         /// By execution.
         expected: H256,
     },
-}
-
-/// A header field that some fork brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeaderField {
-    /// EIP-1559.
-    BaseFeePerGas,
-    /// EIP-4895.
-    WithdrawalsRoot,
-    /// EIP-4844.
-    BlobGasUsed,
-    /// EIP-4844.
-    ExcessBlobGas,
-    /// EIP-4788.
-    ParentBeaconBlockRoot,
-    /// EIP-7685.
-    RequestsHash,
-}
-
-impl fmt::Display for HeaderField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BaseFeePerGas => "base fee",
-            Self::WithdrawalsRoot => "withdrawals root",
-            Self::BlobGasUsed => "blob gas used",
-            Self::ExcessBlobGas => "excess blob gas",
-            Self::ParentBeaconBlockRoot => "parent beacon block root",
-            Self::RequestsHash => "requests hash",
-        })
-    }
 }

@@ -1,13 +1,13 @@
 //! The header of a block against that of its parent.
 
-use super::{BlockError, HeaderField};
+use super::BlockError;
 use node_core::assembly::MAX_EXTRA_DATA;
 use node_core::block::SealedHeader;
 use node_core::difficulty::expected_difficulty;
 use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
 use node_core::forks::{ChainSpec, Fork};
 use node_core::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
-use node_types::consensus::{EMPTY_OMMERS_HASH, Header};
+use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 
 /// Extra data of the ten blocks from the DAO fork on: "dao-hard-fork".
 const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
@@ -82,18 +82,10 @@ fn extra_data(spec: &ChainSpec, header: &Header) -> Result<(), BlockError> {
     Ok(())
 }
 
-/// Each field is there from its fork on, and not before.
+/// Checks that the header has exactly the optional fields of `fork`.
 fn field_presence(fork: Fork, header: &Header) -> Result<(), BlockError> {
-    let fields = [
-        (HeaderField::BaseFeePerGas, Fork::London, header.base_fee_per_gas.is_some()),
-        (HeaderField::WithdrawalsRoot, Fork::Shanghai, header.withdrawals_root.is_some()),
-        (HeaderField::BlobGasUsed, Fork::Cancun, header.blob_gas_used.is_some()),
-        (HeaderField::ExcessBlobGas, Fork::Cancun, header.excess_blob_gas.is_some()),
-        (HeaderField::ParentBeaconBlockRoot, Fork::Cancun, header.parent_beacon_block_root.is_some()),
-        (HeaderField::RequestsHash, Fork::Prague, header.requests_hash.is_some()),
-    ];
-    for (field, since, present) in fields {
-        match (fork >= since, present) {
+    for field in HeaderField::ALL {
+        match (fork.has(field), field.is_present(header)) {
             (true, false) => return Err(BlockError::MissingField { field, fork }),
             (false, true) => return Err(BlockError::UnexpectedField { field, fork }),
             _ => {}

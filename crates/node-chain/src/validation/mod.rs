@@ -10,7 +10,7 @@ mod ommers;
 mod outcome;
 
 pub use body::validate_body;
-pub use error::{BlockError, HeaderField};
+pub use error::BlockError;
 pub use header::validate_header;
 pub use ommers::{Ancestor, MAX_OMMER_DEPTH, validate_ommers};
 pub use outcome::validate_outcome;

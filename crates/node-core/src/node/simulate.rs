@@ -1,7 +1,7 @@
 //! Chains of blocks that are only imagined.
 
 use super::{Node, NodeError};
-use crate::assembly::{commit_to, complete, is_merged_after};
+use crate::assembly::{add_fork_fields, commit_to, complete, is_merged_after};
 use crate::backend::{BackendError, GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::call::Call;
@@ -11,8 +11,8 @@ use crate::fees;
 use crate::forks::Fork;
 use crate::overrides::{BlockOverrides, OverrideError, StateOverrides};
 use crate::simulation::{SimulatedCall, SimulationRules};
-use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_ROOT, Header};
-use node_types::{BlockId, BlockNumber, H256, U256};
+use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
+use node_types::{BlockId, BlockNumber, U256};
 
 /// Most blocks that may be imagined, those that fill gaps included.
 const MAX_BLOCKS: u64 = 256;
@@ -253,17 +253,14 @@ impl Run<'_> {
             beneficiary: parent.header.beneficiary,
             difficulty: if merged { U256::zero() } else { parent.header.difficulty },
             gas_limit: parent.header.gas_limit,
-            withdrawals_root: (fork >= Fork::Shanghai).then_some(EMPTY_ROOT),
-            parent_beacon_block_root: (fork >= Fork::Cancun).then(|| overrides.beacon_root.unwrap_or_else(H256::zero)),
             ..Header::default()
         };
         overrides.apply(&mut header);
         header.number = number;
         header.timestamp = timestamp;
-        header.base_fee_per_gas = (fork >= Fork::London).then(|| overrides.base_fee_per_gas.or(base_fee).unwrap_or(0));
-        if fork >= Fork::Cancun {
-            header.excess_blob_gas = fees::next_excess_blob_gas(spec, &parent.header, timestamp);
-        }
+        header.base_fee_per_gas =
+            fork.has(HeaderField::BaseFeePerGas).then(|| overrides.base_fee_per_gas.or(base_fee).unwrap_or(0));
+        add_fork_fields(spec, fork, &mut header, &parent.header, overrides.beacon_root.unwrap_or_default());
         header
     }
 
@@ -296,8 +293,8 @@ mod tests {
     use crate::block::BlockRef;
     use crate::node::testing::World;
     use crate::test_chain::{BASE_FEE, BLOCK_TIME as CHAIN_BLOCK_TIME, GAS, GAS_LIMIT, address};
-    use node_types::Bytes;
     use node_types::consensus::Log;
+    use node_types::{Bytes, H256};
 
     fn at(number: Option<u64>, time: Option<u64>) -> SimulationBlock {
         let block_overrides = BlockOverrides { number, time, ..BlockOverrides::default() };

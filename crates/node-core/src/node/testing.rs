@@ -11,7 +11,7 @@ use crate::executor::{
     NamedContract, TransactionError,
 };
 use crate::filters::FilterLimits;
-use crate::forks::{BlobParams, ChainSpec, Fork};
+use crate::forks::{ChainSpec, Fork};
 use crate::pool::PoolLimits;
 use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
@@ -20,7 +20,7 @@ use crate::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{
     AccessListItem, BlobSidecar, Header, Log, PooledTransaction, Receipt, Signature, Withdrawal,
 };
-use node_types::{Address, BlockNumber, H256, U256};
+use node_types::{Address, BlockNumber, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -42,16 +42,7 @@ impl World {
         let backend = backend();
         let executor = Arc::new(FakeExecutor::default());
         let clock = Arc::new(ManualClock::at(0));
-        let spec = ChainSpec {
-            chain_id: 1,
-            block_forks: vec![(Fork::London, 0)],
-            dao_fork: None,
-            terminal_total_difficulty: Some(U256::zero()),
-            time_forks: vec![(Fork::Shanghai, 0), (Fork::Cancun, 0)],
-            blob_schedule: vec![(BlobParams::CANCUN, 0)],
-            silent_forks: Vec::new(),
-            deposit_contract: Address::zero(),
-        };
+        let spec = ChainSpec::at_genesis(1, Fork::Cancun);
         let node = Node::open(NodeParts {
             backend: backend.clone(),
             executor: executor.clone(),

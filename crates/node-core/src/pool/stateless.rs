@@ -26,7 +26,7 @@ pub(super) fn check(
 ) -> Vec<PoolError> {
     let mut reasons = Vec::new();
     let transaction_type = body.transaction_type();
-    if next.fork < Fork::introducing(transaction_type) {
+    if !next.fork.allows(transaction_type) {
         reasons.push(TransactionError::TypeNotSupported(transaction_type as u8).into());
     }
     if let Some(got) = body.chain_id() {

@@ -10,7 +10,7 @@ use node_core::executor::{
     BlockOutcome, Call, CallOutcome, EstimateOutcome, ExecutionError, Executor, TransactionError,
 };
 use node_core::fees::next_base_fee;
-use node_core::forks::{BlobParams, ChainSpec, Fork};
+use node_core::forks::{ChainSpec, Fork};
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_evm::EvmExecutor;
 use node_types::consensus::{Header, LegacyTransaction, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
@@ -30,22 +30,6 @@ pub const BOB: Address = node_types::H160([0xb0; 20]);
 /// Where tests put code.
 pub const CONTRACT: Address = node_types::H160([0xc0; 20]);
 pub const MINER: Address = node_types::H160([0x3e; 20]);
-
-const BLOCK_FORKS: [Fork; 12] = [
-    Fork::Homestead,
-    Fork::TangerineWhistle,
-    Fork::SpuriousDragon,
-    Fork::Byzantium,
-    Fork::Constantinople,
-    Fork::Petersburg,
-    Fork::Istanbul,
-    Fork::MuirGlacier,
-    Fork::Berlin,
-    Fork::London,
-    Fork::ArrowGlacier,
-    Fork::GrayGlacier,
-];
-const TIME_FORKS: [Fork; 4] = [Fork::Shanghai, Fork::Cancun, Fork::Prague, Fork::Osaka];
 
 /// Bytes from hex digits; blanks are skipped.
 pub fn hex(digits: &str) -> Bytes {
@@ -72,20 +56,7 @@ pub struct Genesis {
 impl Genesis {
     /// All forks up to `fork` are in force; Alice has 1,000 ether; system contracts are where their fork wants them.
     pub fn at(fork: Fork) -> Self {
-        let spec = ChainSpec {
-            chain_id: CHAIN_ID,
-            block_forks: BLOCK_FORKS.into_iter().filter(|of| *of <= fork).map(|fork| (fork, 0)).collect(),
-            dao_fork: None,
-            terminal_total_difficulty: (fork >= Fork::Paris).then(U256::zero),
-            time_forks: TIME_FORKS.into_iter().filter(|of| *of <= fork).map(|fork| (fork, 0)).collect(),
-            blob_schedule: [(Fork::Cancun, BlobParams::CANCUN), (Fork::Prague, BlobParams::PRAGUE)]
-                .into_iter()
-                .filter(|(of, _)| *of <= fork)
-                .map(|(_, params)| (params, 0))
-                .collect(),
-            silent_forks: Vec::new(),
-            deposit_contract: DEPOSIT_CONTRACT,
-        };
+        let spec = ChainSpec { deposit_contract: Some(DEPOSIT_CONTRACT), ..ChainSpec::at_genesis(CHAIN_ID, fork) };
         let mut genesis = Self { spec, fork, state: StateChanges::default() };
         genesis = genesis.balance(ALICE, wei(1000) * wei(ETHER));
         if fork >= Fork::Cancun {

@@ -1,7 +1,7 @@
 //! Block headers of every fork.
 
-use super::Bloom;
 use super::codec::{DecodeError, Items, append_bytes};
+use super::{Bloom, HeaderField};
 use crate::{Address, BlockNumber, Bytes, H256, U256, keccak256};
 use rlp::{Encodable, RlpStream};
 
@@ -110,14 +110,7 @@ impl Header {
 
     /// How many optional fields are present before the first that is absent.
     fn optional_count(&self) -> usize {
-        let present = [
-            self.base_fee_per_gas.is_some(),
-            self.withdrawals_root.is_some(),
-            self.blob_gas_used.is_some(),
-            self.excess_blob_gas.is_some(),
-            self.parent_beacon_block_root.is_some(),
-            self.requests_hash.is_some(),
-        ];
+        let present = HeaderField::ALL.map(|field| field.is_present(self));
         let count = present.iter().take_while(|present| **present).count();
         debug_assert!(!present[count..].contains(&true), "an optional header field lacks one before it");
         count
