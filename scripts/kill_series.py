@@ -4,8 +4,8 @@
     scripts/kill_series.py [--rounds 200] [--seed N] [--bin FOLDER] [--keep]
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
-what was acknowledged, stops it, and runs `node-server verify`. Even rounds kill an import, odd ones a server that receives
-transactions over several connections.
+what was acknowledged, stops it, and runs `node-server verify`. The rounds take turns: they kill an import, a server that receives
+transactions over several connections, and `prune`.
 
 Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
@@ -52,6 +52,7 @@ class Series:
         self.begin_import()
         self.begin_intake()
         self.import_time = self.measure_import()
+        self.prune_time = self.measure_prune()
 
     def new_folder(self):
         self.folders += 1
@@ -75,9 +76,41 @@ class Series:
         folder = self.new_folder()
         start = time.monotonic()
         subprocess.run(self.import_command(folder), check=True, stdout=subprocess.DEVNULL)
+        self.whole_folder = folder
+        return time.monotonic() - start
+
+    def prune_command(self, folder):
+        return [self.binary, "prune", "--data-dir", folder, "--before", str(BLOCKS // 2)]
+
+    def copy_whole_folder(self):
+        folder = self.new_folder()
+        shutil.copytree(self.whole_folder, folder, ignore=shutil.ignore_patterns("*.sock"))
+        return folder
+
+    def measure_prune(self):
+        folder = self.copy_whole_folder()
+        start = time.monotonic()
+        subprocess.run(self.prune_command(folder), check=True, stdout=subprocess.DEVNULL)
         spent = time.monotonic() - start
         shutil.rmtree(folder)
         return spent
+
+    def kill_prune(self):
+        """Kills a prune of a copy of the whole chain, and prunes again. Returns what happened."""
+        folder = self.copy_whole_folder()
+        process = subprocess.Popen(self.prune_command(folder), stdout=subprocess.DEVNULL)
+        try:
+            process.wait(self.random.uniform(0, self.prune_time))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        code = process.wait()
+        if code not in (0, -signal.SIGKILL):
+            raise Failure(f"the prune ended with {code}")
+        self.verify(folder)
+        subprocess.run(self.prune_command(folder), check=True, stdout=subprocess.DEVNULL)
+        self.verify(folder)
+        shutil.rmtree(folder)
+        return "prune killed" if code else "prune ended before it was killed"
 
     def kill_import(self):
         """Kills an import. Returns a description of the round."""
@@ -197,14 +230,15 @@ def main():
     try:
         series = Series(arguments, work)
         for number in range(arguments.rounds):
-            is_import = number % 2 == 0
+            kill = [series.kill_import, series.kill_intake, series.kill_prune][number % 3]
             try:
-                text = series.kill_import() if is_import else series.kill_intake()
+                text = kill()
                 print(f"round {number}: {text}", flush=True)
             except Failure as failure:
                 failures.append(f"round {number}: {failure}")
                 print(f"round {number}: FAILED: {failure}", flush=True)
-                series.begin_import() if is_import else series.begin_intake()
+                series.begin_import()
+                series.begin_intake()
         print(f"longest start: {series.longest_start:.2f} s")
     finally:
         if arguments.keep and failures:

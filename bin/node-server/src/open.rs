@@ -62,7 +62,22 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
 
 /// Opens the folder for an import, and makes it if there is none: until the policy is changed, changes are not synced one by one.
 pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
-    Store::open(path, genesis.block(), store_options(caches)).map_err(|error| CommandError::store(path, error))
+    let store = Store::open(path, genesis.block(), store_options(caches));
+    let store = store.map_err(|error| CommandError::store(path, error))?;
+    warn_if_repaired(&store, path);
+    Ok(store)
+}
+
+/// Logs what had to be repaired when the folder was opened.
+pub(crate) fn warn_if_repaired(store: &Store, path: &Path) {
+    let rows = store.repaired_rows();
+    if rows > 0 {
+        tracing::warn!(
+            "data folder {}: an interrupted prune of an earlier version had brought back deleted accounts or slots; \
+            removed their {rows} rows",
+            path.display()
+        );
+    }
 }
 
 /// Opens the chain of a command that needs one. `command` says which it is.
@@ -70,6 +85,7 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
     let path = existing_folder(chain, command)?;
     let store = Store::open_existing(&path, store_options(&chain.storage.caches));
     let store = store.map_err(|error| CommandError::store(&path, error))?;
+    warn_if_repaired(&store, &path);
     if chain.genesis.is_some() {
         let expected = read_genesis(chain.genesis.as_deref())?.block().header.hash;
         let found = store.view()?.canonical_hash(0)?.unwrap_or_default();

@@ -2,11 +2,12 @@
 
 use crate::codec::Malformed;
 use crate::files::FolderError;
+use crate::store::Difference;
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
-use node_types::H256;
 use node_types::consensus::DecodeError;
+use node_types::{BlockNumber, H256};
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -59,6 +60,17 @@ pub enum StoreError {
         found: u64,
         /// What this version reads.
         supported: u64,
+    },
+    /// The earliest state does not match its header.
+    #[error(
+        "the earliest state that is kept, that of block {block}, does not match its block header; restore a backup, or import the \
+        chain into a new folder: {difference}"
+    )]
+    DamagedState {
+        /// The number of the block.
+        block: BlockNumber,
+        /// The first difference.
+        difference: Box<Difference>,
     },
     /// The database was not made by this program.
     #[error("the database is not one of this program")]

@@ -51,6 +51,9 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
         (error, _) => error.into(),
     })?;
+    if let Some((folder, store)) = folder.zip(chain.store()) {
+        open::warn_if_repaired(store, folder);
+    }
     let control = folder.zip(chain.store()).and_then(|(folder, store)| Control::open(folder, store));
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;

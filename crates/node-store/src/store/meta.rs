@@ -13,6 +13,10 @@ pub(super) const LAYOUT: u64 = 1;
 
 pub(super) const META: TableDefinition<'static, &'static str, &'static [u8]> = TableDefinition::new("meta");
 
+/// The row of [`META`] with the earliest state that is known to match its header, a varint; genesis if there is no such row.
+/// Versions that could damage a state when they were killed while pruning did not write it.
+pub(super) const CHECKED_FLOOR: &str = "checked_floor";
+
 /// Block number and hash to a side block.
 pub(super) const SIDE_BLOCKS: Definition = TableDefinition::new("side_blocks");
 
@@ -62,6 +66,23 @@ impl Meta {
         put_varint(&mut chain, self.earliest);
         put_varint(&mut chain, self.logged.0);
         [("layout", layout), ("chain", chain)]
+    }
+}
+
+/// The value of the row [`CHECKED_FLOOR`].
+pub(super) fn encode_floor(floor: BlockNumber) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, floor);
+    out
+}
+
+/// Reads the row [`CHECKED_FLOOR`].
+pub(super) fn checked_floor(
+    table: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<BlockNumber, StoreError> {
+    match table.get(CHECKED_FLOOR)? {
+        Some(row) => Ok(Reader::new(row.value(), "the checked floor").varint()?),
+        None => Ok(0),
     }
 }
 

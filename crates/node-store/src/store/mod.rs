@@ -5,6 +5,7 @@ mod flush;
 mod meta;
 mod open;
 mod prune;
+mod repair;
 mod stats;
 mod verify;
 
@@ -45,6 +46,8 @@ pub struct Options {
     pub blocks_in_memory: BlockNumber,
     /// Bytes of blocks and records that go to the database in one commit, however few rows they are.
     pub memory_bytes: usize,
+    /// Rows that pruning deletes in one commit. The rows of one key are never divided, so it can be more.
+    pub prune_rows: usize,
     /// Sizes of the log.
     pub log: WalOptions,
 }
@@ -57,6 +60,7 @@ impl Default for Options {
             commit_rows: 100_000,
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
+            prune_rows: 200_000,
             // Segments are dropped whole: small ones leave less behind.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }
@@ -99,6 +103,8 @@ pub struct Store {
     shared: Arc<Shared>,
     /// Moves rows to the database; ends when the writer is closing.
     flusher: Option<JoinHandle<()>>,
+    /// Rows that were deleted when the folder was opened.
+    repaired_rows: u64,
 }
 
 /// What the callers of a store share with the thread that moves rows to the database.
@@ -184,6 +190,12 @@ impl Store {
     /// Moves everything to the database, so that the next start has nothing to read from the log.
     pub fn flush(&self) -> Result<(), BackendError> {
         Ok(self.shared.flush()?)
+    }
+
+    /// The number of rows that were deleted when the folder was opened, to repair what an earlier version left when it was
+    /// killed while pruning. 0 if the folder was intact.
+    pub fn repaired_rows(&self) -> u64 {
+        self.repaired_rows
     }
 
     /// The folder.

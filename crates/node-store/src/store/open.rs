@@ -35,7 +35,8 @@ impl Store {
     /// # Errors
     ///
     /// A folder that another process has open, that holds another chain or a layout of another version, or whose files
-    /// are damaged, is refused and stays as it is.
+    /// are damaged, is refused and stays as it is. [`StoreError::DamagedState`] if the folder was pruned by an earlier
+    /// version, which could damage it when it was killed, and the earliest state cannot be repaired.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
@@ -126,12 +127,13 @@ impl Store {
             let thread = std::thread::Builder::new().name("store-flusher".to_owned());
             thread.spawn(move || shared.run_flusher()).map_err(StoreError::File)?
         };
-        let store = Self { shared, flusher: Some(flusher) };
+        let mut store = Self { shared, flusher: Some(flusher), repaired_rows: 0 };
         let begun = match (&meta, &genesis) {
             (None, Some(genesis)) => store.shared.begin(genesis),
             _ => Ok(()),
         };
         begun.and_then(|()| store.shared.replay(logged))?;
+        store.repaired_rows = store.shared.repair_earliest_state()?;
         Ok(store)
     }
 }

@@ -1,6 +1,6 @@
 //! Dropping old states.
 
-use super::meta::{META, Meta};
+use super::meta::{CHECKED_FLOOR, META, Meta, encode_floor};
 use super::{Shared, Store};
 use crate::chain::Chain;
 use crate::error::StoreError;
@@ -14,19 +14,18 @@ use redb::{ReadableDatabase, ReadableTable};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Rows that are deleted in one commit.
-const COMMIT_ROWS: usize = 200_000;
-
 impl Store {
-    /// Drops the states below block `floor`, which becomes the earliest that has one; blocks, receipts and the index of
-    /// logs stay. Reads as of blocks below it answer [`BackendError::StatePruned`] from now on, as do switches that would
-    /// go behind it. Takes time in proportion to the database; writers wait for it, readers do not. A floor that is no higher
-    /// than the one before changes nothing, at once. Answers how many rows were dropped.
+    /// Drops the states of blocks below `floor`, which becomes the earliest block with a state. Blocks, receipts and the
+    /// log index stay. Afterwards, reading the state of a block below `floor` fails with [`BackendError::StatePruned`], and
+    /// so does a switch to an ancestor below it. Returns the number of rows that were dropped, 0 if `floor` is not above
+    /// the current one.
+    ///
+    /// Takes time in proportion to the size of the database. Writers wait for it, readers do not.
     ///
     /// # Errors
     ///
-    /// [`BackendError::UnknownBlock`] if the floor is beyond the head. After another error, or a crash, some rows may be
-    /// left that nothing needs; pruning again drops them.
+    /// [`BackendError::UnknownBlock`] if `floor` is above the head. After any other error, or a crash, every state from
+    /// `floor` on is intact, but rows may be left that no state needs; pruning again drops them.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         self.shared.prune_before(floor)
     }
@@ -60,16 +59,18 @@ impl Shared {
         // Nothing is deleted before the database says so.
         let done = self.set_earliest(floor).and_then(|()| {
             self.publish(chain.clone());
-            let all = |_: &[u8]| true;
-            let accounts = superseded(&chain.rows.database, Table::Accounts, floor, &all);
-            let mut dropped = self.delete_in_batches(Table::Accounts, accounts)?;
+            let mut dropped = self.drop_superseded(&chain.rows.database, Table::Accounts, floor, |_| true)?;
             let tries = self.storage_tries()?;
             let in_use =
                 |key: &[u8]| trie_of(key).is_some_and(|trie| trie == TrieId::ACCOUNTS || tries.contains(&trie));
             for table in [Table::Storage, Table::Trie] {
-                dropped += self.delete_in_batches(table, superseded(&chain.rows.database, table, floor, &in_use))?;
+                dropped += self.drop_superseded(&chain.rows.database, table, floor, in_use)?;
             }
-            dropped += self.delete_in_batches(Table::Changes, changes_up_to(&chain.rows.database, floor))?;
+            let mut changes = Deletion::new(self, Table::Changes);
+            for key in changes_up_to(&chain.rows.database, floor) {
+                changes.add([key?])?;
+            }
+            dropped += changes.finish()?;
             chain.rows.database = Arc::new(Tables::open(&self.database.begin_read()?)?);
             self.publish(chain);
             Ok(dropped)
@@ -88,6 +89,7 @@ impl Shared {
             for (name, value) in (Meta { earliest, ..meta }).rows() {
                 table.insert(name, &*value)?;
             }
+            table.insert(CHECKED_FLOOR, &*encode_floor(earliest))?;
         }
         Ok(transaction.commit()?)
     }
@@ -102,61 +104,89 @@ impl Shared {
         Ok(tries)
     }
 
-    fn delete_in_batches(
+    /// Deletes the rows of `table` that no state from `floor` on needs, and rows up to `floor` whose keys are not
+    /// `in_use`. Of each key, the newest row up to `floor` stays with the rows that it is a delta to; a row that says that
+    /// nothing is there goes once all older rows of its key have gone, or they would be found in its place.
+    fn drop_superseded(
         &self,
+        tables: &Tables,
         table: Table,
-        keys: impl Iterator<Item = Result<Vec<u8>, StoreError>>,
+        floor: BlockNumber,
+        in_use: impl Fn(&[u8]) -> bool,
     ) -> Result<u64, StoreError> {
-        let mut keys = keys.peekable();
-        let mut deleted = 0;
-        while keys.peek().is_some() {
-            let transaction = self.begin_write()?;
-            {
-                let mut table = transaction.open_table(definition(table))?;
-                for key in keys.by_ref().take(COMMIT_ROWS) {
-                    table.remove(&*key?)?;
-                    deleted += 1;
-                }
+        let mut deletion = Deletion::new(self, table);
+        let mut prefix = Vec::new();
+        // The rows of `prefix` to delete, newest first, as they are stored.
+        let mut superseded = Vec::new();
+        // Whether a newer row of `prefix` makes the rows from here on superfluous.
+        let mut covered = false;
+        for row in rows(tables, table) {
+            let (key, value) = row?;
+            let Some(version) = version_of(Suffix::Block, &key) else { continue };
+            let own = &key[..key.len() - Suffix::Block.len()];
+            if own != prefix {
+                deletion.add(superseded.drain(..).rev())?;
+                prefix = own.to_vec();
+                covered = false;
             }
-            transaction.commit()?;
+            if version > floor {
+                continue;
+            }
+            if covered || !in_use(&key) {
+                superseded.push(key);
+                continue;
+            }
+            covered = table != Table::Trie || !trie::is_delta(&value);
+            let nothing = if table == Table::Trie { trie::is_empty(&value) } else { value.is_empty() };
+            if nothing {
+                superseded.push(key);
+            }
         }
-        Ok(deleted)
+        deletion.add(superseded.drain(..).rev())?;
+        deletion.finish()
     }
 }
 
-/// The keys of all rows that no state from `floor` on needs: of each prefix, all that are older than the newest row at or
-/// before the floor and the rows that it is the difference to; that row too, if it says that nothing is there. All rows
-/// whose keys are not `in_use`.
-fn superseded<'a>(
-    tables: &'a Tables,
+/// Deletes rows of one table in commits of about [`Options::prune_rows`](super::Options::prune_rows).
+pub(super) struct Deletion<'a> {
+    shared: &'a Shared,
     table: Table,
-    floor: BlockNumber,
-    in_use: &'a dyn Fn(&[u8]) -> bool,
-) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> + 'a {
-    let suffix = Suffix::Block.len();
-    let mut prefix = Vec::new();
-    // Whether the rows from here on, which are older, are needed by none.
-    let mut covered = false;
-    let mut row = move |key: &[u8], value: &[u8]| {
-        let (own, _) = key.split_at_checked(key.len().saturating_sub(suffix))?;
-        if own != prefix {
-            prefix = own.to_vec();
-            covered = false;
+    keys: Vec<Vec<u8>>,
+    deleted: u64,
+}
+
+impl<'a> Deletion<'a> {
+    pub(super) fn new(shared: &'a Shared, table: Table) -> Self {
+        Self { shared, table, keys: Vec::new(), deleted: 0 }
+    }
+
+    /// Adds rows that must be deleted in one commit, or in the given order.
+    pub(super) fn add(&mut self, keys: impl IntoIterator<Item = Vec<u8>>) -> Result<(), StoreError> {
+        self.keys.extend(keys);
+        if self.keys.len() >= self.shared.options.prune_rows { self.commit() } else { Ok(()) }
+    }
+
+    /// Deletes the rest. Returns the number of rows that were deleted in all.
+    pub(super) fn finish(mut self) -> Result<u64, StoreError> {
+        if !self.keys.is_empty() {
+            self.commit()?;
         }
-        if version_of(Suffix::Block, key)? > floor {
-            return None;
+        Ok(self.deleted)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let transaction = self.shared.begin_write()?;
+        {
+            let mut table = transaction.open_table(definition(self.table))?;
+            for key in &self.keys {
+                table.remove(&**key)?;
+            }
         }
-        if covered || !in_use(key) {
-            return Some(key.to_vec());
-        }
-        covered = table != Table::Trie || !trie::is_delta(value);
-        let nothing = if table == Table::Trie { trie::is_empty(value) } else { value.is_empty() };
-        nothing.then(|| key.to_vec())
-    };
-    rows(tables, table).filter_map(move |entry| match entry {
-        Ok((key, value)) => row(&key, &value).map(Ok),
-        Err(error) => Some(Err(error)),
-    })
+        transaction.commit()?;
+        self.deleted += self.keys.len() as u64;
+        self.keys.clear();
+        Ok(())
+    }
 }
 
 /// The keys of the rows of changes of blocks up to and including `floor`, which cannot be taken back any more.

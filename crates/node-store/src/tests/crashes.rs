@@ -55,7 +55,7 @@ fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64)
                 store.keep_side_block(side.head().clone())
             }
             5 => store.flush(),
-            6 if random.once_in(4) => {
+            6 if random.once_in(2) => {
                 let floor = random.below(head + 1);
                 next.earliest = next.earliest.max(floor);
                 store.prune_before(floor).map(drop)

@@ -1,35 +1,50 @@
 //! The earliest state that is kept, from which the others are made: every trie is computed again from its leaves.
 
-use super::Base;
+use super::blame;
 use super::difference::{Fault, Stop};
 use super::states::{expect_code, header_of};
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, version_of};
-use crate::rows::Tables;
+use crate::rows::{Rows, Tables};
 use crate::state::TrieReader;
 use crate::trie::{self, Broken, Path, Source, Stored};
 use crate::values::AccountRow;
+use node_core::context::Context;
 use node_types::{BlockNumber, Bytes, H256};
+use std::iter::Peekable;
 use std::sync::Arc;
 
-/// Checks the rows of the state as of block `floor`. Rows that no state from there on needs are not looked at: a pruning
-/// that was broken off leaves such.
-pub(super) fn check(base: &Base<'_>, floor: BlockNumber) -> Result<(), Stop> {
-    let root = check_trie(base, floor, TrieId::ACCOUNTS)?;
-    let header = header_of(base, floor)?;
+/// The state to check.
+#[derive(Clone, Copy)]
+pub(super) struct Earliest<'a> {
+    pub(super) rows: &'a Rows,
+    /// The block after which the state is checked.
+    pub(super) block: BlockNumber,
+    pub(super) context: &'a Context,
+}
+
+/// Receives each row of an account or a slot that has no leaf: its key, its block, its value.
+pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) -> Result<(), Stop>;
+
+/// Checks the rows of the state after a block, and that it has the state root of the block's header. Rows that no state
+/// from there on needs are ignored: a pruning that was interrupted leaves such.
+pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
+    let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
+    let header = header_of(&state.rows.database, state.block)?;
     let key = node_key(TrieId::ACCOUNTS, &Path::ROOT);
-    Fault::unless_equal("state root", header.state_root, root).map_err(|fault| fault.of(floor, &key, floor))
+    let compared = Fault::unless_equal("state root", header.state_root, root);
+    compared.map_err(|fault| fault.of(state.block, &key, state.block))
 }
 
 fn node_key(trie: TrieId, position: &Path) -> Key {
     Key::of_node(trie, position.len() as u8, position.packed())
 }
 
-/// The root hash of a trie as of `floor`, of which every leaf is a row, and every row a leaf.
-fn check_trie(base: &Base<'_>, floor: BlockNumber, trie: TrieId) -> Result<H256, Stop> {
-    let nodes = TrieReader { rows: &base.chain.rows, trie, at: Some(floor), cache: None };
-    let leaves = Leaves::open(base.tables(), trie, floor)?;
-    let mut walk = Walk { base, floor, trie, nodes, leaves, stop: None };
+/// Returns the root hash of a trie. Each of its leaves must be a row; rows that are no leaf go to `surplus`.
+fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
+    let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), cache: None };
+    let leaves = Leaves::open(&state.rows.database, trie, state.block)?.peekable();
+    let mut walk = Walk { state, trie, nodes, leaves, surplus, stop: None };
     let computed = trie::recompute(&mut walk);
     if let Some(stop) = walk.stop.take() {
         return Err(stop);
@@ -37,22 +52,22 @@ fn check_trie(base: &Base<'_>, floor: BlockNumber, trie: TrieId) -> Result<H256,
     match computed? {
         Err(Broken { position, expected, found }) => {
             let fault = Fault::Differs { part: "reference".to_owned(), expected, found };
-            Err(fault.of(floor, &node_key(trie, &position), floor))
+            Err(fault.of(state.block, &node_key(trie, &position), state.block))
         }
-        Ok(root) => match walk.leaves.next()? {
-            Some((hash, version, found)) => Err(Fault::Surplus { found }.of(floor, &walk.key(hash), version)),
-            None => Ok(root),
-        },
+        Ok(root) => {
+            walk.skip_surplus(None)?;
+            Ok(root)
+        }
     }
 }
 
-/// Reads the nodes of a trie, and its leaves from their table beside it.
+/// Reads the nodes of a trie, and its leaves from the table of their values.
 struct Walk<'a> {
-    base: &'a Base<'a>,
-    floor: BlockNumber,
+    state: Earliest<'a>,
     trie: TrieId,
     nodes: TrieReader<'a>,
-    leaves: Leaves<'a>,
+    leaves: Peekable<Leaves<'a>>,
+    surplus: OnSurplus<'a>,
     /// Why the walk ended early.
     stop: Option<Stop>,
 }
@@ -60,7 +75,7 @@ struct Walk<'a> {
 impl Source for Walk<'_> {
     fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError> {
         let read = self.nodes.node(position);
-        self.keep(read.map_err(|error| self.base.blame(error, self.floor, &node_key(self.trie, position))))
+        self.keep(read.map_err(|error| blame(error, self.state.block, &node_key(self.trie, position))))
     }
 
     fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError> {
@@ -86,44 +101,67 @@ impl Walk<'_> {
         }
     }
 
-    /// The value of the leaf that is next in the trie, which must be the next row, too.
-    fn leaf(&mut self, hash: H256) -> Result<Bytes, Stop> {
-        self.base.context.check()?;
-        let (found, version, value) = match self.leaves.next()? {
-            Some(row) if row.0 <= hash => row,
-            _ => return Err(Fault::Missing.of(self.floor, &self.key(hash), self.floor)),
+    /// Reports the rows before the one with this hash, or all that are left.
+    fn skip_surplus(&mut self, up_to: Option<H256>) -> Result<(), Stop> {
+        let is_before = |row: &<Leaves<'_> as Iterator>::Item| match row {
+            Ok(leaf) => up_to.is_none_or(|hash| leaf.hash < hash),
+            Err(_) => true,
         };
-        let key = self.key(found);
-        if found < hash {
-            return Err(Fault::Surplus { found: value }.of(self.floor, &key, version));
+        while let Some(leaf) = self.leaves.next_if(is_before) {
+            self.state.context.check()?;
+            let Leaf { hash, version, value } = leaf?;
+            let key = self.key(hash);
+            (self.surplus)(&key, version, value)?;
         }
+        Ok(())
+    }
+
+    /// Returns the value of the next leaf of the trie, whose row must be there, too.
+    fn leaf(&mut self, hash: H256) -> Result<Bytes, Stop> {
+        self.state.context.check()?;
+        self.skip_surplus(Some(hash))?;
+        let is_this = |row: &<Leaves<'_> as Iterator>::Item| row.as_ref().is_ok_and(|leaf| leaf.hash == hash);
+        let block = self.state.block;
+        let Some(row) = self.leaves.next_if(is_this) else {
+            return Err(Fault::Missing.of(block, &self.key(hash), block));
+        };
+        let Leaf { version, value, .. } = row?;
+        let key = self.key(hash);
         if self.trie != TrieId::ACCOUNTS {
             return Ok(trie::encode_word_leaf(&value));
         }
-        let at = |fault: Fault| fault.of(self.floor, &key, version);
+        let at = |fault: Fault| fault.of(block, &key, version);
         let account = AccountRow::decode(&value).map_err(|error| at(Fault::malformed(error)))?;
         let account = account.ok_or_else(|| at(Fault::malformed("an account without a value")))?;
         if let Some((trie, root)) = account.storage {
-            let computed = check_trie(self.base, self.floor, trie)?;
+            let computed = check_trie(self.state, trie, self.surplus)?;
             Fault::unless_equal("storage root", computed, root).map_err(at)?;
         }
         if account.state.has_code() {
-            expect_code(self.base, self.floor, account.state.code_hash)?;
+            expect_code(&self.state.rows.database, block, account.state.code_hash)?;
         }
         Ok(account.leaf().encode().into())
     }
 }
 
-/// The leaves of a trie as of a block, ascending: hash, block that wrote it, value.
+/// The newest row of an account or a slot, unless it says that nothing is there.
+struct Leaf {
+    hash: H256,
+    /// The block that wrote the row.
+    version: BlockNumber,
+    value: Vec<u8>,
+}
+
+/// The rows of the leaves of a trie after block `block`, ascending by hash.
 struct Leaves<'a> {
     rows: redb::Range<'a, &'static [u8], &'static [u8]>,
-    floor: BlockNumber,
-    /// The one answered last.
+    block: BlockNumber,
+    /// The hash of the last row that counted; older rows with it are skipped.
     last: Option<H256>,
 }
 
 impl<'a> Leaves<'a> {
-    fn open(tables: &'a Tables, trie: TrieId, floor: BlockNumber) -> Result<Self, StoreError> {
+    fn open(tables: &'a Tables, trie: TrieId, block: BlockNumber) -> Result<Self, StoreError> {
         let rows = if trie == TrieId::ACCOUNTS {
             tables.table(Table::Accounts).range::<&[u8]>(..)?
         } else {
@@ -131,25 +169,35 @@ impl<'a> Leaves<'a> {
                 .map(|(hash, version)| Key::of_slot(trie, hash).versioned(version));
             tables.table(Table::Storage).range::<&[u8]>(&*from..=&*to)?
         };
-        Ok(Self { rows, floor, last: None })
+        Ok(Self { rows, block, last: None })
     }
 
-    fn next(&mut self) -> Result<Option<(H256, u64, Vec<u8>)>, StoreError> {
-        for row in self.rows.by_ref() {
-            let (key, value) = row?;
-            let (key, value) = (key.value(), value.value());
-            // Keys of another form are found when rows are counted.
-            let Some(start) = key.len().checked_sub(size_of::<H256>() + Suffix::Block.len()) else { continue };
-            let Some(version) = version_of(Suffix::Block, key) else { continue };
-            let hash = H256::from_slice(&key[start..start + 32]);
-            if version > self.floor || self.last == Some(hash) {
-                continue;
-            }
-            self.last = Some(hash);
-            if !value.is_empty() {
-                return Ok(Some((hash, version, value.to_vec())));
+    fn read(&mut self, key: &[u8], value: &[u8]) -> Option<Leaf> {
+        // Keys of another form are found when rows are counted.
+        let start = key.len().checked_sub(size_of::<H256>() + Suffix::Block.len())?;
+        let version = version_of(Suffix::Block, key)?;
+        let hash = H256::from_slice(&key[start..start + size_of::<H256>()]);
+        if version > self.block || self.last == Some(hash) {
+            return None;
+        }
+        self.last = Some(hash);
+        (!value.is_empty()).then(|| Leaf { hash, version, value: value.to_vec() })
+    }
+}
+
+impl Iterator for Leaves<'_> {
+    type Item = Result<Leaf, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(row) = self.rows.next() {
+            match row {
+                Ok((key, value)) => match self.read(key.value(), value.value()) {
+                    Some(leaf) => return Some(Ok(leaf)),
+                    None => continue,
+                },
+                Err(error) => return Some(Err(error.into())),
             }
         }
-        Ok(None)
+        None
     }
 }

@@ -25,6 +25,7 @@ use crate::rows::{Tables, Value};
 use crate::state::{NodeCache, node_cache};
 use counts::{Counts, Range};
 use difference::Stop;
+use floor::Earliest;
 use node_core::backend::{BackendError, Edits, edited_blocks};
 use node_core::block::BlockRef;
 use node_core::context::Context;
@@ -142,7 +143,8 @@ impl Base<'_> {
         let whole = earliest == 0 && stored(self.tables(), &Key::of_block(Table::Changes, 0), 0)?.is_some();
         let first = if whole { 0 } else { earliest + 1 };
         if !whole {
-            floor::check(self, earliest)?;
+            let state = Earliest { rows: &self.chain.rows, block: earliest, context: self.context };
+            floor::check(state, &mut |key, version, found| Err(Fault::Surplus { found }.of(earliest, key, version)))?;
         }
         let (mut of_blocks, mut of_states) = (Counts::default(), Counts::default());
         let mut parent = None;
@@ -194,19 +196,33 @@ impl Base<'_> {
         };
         compared.map_err(|fault| fault.of(block, key, version))
     }
+}
 
-    /// A row that cannot be read is a difference, one that is not read is none.
-    fn blame(&self, error: StoreError, block: BlockNumber, key: &Key) -> Stop {
-        match error {
-            StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
-                let reason = match std::error::Error::source(&error) {
-                    Some(source) => source.to_string(),
-                    None => error.to_string(),
-                };
-                Fault::Malformed { reason }.of(block, key, block)
-            }
-            error => error.into(),
+/// A row that cannot be read is a difference, one that is not read is none.
+fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
+    match error {
+        StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
+            let reason = match std::error::Error::source(&error) {
+                Some(source) => source.to_string(),
+                None => error.to_string(),
+            };
+            Fault::Malformed { reason }.of(block, key, block)
         }
+        error => error.into(),
+    }
+}
+
+/// Checks the earliest state of `chain`, all of which must be in the database. Calls `surplus` with the key of each account
+/// and each slot that has rows, but no leaf. Returns the first other difference.
+pub(super) fn check_earliest_state(
+    chain: &Chain,
+    surplus: &mut dyn FnMut(&Key) -> Result<(), StoreError>,
+) -> Result<Option<Difference>, BackendError> {
+    let state = Earliest { rows: &chain.rows, block: chain.earliest, context: &Context::unbounded() };
+    match floor::check(state, &mut |key, _, _| Ok(surplus(key)?)) {
+        Ok(()) => Ok(None),
+        Err(Stop::Difference(difference)) => Ok(Some(*difference)),
+        Err(Stop::Failed(error)) => Err(error),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
-use super::{Base, stored};
+use super::{Base, blame, stored};
 use crate::keys::{Key, Table};
+use crate::rows::Tables;
 use crate::state::{self, NewState, NodeCache};
 use crate::values::{self, ChangesRow};
 use node_core::state::StateChanges;
@@ -23,7 +24,7 @@ pub(super) fn check(
     let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
     let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
     let new = make(base, number, &changes, Some(nodes))?;
-    let header = header_of(base, number)?;
+    let header = header_of(base.tables(), number)?;
     let edited = base.edits(header.hash()).into_iter().flat_map(|edits| edits.state.accounts.keys());
     for address in edited {
         if !changes.accounts.contains_key(address) {
@@ -43,7 +44,7 @@ pub(super) fn check(
     let deployed = changes.code.iter().copied();
     let used = changes.accounts.values().filter_map(|change| change.account);
     for hash in deployed.chain(used.filter(|account| account.has_code()).map(|account| account.code_hash)) {
-        expect_code(base, number, hash)?;
+        expect_code(base.tables(), number, hash)?;
     }
     new.nodes.into_iter().for_each(|(trie, path, stored)| nodes.insert((trie, path), stored));
     Ok(())
@@ -58,21 +59,21 @@ pub(super) fn make(
 ) -> Result<NewState, Stop> {
     let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
     let made = state::apply(&base.chain.rows, nodes, number.checked_sub(1), number, &changes);
-    made.map_err(|error| base.blame(error, number, &Key::of_block(Table::Changes, number)))
+    made.map_err(|error| blame(error, number, &Key::of_block(Table::Changes, number)))
 }
 
 /// The header of canonical block `number`.
-pub(super) fn header_of(base: &Base<'_>, number: BlockNumber) -> Result<Header, Stop> {
+pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, Stop> {
     let key = Key::of_block(Table::Headers, number);
     let at = |fault: Fault| fault.of(number, &key, number);
-    let row = stored(base.tables(), &key, number)?.ok_or_else(|| at(Fault::Missing))?;
+    let row = stored(tables, &key, number)?.ok_or_else(|| at(Fault::Missing))?;
     Ok(values::decode_header(&row).map_err(|error| at(Fault::malformed(error)))?.header)
 }
 
 /// Checks that there is code with this hash. What it says is checked for all code together.
-pub(super) fn expect_code(base: &Base<'_>, number: BlockNumber, hash: H256) -> Result<(), Stop> {
+pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> Result<(), Stop> {
     let key = Key::of_hash(Table::Code, hash);
-    match base.tables().table(Table::Code).get(key.prefix())? {
+    match tables.table(Table::Code).get(key.prefix())? {
         Some(_) => Ok(()),
         None => Err(Fault::Missing.of(number, &key, number)),
     }

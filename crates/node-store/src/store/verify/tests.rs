@@ -2,12 +2,13 @@
 
 use crate::chain::Chain;
 use crate::files::faults::FaultyDisk;
-use crate::keys::{Key, Table, Term, TrieId};
+use crate::keys::{Key, Suffix, Table, Term, TrieId, version_of};
 use crate::postings;
 use crate::rows::{Tables, definition};
-use crate::{Difference, Fault, Options, Store, SyncPolicy};
-use node_core::backend::StateBackend;
+use crate::store::meta::{CHECKED_FLOOR, META, checked_floor};
+use crate::{Difference, Fault, Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, SENDER, TestChain};
+use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
 use node_core::crypto::{SenderRecovery, SignatureError};
 use node_types::consensus::Signature;
@@ -332,4 +333,110 @@ fn a_verification_can_be_called_off() {
     context.cancel();
     let ended = store.verify(&context, &OneSender, |_| ());
     assert!(matches!(ended, Err(node_core::backend::BackendError::Interrupted(_))), "{ended:?}");
+}
+
+/// A disk with a chain of 60 blocks, all of them in the database, which was never pruned.
+fn disk_with_chain(seed: u64, options: Options) -> (FaultyDisk, TestChain) {
+    let disk = FaultyDisk::new();
+    let chain = Random(seed).chain(60);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.flush().unwrap();
+    drop(store);
+    (disk, chain)
+}
+
+#[test]
+fn a_prune_that_fails_at_any_commit_leaves_every_state_intact() {
+    for (seed, prune_rows) in [(1, 2), (2, 3), (3, 5)] {
+        let options = Options { prune_rows, ..small(20) };
+        for operation in (seed..).step_by(41) {
+            let (disk, chain) = disk_with_chain(seed, options);
+            let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+            let store = open();
+            disk.fail_operation(operation);
+            let pruned = store.prune_before(50);
+            let done = disk.fail_nothing();
+            match operation % 2 {
+                0 => disk.kill(),
+                _ => disk.crash(operation),
+            }
+            drop(store);
+            let mut store = open();
+            assert_eq!(verify(&mut store), None, "seed {seed}, failed at operation {operation}");
+            store.prune_before(50).unwrap();
+            assert_eq!(verify(&mut store), None, "seed {seed}, pruned after a failure at operation {operation}");
+            if done {
+                pruned.unwrap();
+                assert!(operation > 200, "{operation}");
+                break;
+            }
+        }
+    }
+}
+
+/// What versions before the row `checked_floor` could leave when they were killed while pruning: accounts and slots that are
+/// gone, but whose older rows are found.
+fn bring_rows_back(store: &Store, floor: u64) -> Rows {
+    let mut rows = Rows::new();
+    for table in [Table::Accounts, Table::Storage] {
+        let all = all_rows(store, table);
+        let versions = |key: &[u8]| (key[..key.len() - 5].to_vec(), version_of(table.suffix(), key).unwrap());
+        for prefix in all.chunk_by(|(a, _), (b, _)| versions(a).0 == versions(b).0) {
+            let mut old = prefix.iter().filter(|(key, _)| versions(key).1 <= floor);
+            if old.next().is_some_and(|(_, newest)| newest.is_empty()) {
+                rows.extend(old.map(|(key, value)| (table, key.clone(), Some(value.clone()))));
+            }
+        }
+    }
+    rows
+}
+
+fn forget_check(store: &Store) {
+    let transaction = store.shared.database.begin_write().unwrap();
+    transaction.open_table(META).unwrap().remove(CHECKED_FLOOR).unwrap();
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn states_damaged_by_a_killed_prune_of_an_earlier_version_are_repaired() {
+    for seed in 0..4 {
+        let options = Options { prune_rows: 2, ..small(20) };
+        let (disk, chain) = disk_with_chain(seed, options);
+        let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), options);
+        let store = open().unwrap();
+        let back = bring_rows_back(&store, 50);
+        assert!(back.len() > 4, "{} rows", back.len());
+        store.prune_before(50).unwrap();
+        write(&store, &back);
+        forget_check(&store);
+        drop(store);
+        let mut store = open().unwrap();
+        assert!((1..=back.len() as u64).contains(&store.repaired_rows()), "{} rows", store.repaired_rows());
+        assert_eq!(verify(&mut store), None, "seed {seed}");
+        // An intact folder is checked once.
+        forget_check(&store);
+        drop(store);
+        assert_eq!(open().unwrap().repaired_rows(), 0);
+        assert_eq!(
+            checked_floor(&open().unwrap().shared.database.begin_read().unwrap().open_table(META).unwrap()).unwrap(),
+            50
+        );
+    }
+}
+
+#[test]
+fn an_earliest_state_that_cannot_be_repaired_is_refused() {
+    let options = small(20);
+    let (disk, chain) = disk_with_chain(1, options);
+    let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), options);
+    let store = open().unwrap();
+    store.prune_before(50).unwrap();
+    let row =
+        all_rows(&store, Table::Accounts).into_iter().find(|(key, _)| version_of(Suffix::Block, key).unwrap() < 50);
+    write(&store, &vec![(Table::Accounts, row.unwrap().0, None)]);
+    forget_check(&store);
+    drop(store);
+    let Err(BackendError::Storage(error)) = open() else { panic!("it was opened") };
+    assert!(matches!(error.downcast_ref(), Some(StoreError::DamagedState { block: 50, .. })), "{error}");
 }
