@@ -1,12 +1,17 @@
-//! What time it is.
+//! The time of day, and time that only moves forward.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Tells the time. Tests bring their own.
+/// A source of time. Tests use [`ManualClock`].
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the Unix epoch.
+    /// Returns the time of day in milliseconds since the Unix epoch. It goes back when the machine's clock is set back.
     fn now_millis(&self) -> u64;
+
+    /// Returns a time in milliseconds that never goes back while the process runs, for lifetimes and for numbers that
+    /// ascend. It starts at the time of day.
+    fn steady_millis(&self) -> u64;
 }
 
 /// The clock of the machine.
@@ -16,28 +21,52 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now_millis(&self) -> u64 {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
+        millis(since_epoch)
+    }
+
+    fn steady_millis(&self) -> u64 {
+        /// The first use of this clock, and the time of day then.
+        static START: LazyLock<(Instant, u64)> = LazyLock::new(|| (Instant::now(), SystemClock.now_millis()));
+        let (start, time_of_day) = *START;
+        time_of_day.saturating_add(millis(start.elapsed()))
     }
 }
 
-/// A clock that moves only when it is told to.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A clock that moves only when [`advance`](Self::advance) is called.
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicU64);
+pub struct ManualClock {
+    time_of_day: AtomicU64,
+    steady: AtomicU64,
+}
 
 impl ManualClock {
-    /// A clock that stands at `millis` since the Unix epoch.
+    /// Returns a clock that stands at `millis` since the Unix epoch.
     pub fn at(millis: u64) -> Self {
-        Self(AtomicU64::new(millis))
+        Self { time_of_day: millis.into(), steady: millis.into() }
     }
 
     /// Moves the clock ahead.
     pub fn advance(&self, millis: u64) {
-        self.0.fetch_add(millis, Ordering::SeqCst);
+        self.time_of_day.fetch_add(millis, Ordering::SeqCst);
+        self.steady.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    /// Sets the time of day, also back, as a user may set the clock of a machine.
+    pub fn set(&self, millis: u64) {
+        self.time_of_day.store(millis, Ordering::SeqCst);
     }
 }
 
 impl Clock for ManualClock {
     fn now_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+        self.time_of_day.load(Ordering::SeqCst)
+    }
+
+    fn steady_millis(&self) -> u64 {
+        self.steady.load(Ordering::SeqCst)
     }
 }

@@ -93,6 +93,9 @@ impl Filters {
         for record in filters.backend.records(RecordKind::Filter)? {
             match record::decode(&record) {
                 Ok((id, state, recorded_use)) => {
+                    if let Cursor::Arrival(next) = state.cursor {
+                        filters.pool.continue_arrivals_from(next);
+                    }
                     // The last use may have been this much later than the record says.
                     let last_used = recorded_use.saturating_add(filters.record_interval()).min(filters.now());
                     filters.filters.lock().insert(id, Filter::new(state, last_used));
@@ -242,7 +245,7 @@ impl Filters {
     }
 
     fn now(&self) -> u64 {
-        self.clock.now_millis()
+        self.clock.steady_millis()
     }
 
     /// How far, in milliseconds, the last use in a record may lie behind the true one.

@@ -111,7 +111,7 @@ impl Pool {
             recovered: recovered.clone(),
             sidecar,
             arrival: 0,
-            received: self.parts.clock.now_millis(),
+            received: self.parts.clock.steady_millis(),
         })
     }
 
@@ -150,7 +150,7 @@ impl Pool {
         returning: Vec<PoolTransaction>,
     ) -> Result<Vec<H256>, BackendError> {
         let head = view.head();
-        let now = self.parts.clock.now_millis();
+        let now = self.parts.clock.steady_millis();
         let next = next_block(&self.parts, view)?;
         if self.contents.read().is_at(head.hash, &next) && returning.is_empty() {
             return Ok(Vec::new());
@@ -267,7 +267,7 @@ impl Pool {
 
     /// Drops, once in a while, what waited too long.
     pub(super) fn expire(&self) -> Result<(), BackendError> {
-        let now = self.parts.clock.now_millis();
+        let now = self.parts.clock.steady_millis();
         if now.saturating_sub(self.contents.read().enforced) < EXPIRY_INTERVAL {
             return Ok(());
         }

@@ -57,6 +57,11 @@ impl ArrivalLog {
         self.next
     }
 
+    /// Continues with `number`, unless the numbers are beyond it already.
+    pub(super) fn continue_from(&mut self, number: u64) {
+        self.next = self.next.max(number);
+    }
+
     pub(super) fn push(&mut self, number: u64, hash: H256) {
         self.arrivals.push_back(Arrival { number, hash });
         self.next = self.next.max(number.saturating_add(1));

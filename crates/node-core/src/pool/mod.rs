@@ -90,7 +90,7 @@ impl Pool {
     /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, best as a `Weak` of it.
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
-        let now = parts.clock.now_millis();
+        let now = parts.clock.steady_millis();
         let next = follow::next_block(&parts, view.as_ref())?;
         let contents = Contents::new(view.head().hash, next, &limits, now);
         let contents = RwLock::new(contents);
@@ -178,7 +178,7 @@ impl Pool {
             sidecar,
             authorities,
             arrival: 0,
-            received: self.parts.clock.now_millis(),
+            received: self.parts.clock.steady_millis(),
         })?;
         if is_new {
             self.tell(&[hash]);
@@ -236,7 +236,7 @@ impl Pool {
         for victim in victims {
             contents.remove(victim, DropReason::Evicted);
         }
-        contents.insert(Arc::new(transaction), sender.account, self.parts.clock.now_millis());
+        contents.insert(Arc::new(transaction), sender.account, self.parts.clock.steady_millis());
         Ok(true)
     }
 
@@ -317,6 +317,12 @@ impl Pool {
         self.contents.read().arrivals.since(since, limit)
     }
 
+    /// Numbers later arrivals from `number` on, unless they are beyond it already. A cursor from before a restart may be
+    /// ahead of the numbers if the machine's clock was set back in between.
+    pub(crate) fn continue_arrivals_from(&self, number: u64) {
+        self.contents.write().arrivals.continue_from(number);
+    }
+
     /// Drops a transaction; those of the sender behind it are queued then. Answers whether it was there.
     pub fn remove(&self, hash: H256) -> Result<bool, BackendError> {
         let _changing = self.changing.lock();
@@ -326,7 +332,7 @@ impl Pool {
         self.parts.backend.write_records(&[record::delete(hash)])?;
         let mut contents = self.contents.write();
         contents.remove(hash, DropReason::Requested);
-        let dropped = contents.enforce(&self.limits, self.parts.clock.now_millis());
+        let dropped = contents.enforce(&self.limits, self.parts.clock.steady_millis());
         drop(contents);
         self.delete_records(dropped)?;
         Ok(true)

@@ -4,6 +4,7 @@ mod resume;
 
 use super::*;
 use crate::backend::{LogFilter, Record, RecordWrite};
+use crate::clock::ManualClock;
 use crate::context::Interrupted;
 use crate::forks::Fork;
 use crate::pool::PoolLimits;
@@ -211,6 +212,33 @@ fn unused_filters_expire_and_polls_keep_them_alive() {
     world.clock.advance(9_500);
     let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
     assert_eq!(poll_hashes(&filters, used), [], "the last use survives a restart");
+}
+
+#[test]
+fn lifetimes_do_not_depend_on_the_time_of_day() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
+    let filter = filters.install(FilterCriteria::Blocks).unwrap();
+    world.clock.set(0);
+    world.clock.advance(10_001);
+    let expired = filters.changes(&Context::unbounded(), filter);
+    assert!(matches!(expired, Err(FilterError::NotFound(_))), "{expired:?}");
+    let filter = filters.install(FilterCriteria::Blocks).unwrap();
+    world.clock.set(u64::MAX / 2);
+    assert_eq!(poll_hashes(&filters, filter), []);
+}
+
+#[test]
+fn pending_transactions_are_reported_after_a_restart_with_the_clock_set_back() {
+    let mut world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits::default());
+    let id = filters.install(FilterCriteria::PendingTransactions).unwrap();
+    drop(filters);
+    world.clock = Arc::new(ManualClock::at(1_000));
+    let filters = open(&world, FilterLimits::default());
+    let transaction = signed(TransactionBody::DynamicFee(transfer(0)), account(1));
+    let hash = filters.pool.add_transaction(PooledTransaction { transaction, sidecar: None }).unwrap();
+    assert_eq!(poll_hashes(&filters, id), [hash]);
 }
 
 #[test]
