@@ -19,17 +19,12 @@ pub struct DiskFolder {
 }
 
 impl DiskFolder {
-    /// Opens the folder and locks it until this value is dropped; creates it, and what is missing above it.
+    /// Opens the folder and locks it until this value is dropped. Creates it and its missing parents durably.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let failed = |source| FolderError::Io { path: path.clone(), source };
-        fs::create_dir_all(&path).map_err(failed)?;
-        // The name of a new folder is kept by the folder above it.
+        create_folder(&path, &mut sync_folder).map_err(failed)?;
         let path = path.canonicalize().map_err(failed)?;
-        let failed = |source| FolderError::Io { path: path.clone(), source };
-        if let Some(parent) = path.parent() {
-            sync_folder(parent).map_err(failed)?;
-        }
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).open(path.join(LOCK_FILE)).map_err(failed)?;
         match lock.try_lock() {
@@ -78,7 +73,39 @@ impl Folder for DiskFolder {
     }
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Creates a folder and its missing parents. Each new name is synced, by a call of `sync` with the folder that holds it,
+/// before the next is created. The name of the folder that was there already is synced, too: it may be one that an
+/// interrupted call created.
+pub(crate) fn create_folder(path: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let mut missing = Vec::new();
+    let mut existing = &*path;
+    while !existing.is_dir() {
+        missing.push(existing);
+        let Some(parent) = existing.parent() else { break };
+        existing = parent;
+    }
+    // Links are followed: the name of a folder is in the parent of the real one.
+    if let Some(parent) = existing.canonicalize()?.parent() {
+        match sync(parent) {
+            // A folder that this process cannot read is none that it created.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            done => done?,
+        }
+    }
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            created => created?,
+        }
+        if let Some(parent) = folder.parent() {
+            sync(parent)?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     fs::File::open(path)?.sync_all()
 }
 
@@ -140,6 +167,34 @@ mod tests {
         assert!(matches!(refused, FolderError::Locked { .. }), "{refused:?}");
         drop(first);
         DiskFolder::open(&path).unwrap();
+    }
+
+    #[test]
+    fn the_name_of_each_new_folder_is_synced_after_it_was_created() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path().canonicalize().unwrap();
+        let path = root.join("a").join("b").join("c");
+        let mut synced = Vec::new();
+        create_folder(&path, &mut |folder| {
+            let names: Vec<_> = fs::read_dir(folder)?.map(|entry| entry.unwrap().file_name()).collect();
+            synced.push((folder.to_owned(), names));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(synced.remove(0).0, root.parent().unwrap());
+        let expected = [(root.clone(), "a"), (root.join("a"), "b"), (root.join("a/b"), "c")];
+        assert_eq!(synced, expected.map(|(folder, name)| (folder, vec![name.into()])));
+
+        let mut synced = Vec::new();
+        create_folder(&path, &mut |folder| {
+            synced.push(folder.to_owned());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(synced, [root.join("a/b")]);
+
+        fs::write(root.join("file"), []).unwrap();
+        assert!(create_folder(&root.join("file").join("d"), &mut sync_folder).is_err());
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod disk;
 pub mod faults;
 
 pub use database::DatabaseFile;
-pub(crate) use disk::LOCK_FILE;
 pub use disk::{DiskFolder, FolderError};
+pub(crate) use disk::{LOCK_FILE, create_folder, sync_folder};
 
 use std::fmt::Debug;
 use std::io;

@@ -8,7 +8,7 @@ use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
 use super::open::{CHECKSUMS, DATABASE};
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::files::{DatabaseFile, DiskFolder, Folder, FolderError, LOCK_FILE};
+use crate::files::{DatabaseFile, DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, sync_folder};
 use crate::keys::Table;
 use crate::rows::definition;
 use crate::wal::{self, Wal, WalError};
@@ -288,7 +288,7 @@ impl Place {
         if let Some(there) = parent.ancestors().find_map(|folder| folder.canonicalize().ok()) {
             refuse_inside(&there)?;
         }
-        fs::create_dir_all(parent).map_err(failed)?;
+        create_folder(parent, &mut sync_folder).map_err(failed)?;
         let real = parent.canonicalize().map_err(failed)?.join(name);
         refuse_inside(&real)?;
         let dest = real;
