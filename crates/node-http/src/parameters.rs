@@ -2,7 +2,7 @@
 
 use crate::problem::HttpError;
 use actix_web::HttpRequest;
-use node_types::wire::{ErrorDetail, Faults, Location};
+use node_types::wire::{DecodeParameters, ErrorDetail, Faults, Location, Parameter};
 use std::borrow::Cow;
 
 /// The decoded parameters of a request.
@@ -48,6 +48,24 @@ impl<'a> Parameters<'a> {
                 Err(HttpError::Parameters(faults))
             }
         }
+    }
+
+    /// Reads an input whose parameters are in the path.
+    pub(crate) fn input<I: DecodeParameters>(&mut self) -> Result<I, Vec<ErrorDetail>> {
+        I::decode_parameters(|name| self.optional_path(name).map(|text| Parameter { part: "path", text }))
+    }
+
+    /// Reads an input of which the parameter `name` is in the query, where an empty value counts as absent; the others are in
+    /// the path.
+    pub(crate) fn input_with_query<I: DecodeParameters>(&mut self, name: &str) -> Result<I, Vec<ErrorDetail>> {
+        let sent = self.query(name).filter(|text| !text.is_empty());
+        I::decode_parameters(|parameter| {
+            if parameter == name {
+                sent.as_deref().map(|text| Parameter { part: "query", text: text.into() })
+            } else {
+                self.optional_path(parameter).map(|text| Parameter { part: "path", text })
+            }
+        })
     }
 
     /// A parameter in the path; empty where the route has none of this name.

@@ -10,11 +10,13 @@ mod block_id;
 mod bytes;
 pub mod consensus;
 mod keccak;
+mod number;
 pub mod wire;
 
 pub use crate::block_id::{BlockId, BlockNumberOrTag};
 pub use crate::bytes::Bytes;
 pub use crate::keccak::{KECCAK_EMPTY, keccak256};
+pub use crate::number::{DigitsError, parse_digits};
 pub use primitive_types::{H160, H256, U256};
 
 /// A 20-byte account address.

@@ -1,7 +1,7 @@
 //! The many ways in which genesis files write numbers and bytes.
 
 use super::{GenesisError, NumberError};
-use node_types::{Address, Bytes, H256, U256};
+use node_types::{Address, Bytes, DigitsError, H256, U256, parse_digits};
 use serde_json::value::RawValue;
 
 /// A JSON integer of any length, a decimal string, or a hex string with 0x. An empty string is zero, as in geth.
@@ -67,14 +67,15 @@ fn u256_text(text: &str) -> Result<U256, NumberError> {
     }
 }
 
+/// No digits at all are zero.
 fn digits_to_u256(digits: &str, radix: u32) -> Result<U256, NumberError> {
-    const OVERFLOW: NumberError = NumberError::Overflow { bits: 256 };
-    let mut number = U256::zero();
-    for digit in digits.chars() {
-        let digit = digit.to_digit(radix).ok_or(NumberError::Digit)?;
-        number = number.checked_mul(radix.into()).and_then(|n| n.checked_add(digit.into())).ok_or(OVERFLOW)?;
+    if digits.is_empty() {
+        return Ok(U256::zero());
     }
-    Ok(number)
+    parse_digits(digits, radix).map_err(|error| match error {
+        DigitsError::Digit => NumberError::Digit,
+        DigitsError::Overflow => NumberError::Overflow { bits: 256 },
+    })
 }
 
 fn nibble(digit: u8) -> Option<u8> {

@@ -25,10 +25,7 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 }
 
 async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| {
-        let flag = parameters.optional_path("TransactionDetailFlag");
-        GetBlockByNumberInput::from_path(parameters.optional_path("BlockNumber").as_deref(), flag.as_deref())
-    });
+    let input = exchange.parameters(|parameters| parameters.input());
     let key = exchange.find(&input, |node, context, input: &GetBlockByNumberInput| {
         let hash = node.block_hash(context, input.block_number)?;
         Ok(hash.map(|hash| BlockKey { hash, detail: input.transaction_detail }))
@@ -44,10 +41,7 @@ async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
 }
 
 async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| {
-        let flag = parameters.optional_path("TransactionDetailFlag");
-        GetBlockByHashInput::from_path(&parameters.path("Hash"), flag.as_deref())
-    });
+    let input = exchange.parameters(|parameters| parameters.input());
     let key = exchange.find(&input, |node, context, input: &GetBlockByHashInput| {
         let known = node.knows_block(context, input.hash.0)?;
         Ok(known.then_some(BlockKey { hash: input.hash.0, detail: input.transaction_detail }))
@@ -64,7 +58,7 @@ async fn get_block_receipts(exchange: Exchange) -> HttpResponse {
 }
 
 async fn get_block_transaction_count_by_hash(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
+    let input = exchange.parameters(|parameters| parameters.input());
     let work =
         |node: &Node, context: &_, input: HashInput| node.get_block_transaction_count_by_hash(context, input.hash.0);
     exchange.answer_lasting(input, |_| Place::Here, work, |_, _| Lasts::Forever).await
@@ -76,7 +70,7 @@ async fn get_block_transaction_count_by_number(exchange: Exchange) -> HttpRespon
 }
 
 async fn get_uncle_count_by_block_hash(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| HashInput::from_path(&parameters.path("Hash")));
+    let input = exchange.parameters(|parameters| parameters.input());
     let work = |node: &Node, context: &_, input: HashInput| node.get_uncle_count_by_block_hash(context, input.hash.0);
     exchange.answer_lasting(input, |_| Place::Here, work, |_, _| Lasts::Forever).await
 }
@@ -87,7 +81,7 @@ async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
 }
 
 fn number(parameters: &mut Parameters<'_>) -> Result<BlockId, Vec<ErrorDetail>> {
-    BlockNumberInput::from_path(Some(&parameters.path("BlockNumber"))).map(|input| input.block_number)
+    parameters.input().map(|input: BlockNumberInput| input.block_number)
 }
 
 /// What a block holds is what it is as long as the block is.

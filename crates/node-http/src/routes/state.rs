@@ -4,10 +4,9 @@ use super::Routes;
 use crate::caching::Lasts;
 use crate::dispatch::Place;
 use crate::exchange::Exchange;
-use crate::parameters::Parameters;
 use actix_web::HttpResponse;
 use node_core::node::Node;
-use node_types::wire::{AccountInput, ErrorDetail, GetProofInput, GetStorageAtInput};
+use node_types::wire::{AccountInput, GetProofInput, GetStorageAtInput};
 
 pub(super) fn posts(routes: &mut Routes<'_>) {
     routes.post("getStorageAt", get_storage_at);
@@ -36,7 +35,7 @@ async fn get_proof(mut exchange: Exchange) -> HttpResponse {
 }
 
 async fn get_account(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(account_in_path);
+    let input = exchange.parameters(|parameters| parameters.input());
     // The storage root comes with a proof.
     let quick = exchange.node().proves_quickly();
     let work =
@@ -45,34 +44,25 @@ async fn get_account(exchange: Exchange) -> HttpResponse {
 }
 
 async fn get_balance(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(account_in_path_block_in_query);
+    let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_balance(context, input.address.0, input.block_number);
     exchange.answer_lasting(input, place, work, lasts).await
 }
 
 async fn get_code(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(account_in_path_block_in_query);
+    let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_code(context, input.address.0, input.block_number);
     exchange.answer_lasting(input, place, work, lasts).await
 }
 
 async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(account_in_path);
+    let input = exchange.parameters(|parameters| parameters.input());
     let work = |node: &Node, context: &_, input: AccountInput| {
         node.get_transaction_count(context, input.address.0, input.block_number)
     };
     exchange.answer_lasting(input, place, work, lasts).await
-}
-
-fn account_in_path(parameters: &mut Parameters<'_>) -> Result<AccountInput, Vec<ErrorDetail>> {
-    AccountInput::from_path(&parameters.path("Address"), parameters.optional_path("BlockNumber").as_deref())
-}
-
-fn account_in_path_block_in_query(parameters: &mut Parameters<'_>) -> Result<AccountInput, Vec<ErrorDetail>> {
-    let block = parameters.query("BlockNumber");
-    AccountInput::from_path_and_query(&parameters.path("Address"), block.as_deref())
 }
 
 fn place(input: &AccountInput) -> Place {

@@ -39,9 +39,7 @@ async fn get_transaction_by_hash(exchange: Exchange) -> HttpResponse {
 }
 
 async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| {
-        GetTransactionByBlockHashAndIndexInput::from_path(&parameters.path("Hash"), &parameters.path("Index"))
-    });
+    let input = exchange.parameters(|parameters| parameters.input());
     let work = |node: &Node, context: &_, input: GetTransactionByBlockHashAndIndexInput| {
         node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0)
     };
@@ -49,9 +47,7 @@ async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResp
 }
 
 async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| {
-        GetTransactionByBlockNumberAndIndexInput::from_path(&parameters.path("BlockNumber"), &parameters.path("Index"))
-    });
+    let input = exchange.parameters(|parameters| parameters.input());
     let work = |node: &Node, context: &_, input: GetTransactionByBlockNumberAndIndexInput| {
         node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
     };
@@ -86,5 +82,5 @@ fn lasts<I>(_: &I, output: &TransactionOutput) -> Lasts {
 }
 
 fn hash(parameters: &mut Parameters<'_>) -> Result<H256, Vec<ErrorDetail>> {
-    HashInput::from_path(&parameters.path("Hash")).map(|input| input.hash.0)
+    parameters.input().map(|input: HashInput| input.hash.0)
 }

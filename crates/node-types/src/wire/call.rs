@@ -1,6 +1,6 @@
 //! Calls and gas estimates.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
 use super::{AccountOverride, AddressData, BytesData, EstimateGasObject, Quantity64, Quantity256};
 use crate::{Address, BlockId};
 use serde::{Deserialize, Serialize};
@@ -97,31 +97,25 @@ impl EstimateGasInput {
     }
 }
 
-impl Decode for CallInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["BlockNumber", "Transaction"], faults)?;
-        let block_number = object.optional_or_default("BlockNumber");
-        let transaction = object.required("Transaction");
-        Some(Self { block_number: block_number?, transaction: transaction? })
+decode_object! {
+    CallInput {
+        block_number: optional_or_default("BlockNumber"),
+        transaction: required("Transaction"),
     }
-}
-
-impl Decode for EstimateGasInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Object", "Transaction"], faults)?;
-        let overrides: Option<Option<EstimateGasObject>> = object.optional("Object");
-        let transaction: TransactionCall = object.required("Transaction")?;
-        let overrides = overrides?;
-        if let Some(EstimateGasObject::Flat(flat)) = &overrides {
-            // A flat override names its accounts only through the transaction.
+    EstimateGasInput {
+        object: optional("Object"),
+        transaction: required("Transaction"),
+    } => |decoder| {
+        // A flat override has no addresses of its own: it applies to the sender and the receiver of the transaction.
+        let transaction: &Option<TransactionCall> = &transaction;
+        if let (Some(Some(EstimateGasObject::Flat(flat))), Some(transaction)) = (&object, transaction) {
             if flat.changes_sender() && transaction.from.is_none() {
-                object.fault_of_missing("Transaction", "From");
+                decoder.fault_of_missing("Transaction", "From");
             }
             if flat.changes_receiver() && transaction.to.is_none() {
-                object.fault_of_missing("Transaction", "To");
+                decoder.fault_of_missing("Transaction", "To");
             }
         }
-        Some(Self { object: overrides, transaction })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Control of a development chain.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
-use super::{AddressData, BytesData, HashData, Quantity64, Quantity256, StorageKey, Transaction, Withdrawal};
+use super::decode::{Decode, Faults, Input, decode_array, decode_object, deserialize_by_decoding};
+use super::{AddressData, BytesData, HashData, Quantity, Quantity64, Quantity256, StorageKey, Transaction, Withdrawal};
 use serde::{Deserialize, Serialize};
 
 /// The body of mine.
@@ -214,14 +214,40 @@ pub struct PoolContentOutput {
 /// Most withdrawals of one block: far more than the 16 that the consensus layer orders.
 const MAX_WITHDRAWALS: usize = 1_024;
 
-impl Decode for MineInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Blocks", "Interval", "Withdrawals"], faults)?;
-        let blocks = object.optional("Blocks");
-        let interval = object.optional("Interval");
-        let withdrawals: Option<Withdrawals> = object.optional_or_default("Withdrawals");
-        Some(Self { blocks: blocks?, interval: interval?, withdrawals: withdrawals?.0 })
+decode_object! {
+    MineInput {
+        blocks: optional("Blocks"),
+        interval: optional("Interval"),
+        withdrawals: optional_or_default("Withdrawals") as Withdrawals,
     }
+    Withdrawal {
+        address: required("Address"),
+        amount: required("Amount"),
+        index: required("Index") as Quantity,
+        validator_index: required("ValidatorIndex") as Quantity,
+    }
+    SetNextBlockTimestampInput { timestamp: required("Timestamp") }
+    IncreaseTimeInput { seconds: required("Seconds") }
+    SetNextBlockBaseFeeInput { base_fee: required("BaseFee") }
+    SnapshotId { snapshot_id: required("SnapshotId") }
+    ReorganizeInput { blocks: required("Blocks") }
+    ImpersonateInput { address: required("Address") }
+    SendTransactionInput { transaction: required("Transaction") }
+    UnsignedTransaction {
+        data: optional("Data"),
+        from: required("From"),
+        gas: optional("Gas"),
+        max_fee_per_gas: optional("MaxFeePerGas"),
+        max_priority_fee_per_gas: optional("MaxPriorityFeePerGas"),
+        nonce: optional("Nonce"),
+        to: optional("To"),
+        value: optional("Value"),
+    }
+    SetBalanceInput { address: required("Address"), balance: required("Balance") }
+    SetNonceInput { address: required("Address"), nonce: required("Nonce") }
+    SetCodeInput { address: required("Address"), code: optional_or_default("Code") }
+    SetStorageInput { address: required("Address"), position: required("Position"), value: required("Value") }
+    DropTransactionInput { transaction_hash: required("TransactionHash") }
 }
 
 #[derive(Default)]
@@ -233,77 +259,19 @@ impl Decode for Withdrawals {
     }
 }
 
-impl Decode for Withdrawal {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Address", "Amount", "Index", "ValidatorIndex"], faults)?;
-        let address = object.required("Address");
-        let amount = object.required("Amount");
-        let index: Option<Quantity64> = object.required("Index");
-        let validator_index: Option<Quantity64> = object.required("ValidatorIndex");
-        Some(Self { address: address?, amount: amount?, index: index?.0, validator_index: validator_index?.0 })
-    }
-}
-
-impl Decode for UnsignedTransaction {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let names = ["Data", "From", "Gas", "MaxFeePerGas", "MaxPriorityFeePerGas", "Nonce", "To", "Value"];
-        let mut object = ObjectDecoder::new(input, &names, faults)?;
-        let data = object.optional("Data");
-        let from = object.required("From");
-        let gas = object.optional("Gas");
-        let max_fee_per_gas = object.optional("MaxFeePerGas");
-        let max_priority_fee_per_gas = object.optional("MaxPriorityFeePerGas");
-        let nonce = object.optional("Nonce");
-        let to = object.optional("To");
-        let value = object.optional("Value");
-        Some(Self {
-            data: data?,
-            from: from?,
-            gas: gas?,
-            max_fee_per_gas: max_fee_per_gas?,
-            max_priority_fee_per_gas: max_priority_fee_per_gas?,
-            nonce: nonce?,
-            to: to?,
-            value: value?,
-        })
-    }
-}
-
-impl Decode for SetCodeInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Address", "Code"], faults)?;
-        let address = object.required("Address");
-        let code = object.optional_or_default("Code");
-        Some(Self { address: address?, code: code? })
-    }
-}
-
-/// Implements [`Decode`] for a body whose properties are all required.
-macro_rules! decode_required {
-    ($($request:ident { $($field:ident: $name:literal),+ }),+ $(,)?) => {$(
-        impl Decode for $request {
-            fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-                let mut object = ObjectDecoder::new(input, &[$($name),+], faults)?;
-                $(let $field = object.required($name);)+
-                Some(Self { $($field: $field?),+ })
-            }
-        }
-        deserialize_by_decoding!($request);
-    )+};
-}
-
-decode_required!(
-    SetNextBlockTimestampInput { timestamp: "Timestamp" },
-    IncreaseTimeInput { seconds: "Seconds" },
-    SetNextBlockBaseFeeInput { base_fee: "BaseFee" },
-    SnapshotId { snapshot_id: "SnapshotId" },
-    ReorganizeInput { blocks: "Blocks" },
-    ImpersonateInput { address: "Address" },
-    SendTransactionInput { transaction: "Transaction" },
-    SetBalanceInput { address: "Address", balance: "Balance" },
-    SetNonceInput { address: "Address", nonce: "Nonce" },
-    SetStorageInput { address: "Address", position: "Position", value: "Value" },
-    DropTransactionInput { transaction_hash: "TransactionHash" },
+deserialize_by_decoding!(
+    MineInput,
+    SetNextBlockTimestampInput,
+    IncreaseTimeInput,
+    SetNextBlockBaseFeeInput,
+    SnapshotId,
+    ReorganizeInput,
+    ImpersonateInput,
+    SendTransactionInput,
+    UnsignedTransaction,
+    SetBalanceInput,
+    SetNonceInput,
+    SetCodeInput,
+    SetStorageInput,
+    DropTransactionInput
 );
-
-deserialize_by_decoding!(MineInput, UnsignedTransaction, SetCodeInput);

@@ -84,6 +84,29 @@ macro_rules! deserialize_by_decoding {
 }
 pub(super) use deserialize_by_decoding;
 
+/// Implements [`Decode`] for a struct that is sent as an object. Each field states which method of [`ObjectDecoder`] reads it
+/// and the name of its property. `as Wrapper` reads the field through a tuple struct around its type. The block after `=>`
+/// runs before the struct is built: it sees every field as the `Option` that was read, and may add faults to the decoder.
+macro_rules! decode_object {
+    ($($object:ident {
+        $($field:ident: $read:ident($name:literal $(, $default:expr)?) $(as $wrapper:ident)?),+ $(,)?
+    } $(=> |$checked:ident| $check:block)?)+) => {$(
+        impl $object {
+            const PROPERTIES: &[&str] = &[$($name),+];
+        }
+
+        impl $crate::wire::Decode for $object {
+            fn decode(input: $crate::wire::Input<'_>, faults: &mut $crate::wire::Faults) -> Option<Self> {
+                let mut decoder = $crate::wire::ObjectDecoder::new(input, Self::PROPERTIES, faults)?;
+                $(let $field = decoder.$read($name $(, $default)?)$(.map(|$wrapper(value)| value))?;)+
+                $(let $checked = &mut decoder; $check)?
+                Some(Self { $($field: $field?),+ })
+            }
+        }
+    )+};
+}
+pub(super) use decode_object;
+
 /// A JSON value of a request, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
@@ -301,7 +324,12 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
 
     /// The value of `name`, or the default of its type.
     pub fn optional_or_default<T: Decode + Default>(&mut self, name: &'static str) -> Option<T> {
-        self.optional(name).map(Option::unwrap_or_default)
+        self.optional_or(name, T::default())
+    }
+
+    /// The value of `name`, or `default`.
+    pub fn optional_or<T: Decode>(&mut self, name: &'static str, default: T) -> Option<T> {
+        self.optional(name).map(|value| value.unwrap_or(default))
     }
 
     /// Notes that the value of `name` is wrong.

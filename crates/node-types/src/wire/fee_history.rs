@@ -1,6 +1,6 @@
 //! Fees of past blocks.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, decode_object, deserialize_by_decoding};
 use super::{Quantity, Quantity64, Quantity256};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize};
@@ -42,17 +42,24 @@ impl Default for FeeHistoryInput {
     }
 }
 
-impl Decode for FeeHistoryInput {
+decode_object! {
+    FeeHistoryInput {
+        block_count: optional_or("BlockCount", Self::default().block_count),
+        newest_block: optional_or_default("NewestBlock"),
+        reward_percentiles: optional_or_default("RewardPercentiles") as Percentiles,
+    }
+}
+
+deserialize_by_decoding!(FeeHistoryInput);
+
+/// The percentiles as plain numbers.
+#[derive(Default)]
+struct Percentiles(Vec<f64>);
+
+impl Decode for Percentiles {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["BlockCount", "NewestBlock", "RewardPercentiles"], faults)?;
-        let block_count = object.optional("BlockCount");
-        let newest_block = object.optional_or_default("NewestBlock");
-        let percentiles: Option<Vec<Percentile>> = object.optional_or_default("RewardPercentiles");
-        Some(Self {
-            block_count: block_count?.unwrap_or(Self::default().block_count),
-            newest_block: newest_block?,
-            reward_percentiles: percentiles?.into_iter().map(|percentile| percentile.0).collect(),
-        })
+        let percentiles = Vec::<Percentile>::decode(input, faults)?;
+        Some(Self(percentiles.into_iter().map(|percentile| percentile.0).collect()))
     }
 }
 
@@ -78,5 +85,3 @@ impl Decode for Percentile {
         number.map(Self)
     }
 }
-
-deserialize_by_decoding!(FeeHistoryInput);

@@ -1,6 +1,6 @@
 //! Filters that are polled for changes.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
 use super::log::Topics;
 use super::{AddressFilter, HashData, Log, TopicFilter};
 use crate::BlockNumberOrTag;
@@ -93,28 +93,21 @@ fn block_or_any<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) 
     }
 }
 
-impl Decode for NewFilterInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["FilterObject"], faults)?;
-        let filter_object = object.required("FilterObject");
-        Some(Self { filter_object: filter_object? })
+decode_object! {
+    NewFilterInput {
+        filter_object: required("FilterObject"),
+    }
+    FilterObject {
+        address: required_non_null("Address"),
+        from_block: required_non_null("FromBlock") as BlockBound,
+        to_block: required_non_null("ToBlock") as BlockBound,
+        topics: required_non_null("Topics") as Topics,
     }
 }
 
 impl Decode for EmptyInput {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         ObjectDecoder::new(input, &[], faults).map(|_| Self)
-    }
-}
-
-impl Decode for FilterObject {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Address", "FromBlock", "ToBlock", "Topics"], faults)?;
-        let address = object.required_non_null("Address");
-        let from_block: Option<BlockBound> = object.required_non_null("FromBlock");
-        let to_block: Option<BlockBound> = object.required_non_null("ToBlock");
-        let topics: Option<Topics> = object.required_non_null("Topics");
-        Some(Self { address: address?, from_block: from_block?.0, to_block: to_block?.0, topics: topics?.0 })
     }
 }
 

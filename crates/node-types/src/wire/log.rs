@@ -1,6 +1,6 @@
 //! Logs.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_array, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, decode_array, decode_object, deserialize_by_decoding};
 use super::text::TextError;
 use super::{AddressData, ByteString, BytesData, Data, HashData, Quantity64};
 use crate::{Address, BlockNumberOrTag, H256};
@@ -90,29 +90,21 @@ impl TopicFilter {
     }
 }
 
-impl Decode for GetLogsInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let names = ["Address", "BlockHash", "FromBlock", "ToBlock", "Topics"];
-        let mut object = ObjectDecoder::new(input, &names, faults)?;
-        let address = object.optional_or_default("Address");
-        let block_hash = object.optional("BlockHash");
-        let from_block = object.optional("FromBlock");
-        let to_block = object.optional("ToBlock");
-        let topics: Option<Topics> = object.optional_or_default("Topics");
+decode_object! {
+    GetLogsInput {
+        address: optional_or_default("Address"),
+        block_hash: optional("BlockHash"),
+        from_block: optional("FromBlock"),
+        to_block: optional("ToBlock"),
+        topics: optional_or_default("Topics") as Topics,
+    } => |decoder| {
         if let Some(Some(_)) = block_hash {
             for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
                 if let Some(Some(_)) = bound {
-                    object.fault(name, "unexpected property beside BlockHash");
+                    decoder.fault(name, "unexpected property beside BlockHash");
                 }
             }
         }
-        Some(Self {
-            address: address?,
-            block_hash: block_hash?,
-            from_block: from_block?,
-            to_block: to_block?,
-            topics: topics?.0,
-        })
     }
 }
 

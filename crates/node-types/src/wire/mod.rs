@@ -51,8 +51,9 @@ pub use filter::{
 };
 pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
 pub use parameters::{
-    AccountInput, BlockNumberInput, GetBlockByHashInput, GetBlockByNumberInput, GetTransactionByBlockHashAndIndexInput,
-    GetTransactionByBlockNumberAndIndexInput, HashInput, ParameterDecoder,
+    AccountInput, BlockNumberInput, DecodeParameters, GetBlockByHashInput, GetBlockByNumberInput,
+    GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput, Parameter,
+    ParameterDecoder,
 };
 pub use problem::{EchoedValue, ErrorDetail, Problem};
 pub use proof::{GetProofInput, GetProofOutput, GetStorageAtInput, GetStorageAtOutput, StorageEntry, StorageKey};

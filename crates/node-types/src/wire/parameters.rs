@@ -1,4 +1,4 @@
-//! Parameters in the path and the query of a request.
+//! Requests whose values are parameters in the path and the query.
 
 use super::decode::{Faults, Location};
 use super::problem::ErrorDetail;
@@ -6,8 +6,54 @@ use super::text::TextError;
 use super::{Data, Quantity};
 use crate::{Address, BlockId, BlockNumberOrTag, H256};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+/// A parameter as it was sent.
+#[derive(Clone, Debug)]
+pub struct Parameter<'a> {
+    /// The part of the request that holds it: `path`, `query` or `header`.
+    pub part: &'static str,
+    /// Its decoded text.
+    pub text: Cow<'a, str>,
+}
+
+/// A request that consists of named parameters.
+pub trait DecodeParameters: Sized {
+    /// Reads the request. `find` returns the parameter with a name, or `None` if it is absent.
+    ///
+    /// # Errors
+    /// Every parameter that is required and absent, or whose text is malformed.
+    fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>>;
+}
+
+/// Implements [`DecodeParameters`]. Each field states which method of [`ParameterDecoder`] reads it, and the parameter's name.
+macro_rules! decode_parameters {
+    ($($request:ident { $($field:ident: $read:ident($name:literal)),+ })+) => {$(
+        impl DecodeParameters for $request {
+            fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>> {
+                let mut decoder = ParameterDecoder::default();
+                $(let $field = decoder.$read($name, find($name));)+
+                let request = || Some(Self { $($field: $field?),+ });
+                decoder.finish(request())
+            }
+        }
+    )+};
+}
+
+decode_parameters! {
+    GetBlockByNumberInput {
+        block_number: optional_or_default("BlockNumber"),
+        transaction_detail: optional_or_default("TransactionDetailFlag")
+    }
+    GetBlockByHashInput { hash: required("Hash"), transaction_detail: optional_or_default("TransactionDetailFlag") }
+    HashInput { hash: required("Hash") }
+    BlockNumberInput { block_number: optional_or_default("BlockNumber") }
+    GetTransactionByBlockHashAndIndexInput { hash: required("Hash"), index: required("Index") }
+    GetTransactionByBlockNumberAndIndexInput { block_number: required("BlockNumber"), index: required("Index") }
+    AccountInput { address: required("Address"), block_number: optional_or_default("BlockNumber") }
+}
 
 /// Reads the parameters of a request and collects what is wrong with them.
 #[derive(Debug, Default)]
@@ -16,36 +62,45 @@ pub struct ParameterDecoder {
 }
 
 impl ParameterDecoder {
-    /// Reads a parameter in the path; none after a fault.
-    pub fn path<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
-        self.parse("path", name, text)
+    /// Reads a parameter that must be there. Returns `None` after noting a fault.
+    pub fn required<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<T> {
+        let Parameter { part, text } = sent.unwrap_or(Parameter { part: "path", text: "".into() });
+        text.parse().map_err(|error: T::Err| self.fault(part, name, &text, error.into())).ok()
     }
 
-    /// Reads a parameter in the query; none after a fault.
+    /// Reads a parameter that has its type's default if it is absent. Returns `None` after noting a fault.
+    pub fn optional_or_default<T: Default + FromStr<Err: Into<TextError>>>(
+        &mut self,
+        name: &str,
+        sent: Option<Parameter<'_>>,
+    ) -> Option<T> {
+        if sent.is_none() { Some(T::default()) } else { self.required(name, sent) }
+    }
+
+    /// Reads a parameter in the query. Returns `None` after noting a fault.
     pub fn query<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
-        self.parse("query", name, text)
+        self.required(name, Some(Parameter { part: "query", text: text.into() }))
     }
 
-    /// Reads a header; none after a fault.
+    /// Reads a header. Returns `None` after noting a fault.
     pub fn header<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
-        self.parse("header", name, text)
+        self.required(name, Some(Parameter { part: "header", text: text.into() }))
     }
 
-    /// Notes that a parameter in the query has no place there.
+    /// Notes that a parameter in the query is not allowed.
     pub fn refuse_query(&mut self, name: &str, text: &str, message: &str) {
         self.fault("query", name, text, message);
     }
 
-    /// The request, or everything that is wrong with it.
+    /// Returns the request, or everything that is wrong with it.
+    ///
+    /// # Errors
+    /// The faults that were noted.
     pub fn finish<T>(self, request: Option<T>) -> Result<T, Vec<ErrorDetail>> {
         match request {
             Some(request) if self.faults.is_empty() => Ok(request),
             _ => Err(self.faults.into_details()),
         }
-    }
-
-    fn parse<T: FromStr<Err: Into<TextError>>>(&mut self, part: &'static str, name: &str, text: &str) -> Option<T> {
-        text.parse().map_err(|error: T::Err| self.fault(part, name, text, Into::<TextError>::into(error))).ok()
     }
 
     fn fault(&mut self, part: &'static str, name: &str, text: &str, message: impl fmt::Display) {
@@ -66,20 +121,6 @@ pub struct GetBlockByNumberInput {
     pub transaction_detail: bool,
 }
 
-impl GetBlockByNumberInput {
-    /// Reads the parameters; one that is absent has its default.
-    pub fn from_path(block_number: Option<&str>, detail: Option<&str>) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let block_number = decoder.path("BlockNumber", block_number.unwrap_or("latest"));
-        let detail = decoder.path("TransactionDetailFlag", detail.unwrap_or("false"));
-        decoder.finish(
-            block_number
-                .zip(detail)
-                .map(|(block_number, transaction_detail)| Self { block_number, transaction_detail }),
-        )
-    }
-}
-
 /// The path parameters of getBlockByHash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -91,16 +132,6 @@ pub struct GetBlockByHashInput {
     pub transaction_detail: bool,
 }
 
-impl GetBlockByHashInput {
-    /// Reads the parameters; without a detail flag, hashes are wanted.
-    pub fn from_path(hash: &str, detail: Option<&str>) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let hash = decoder.path("Hash", hash);
-        let detail = decoder.path("TransactionDetailFlag", detail.unwrap_or("false"));
-        decoder.finish(hash.zip(detail).map(|(hash, transaction_detail)| Self { hash, transaction_detail }))
-    }
-}
-
 /// The path parameter of operations that name a block or a transaction by its hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -109,30 +140,12 @@ pub struct HashInput {
     pub hash: Data<H256>,
 }
 
-impl HashInput {
-    /// Reads the parameter.
-    pub fn from_path(hash: &str) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let hash = decoder.path("Hash", hash);
-        decoder.finish(hash.map(|hash| Self { hash }))
-    }
-}
-
 /// The path parameter of operations that name a block by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct BlockNumberInput {
     /// Which block.
     pub block_number: BlockId,
-}
-
-impl BlockNumberInput {
-    /// Reads the parameter; absent, it is the latest block.
-    pub fn from_path(block_number: Option<&str>) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let block_number = decoder.path("BlockNumber", block_number.unwrap_or("latest"));
-        decoder.finish(block_number.map(|block_number| Self { block_number }))
-    }
 }
 
 /// The path parameters of getTransactionByBlockHashAndIndex.
@@ -145,16 +158,6 @@ pub struct GetTransactionByBlockHashAndIndexInput {
     pub index: Quantity<u64>,
 }
 
-impl GetTransactionByBlockHashAndIndexInput {
-    /// Reads the parameters.
-    pub fn from_path(hash: &str, index: &str) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let hash = decoder.path("Hash", hash);
-        let index = decoder.path("Index", index);
-        decoder.finish(hash.zip(index).map(|(hash, index)| Self { hash, index }))
-    }
-}
-
 /// The path parameters of getTransactionByBlockNumberAndIndex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -163,16 +166,6 @@ pub struct GetTransactionByBlockNumberAndIndexInput {
     pub block_number: BlockNumberOrTag,
     /// Position of the transaction in it.
     pub index: Quantity<u64>,
-}
-
-impl GetTransactionByBlockNumberAndIndexInput {
-    /// Reads the parameters.
-    pub fn from_path(block_number: &str, index: &str) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let block_number = decoder.path("BlockNumber", block_number);
-        let index = decoder.path("Index", index);
-        decoder.finish(block_number.zip(index).map(|(block_number, index)| Self { block_number, index }))
-    }
 }
 
 /// The parameters of getAccount, getBalance, getCode and getTransactionCount.
@@ -184,24 +177,4 @@ pub struct AccountInput {
     /// After which block.
     #[serde(default)]
     pub block_number: BlockId,
-}
-
-impl AccountInput {
-    /// Reads both parameters from the path; without a block it is the latest.
-    pub fn from_path(address: &str, block_number: Option<&str>) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let address = decoder.path("Address", address);
-        let block_number = decoder.path("BlockNumber", block_number.unwrap_or("latest"));
-        decoder.finish(address.zip(block_number).map(|(address, block_number)| Self { address, block_number }))
-    }
-
-    /// Reads the address from the path and the block from the query; without a block, or with an empty one, it is the
-    /// latest.
-    pub fn from_path_and_query(address: &str, block_number: Option<&str>) -> Result<Self, Vec<ErrorDetail>> {
-        let mut decoder = ParameterDecoder::default();
-        let address = decoder.path("Address", address);
-        let block_number = block_number.filter(|text| !text.is_empty()).unwrap_or("latest");
-        let block_number = decoder.query("BlockNumber", block_number);
-        decoder.finish(address.zip(block_number).map(|(address, block_number)| Self { address, block_number }))
-    }
 }

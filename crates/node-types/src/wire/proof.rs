@@ -1,6 +1,6 @@
 //! Storage and Merkle proofs.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, decode_object, deserialize_by_decoding};
 use super::text::{self, TextError};
 use super::{AddressData, BytesData, Data, HashData, Quantity, Quantity64, Quantity256, Word};
 use crate::{BlockId, H256, U256};
@@ -116,23 +116,16 @@ impl Decode for StorageKey {
     }
 }
 
-impl Decode for GetProofInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Address", "BlockNumber", "StorageKeys"], faults)?;
-        let address = object.required("Address");
-        let block_number = object.optional_or_default("BlockNumber");
-        let storage_keys = object.optional_or_default("StorageKeys");
-        Some(Self { address: address?, block_number: block_number?, storage_keys: storage_keys? })
+decode_object! {
+    GetProofInput {
+        address: required("Address"),
+        block_number: optional_or_default("BlockNumber"),
+        storage_keys: optional_or_default("StorageKeys"),
     }
-}
-
-impl Decode for GetStorageAtInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Address", "BlockNumber", "Position"], faults)?;
-        let address = object.required("Address");
-        let block_number = object.optional_or_default("BlockNumber");
-        let position = object.required("Position");
-        Some(Self { address: address?, block_number: block_number?, position: position? })
+    GetStorageAtInput {
+        address: required("Address"),
+        block_number: optional_or_default("BlockNumber"),
+        position: required("Position"),
     }
 }
 

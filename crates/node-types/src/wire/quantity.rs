@@ -2,7 +2,7 @@
 
 use super::decode::{Decode, Faults, Input};
 use super::text::{self, TextError};
-use crate::U256;
+use crate::{DigitsError, U256, parse_digits};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
@@ -52,8 +52,15 @@ impl<T: Integer> FromStr for Quantity<T> {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let number = parse_number(text, T::BITS)?;
-        T::try_from(number).map(Self).map_err(|_| TextError::Overflow { bits: T::BITS })
+        let number = match text.strip_prefix("0x") {
+            Some(digits) => parse_digits(digits, 16),
+            None => parse_digits(text, 10),
+        };
+        match number.map(T::try_from) {
+            Ok(Ok(number)) => Ok(Self(number)),
+            Err(DigitsError::Digit) => Err(TextError::Number),
+            Ok(Err(_)) | Err(DigitsError::Overflow) => Err(TextError::Overflow { bits: T::BITS }),
+        }
     }
 }
 
@@ -81,28 +88,6 @@ impl<T: Integer> Decode for Quantity<T> {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         input.text_or_integer(faults)
     }
-}
-
-/// Reads a number of at most 256 bits; an overflow is reported as one of `bits`.
-fn parse_number(text: &str, bits: usize) -> Result<U256, TextError> {
-    let (digits, radix, longest) = match text.strip_prefix("0x") {
-        Some(digits) => (digits, 16, 64),
-        None => (text, 10, 78),
-    };
-    if digits.is_empty() || !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
-        return Err(TextError::Number);
-    }
-    let significant = digits.trim_start_matches('0');
-    if significant.is_empty() {
-        return Ok(U256::zero());
-    }
-    if significant.len() > longest {
-        return Err(TextError::Overflow { bits });
-    }
-    if let Ok(number) = u64::from_str_radix(significant, radix) {
-        return Ok(number.into());
-    }
-    U256::from_str_radix(significant, radix).map_err(|_| TextError::Overflow { bits })
 }
 
 /// Writes `value` in decimal, 38 digits at a time, for division of 256-bit numbers is slow.

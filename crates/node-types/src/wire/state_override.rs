@@ -1,6 +1,6 @@
 //! State that only one estimate sees.
 
-use super::decode::{Decode, Faults, Input, Location, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Input, Location, decode_object, deserialize_by_decoding};
 use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word};
 use crate::{Address, H256, U256};
 use serde::{Serialize, Serializer};
@@ -43,8 +43,6 @@ pub struct AccountOverride {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageSlots(pub BTreeMap<H256, U256>);
 
-const OVERRIDE_NAMES: [&str; 5] = ["Balance", "Code", "Nonce", "State", "StateDiff"];
-
 impl AccountOverride {
     /// Whether a flat override concerns the sender of the transaction.
     pub fn changes_sender(&self) -> bool {
@@ -61,7 +59,7 @@ impl Decode for EstimateGasObject {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         let (mut flat, mut accounts) = (false, false);
         input.properties(faults, |name, _, _| {
-            flat |= OVERRIDE_NAMES.contains(&name);
+            flat |= AccountOverride::PROPERTIES.contains(&name);
             accounts |= name.parse::<Data<Address>>().is_ok();
         })?;
         match (flat, accounts) {
@@ -77,18 +75,17 @@ impl Decode for EstimateGasObject {
     }
 }
 
-impl Decode for AccountOverride {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &OVERRIDE_NAMES, faults)?;
-        let balance = object.optional("Balance");
-        let code = object.optional("Code");
-        let nonce = object.optional("Nonce");
-        let state = object.optional("State");
-        let state_diff = object.optional("StateDiff");
+decode_object! {
+    AccountOverride {
+        balance: optional("Balance"),
+        code: optional("Code"),
+        nonce: optional("Nonce"),
+        state: optional("State"),
+        state_diff: optional("StateDiff"),
+    } => |decoder| {
         if let (Some(Some(_)), Some(Some(_))) = (&state, &state_diff) {
-            object.fault("StateDiff", "unexpected property beside State");
+            decoder.fault("StateDiff", "unexpected property beside State");
         }
-        Some(Self { balance: balance?, code: code?, nonce: nonce?, state: state?, state_diff: state_diff? })
     }
 }
 

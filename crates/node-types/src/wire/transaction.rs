@@ -1,6 +1,6 @@
 //! Transactions.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, deserialize_by_decoding};
+use super::decode::{decode_object, deserialize_by_decoding};
 use super::{AddressData, BytesData, HashData, Quantity64, Quantity256, Word};
 use serde::{Deserialize, Serialize};
 
@@ -126,12 +126,8 @@ pub struct AccessListItem {
     pub storage_keys: Vec<HashData>,
 }
 
-impl Decode for SendRawTransactionInput {
-    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut object = ObjectDecoder::new(input, &["Data"], faults)?;
-        let data = object.required("Data");
-        Some(Self { data: data? })
-    }
+decode_object! {
+    SendRawTransactionInput { data: required("Data") }
 }
 
 deserialize_by_decoding!(SendRawTransactionInput);

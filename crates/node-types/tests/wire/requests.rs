@@ -154,22 +154,31 @@ fn overrides_by_address_and_flat() {
     assert_eq!(none.overrides(), BTreeMap::new());
 }
 
+fn decode_parameters<T: DecodeParameters>(sent: &[(&str, &'static str, &str)]) -> Result<T, Vec<ErrorDetail>> {
+    T::decode_parameters(|name| {
+        let (_, part, text) = sent.iter().find(|(other, ..)| *other == name)?;
+        Some(Parameter { part, text: text.to_string().into() })
+    })
+}
+
 #[test]
-fn path_parameters() {
-    let input = GetBlockByNumberInput::from_path(Some("0x1b"), Some("true"));
+fn decodes_parameters_of_path_and_query() {
+    let input = decode_parameters(&[("BlockNumber", "path", "0x1b"), ("TransactionDetailFlag", "path", "true")]);
     assert_eq!(
         input,
         Ok(GetBlockByNumberInput { block_number: BlockNumberOrTag::Number(27), transaction_detail: true })
     );
-    assert_eq!(GetBlockByNumberInput::from_path(None, None), Ok(GetBlockByNumberInput::default()));
-    let faults = GetBlockByNumberInput::from_path(Some("ten"), Some("yes")).unwrap_err();
+    assert_eq!(decode_parameters(&[]), Ok(GetBlockByNumberInput::default()));
+    let wrong = [("BlockNumber", "path", "ten"), ("TransactionDetailFlag", "path", "yes")];
+    let faults = decode_parameters::<GetBlockByNumberInput>(&wrong).unwrap_err();
     let expected = [
         ErrorDetail::new("path.BlockNumber", "expected a block number, earliest, latest, pending, safe or finalized")
             .with_value(&"ten"),
         ErrorDetail::new("path.TransactionDetailFlag", "expected true or false").with_value(&"yes"),
     ];
     assert_eq!(faults, expected);
-    let faults = AccountInput::from_path_and_query("0x1", Some("0xg")).unwrap_err();
+    let wrong = [("Address", "path", "0x1"), ("BlockNumber", "query", "0xg")];
+    let faults = decode_parameters::<AccountInput>(&wrong).unwrap_err();
     let locations: Vec<_> = faults.iter().map(|fault| &fault.location[..]).collect();
     assert_eq!(locations, ["path.Address", "query.BlockNumber"]);
 }
