@@ -1,4 +1,4 @@
-//! The access list that a call needs (EIP-2930).
+//! The access list of a call (EIP-2930).
 
 use crate::call::CallRun;
 use crate::convert::ToNode;
@@ -9,8 +9,8 @@ use node_types::consensus::AccessListItem;
 use revm::context::result::ExecutionResult;
 use revm::context_interface::transaction as evm;
 
-/// Runs the call with the list of what it touched before, until the list stays the same: what a call does may depend on
-/// the gas left, and so on the list.
+/// Runs the call repeatedly, each time with the access list that the previous run collected, until the list no longer
+/// changes. The path of a call may depend on the remaining gas, and so on the list.
 pub(crate) fn find(mut run: CallRun<'_>) -> Result<AccessListOutcome, ExecutionError> {
     let mut list = run.access_list();
     loop {

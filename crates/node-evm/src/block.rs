@@ -1,107 +1,92 @@
-//! Whole blocks.
+//! Execution of a block.
 
 use crate::call::CallRun;
 use crate::convert::{ToEvm, ToNode, saturating_price};
 use crate::database::StateDb;
-use crate::executor::EvmExecutor;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::run_context::RunContext;
 use crate::trace::{self, TracedRun};
 use crate::{dao, requests, rewards, spec, system, transaction};
-use node_core::backend::{BackendError, View};
+use node_core::backend::BackendError;
 use node_core::blobs;
 use node_core::block::RecoveredTransaction;
-use node_core::context::Context;
 use node_core::crypto::SignatureError;
 use node_core::executor::{BlockExecution, BlockOutcome, Call, ExecutionError, TransactionError};
 use node_core::fees::{self, GAS_PER_BLOB};
-use node_core::forks::{ChainSpec, Fork};
+use node_core::forks::Fork;
 use node_core::trace::{Trace, TraceError, Tracing};
-use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
+use node_types::consensus::{Bloom, Header, HeaderField, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
 use revm_inspectors::tracing::TransactionContext;
 
 /// A block while it is executed on revm.
 pub(crate) struct EvmBlock<'a> {
-    context: &'a Context,
-    view: &'a dyn View,
-    spec: &'a ChainSpec,
+    run: RunContext<'a>,
     header: &'a Header,
     fork: Fork,
     parent: BlockNumber,
     pub(crate) machine: Machine<'a>,
-    /// Least price of blobs, in wei per blob gas.
+    /// In wei per blob gas.
     pub(crate) blob_base_fee: U256,
-    /// Whether any sender may have code.
-    pub(crate) contracts_send: bool,
+    /// Whether senders may have code in any case (EIP-3607 forbids it).
+    pub(crate) senders_with_code: bool,
     receipts: Vec<Receipt>,
     gas_used: u64,
     blob_gas_used: u64,
 }
 
 impl<'a> EvmBlock<'a> {
-    /// Does what comes before the first transaction.
-    pub(crate) fn begin(
-        executor: &'a EvmExecutor,
-        context: &'a Context,
-        view: &'a dyn View,
-        header: &'a Header,
-    ) -> Result<Self, ExecutionError> {
-        let mut block = Self::new(executor, context, view, header)?;
+    /// Creates the block and applies what comes before its first transaction.
+    pub(crate) fn begin(run: RunContext<'a>, header: &'a Header) -> Result<Self, ExecutionError> {
+        let mut block = Self::new(run, header)?;
         block.start()?;
         Ok(block)
     }
 
-    /// The block over its parent's state, before anything ran.
-    pub(crate) fn new(
-        executor: &'a EvmExecutor,
-        context: &'a Context,
-        view: &'a dyn View,
-        header: &'a Header,
-    ) -> Result<Self, ExecutionError> {
+    /// Creates the block over its parent's state. Nothing has been executed.
+    pub(crate) fn new(run: RunContext<'a>, header: &'a Header) -> Result<Self, ExecutionError> {
+        let RunContext { spec, codes, context, view } = run;
         context.check()?;
-        // Nothing leads to a genesis block: it has no parent to start from.
+        // A genesis block has no parent state to start from.
         let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
-        let spec = executor.spec();
         let fork = spec.fork(header);
-        let db = StateDb::new(view, parent, executor.codes(), fork);
+        let db = StateDb::new(view, parent, codes, fork);
         let (cfg, env) = (spec::configuration(spec, fork), spec::environment(spec, fork, header));
         let machine = Machine::new(fork, cfg, env, db, context);
         let blob_base_fee = fees::blob_base_fee(spec, header).unwrap_or(U256::one());
         Ok(Self {
-            context,
-            view,
-            spec,
+            run,
             header,
             fork,
             parent,
             machine,
             blob_base_fee,
-            contracts_send: false,
+            senders_with_code: false,
             receipts: Vec::new(),
             gas_used: 0,
             blob_gas_used: 0,
         })
     }
 
-    /// Moves the balances of the DAO and calls system contracts.
+    /// Applies what comes before the first transaction: the DAO fork and calls of system contracts.
     pub(crate) fn start(&mut self) -> Result<(), ExecutionError> {
-        if self.spec.dao_fork == Some(self.header.number) {
+        if self.run.spec.dao_fork == Some(self.header.number) {
             dao::move_balances(self.machine.db())?;
         }
         system::begin(&mut self.machine, self.fork, self.header)
     }
 
-    /// Executes a transaction and keeps its receipt.
+    /// Executes a transaction and stores its receipt.
     pub(crate) fn execute(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
-        let result = self.run(transaction)?;
+        let result = self.run_transaction(transaction)?;
         self.record(transaction, &result)?;
         Ok(result)
     }
 
-    /// The rules that revm leaves to the block: those on types, signatures, gas left and blobs.
+    /// Checks the rules that revm does not: transaction type, chain id, signature, remaining gas and blobs.
     fn check(&self, transaction: &RecoveredTransaction) -> Result<(), TransactionError> {
         let body = &transaction.transaction.body;
         let kind = body.transaction_type();
@@ -112,8 +97,8 @@ impl<'a> EvmBlock<'a> {
             if self.fork < Fork::SpuriousDragon {
                 return Err(TransactionError::ReplayProtectionTooEarly { chain_id: got });
             }
-            if got != self.spec.chain_id {
-                return Err(TransactionError::ChainId { got, expected: self.spec.chain_id });
+            if got != self.run.spec.chain_id {
+                return Err(TransactionError::ChainId { got, expected: self.run.spec.chain_id });
             }
         }
         if self.fork >= Fork::Homestead && is_high_s(&transaction.transaction.signature) {
@@ -129,7 +114,7 @@ impl<'a> EvmBlock<'a> {
         Ok(())
     }
 
-    /// The rules on blobs (EIP-4844, EIP-7594, EIP-7892).
+    /// Checks the rules on blobs (EIP-4844, EIP-7594, EIP-7892).
     fn check_blobs(&self, versioned_hashes: &[H256], fee_cap: U256) -> Result<(), TransactionError> {
         if versioned_hashes.is_empty() {
             return Err(TransactionError::NoBlobs);
@@ -142,7 +127,7 @@ impl<'a> EvmBlock<'a> {
             return Err(TransactionError::TooManyBlobs { count, limit });
         }
         let count = self.blob_gas_used / GAS_PER_BLOB + count;
-        let limit = self.spec.blob_params(self.header.timestamp).map_or(0, |params| params.max);
+        let limit = self.run.spec.blob_params(self.header.timestamp).map_or(0, |params| params.max);
         if count > limit {
             return Err(TransactionError::TooManyBlobs { count, limit });
         }
@@ -152,19 +137,19 @@ impl<'a> EvmBlock<'a> {
         Ok(())
     }
 
-    fn run(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
+    fn run_transaction(&mut self, transaction: &RecoveredTransaction) -> Result<ExecutionResult, ExecutionError> {
         let offer = self.prepare(transaction)?;
         let mut transaction = transaction::to_evm(transaction);
         if self.machine.rules().disable_nonce_check {
-            // revm looks at it all the same, and refuses the highest one.
+            // revm refuses the maximum nonce even if it does not check nonces.
             transaction.nonce = 0;
         }
         self.machine.transact(transaction).map_err(|fault| refusal(&mut self.machine, &offer, fault))
     }
 
-    /// Checks what the machine leaves to the block, and makes the machine ready for the transaction.
+    /// Checks the rules that revm does not, and configures the machine for the transaction.
     fn prepare(&mut self, transaction: &RecoveredTransaction) -> Result<Offer, ExecutionError> {
-        self.context.check()?;
+        self.run.context.check()?;
         self.check(transaction)?;
         let offer = offer(transaction);
         let body = &transaction.transaction.body;
@@ -173,11 +158,11 @@ impl<'a> EvmBlock<'a> {
             let balance = self.machine.balance(offer.sender)?;
             return Err(beyond_128_bits(balance, offer.required).into());
         }
-        self.machine.let_contracts_send(self.contracts_send || transaction.is_impersonating());
+        self.machine.allow_senders_with_code(self.senders_with_code || transaction.is_impersonating());
         Ok(offer)
     }
 
-    /// Makes the receipt of a transaction. Logs that tell transfers are not in it.
+    /// Stores the receipt of a transaction. It leaves out logs that stand for transfers of ether.
     fn record(&mut self, transaction: &RecoveredTransaction, result: &ExecutionResult) -> Result<(), ExecutionError> {
         let outcome = self.outcome(result.is_success())?;
         let body = &transaction.transaction.body;
@@ -185,9 +170,10 @@ impl<'a> EvmBlock<'a> {
         self.blob_gas_used += body.blob_versioned_hashes().len() as u64 * GAS_PER_BLOB;
         let logs: Vec<Log> = match result {
             ExecutionResult::Success { logs, .. } => {
-                let noted = self.machine.noted_logs(logs.len());
-                let told = |index: usize| noted.get(index).is_some_and(|entry| entry.told);
-                logs.iter().enumerate().filter(|(index, _)| !told(*index)).map(|(_, log)| log.to_node()).collect()
+                let entries = self.machine.log_entries(logs.len());
+                let is_transfer = |index: usize| entries.get(index).is_some_and(|entry| entry.is_transfer);
+                let by_code = logs.iter().enumerate().filter(|(index, _)| !is_transfer(*index));
+                by_code.map(|(_, log)| log.to_node()).collect()
             }
             ExecutionResult::Revert { .. } | ExecutionResult::Halt { .. } => Vec::new(),
         };
@@ -206,20 +192,20 @@ impl<'a> EvmBlock<'a> {
             return Ok(ReceiptOutcome::Success(succeeded));
         }
         let changes = self.machine.db().changes();
-        Ok(ReceiptOutcome::StateRoot(self.view.state_root(self.parent, &changes)?))
+        Ok(ReceiptOutcome::StateRoot(self.run.view.state_root(self.parent, &changes)?))
     }
 }
 
 impl BlockExecution for EvmBlock<'_> {
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError> {
         self.execute(transaction)?;
-        // The one that was just pushed.
+        // `execute` has pushed one.
         Ok(&self.receipts[self.receipts.len() - 1])
     }
 
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         let offer = self.prepare(transaction)?;
-        let block = self.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
+        let block = self.run.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
         let place = TransactionContext {
             block_hash: block.map(|hash| hash.to_evm()),
             tx_index: Some(self.receipts.len()),
@@ -233,7 +219,7 @@ impl BlockExecution for EvmBlock<'_> {
     }
 
     fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError> {
-        CallRun::over(self.spec, self.context, self.machine.into_db(), self.header, call)?.trace(tracing)
+        CallRun::over(self.run, self.machine.into_db(), self.header, call)?.trace(tracing)
     }
 
     fn gas_used(&self) -> u64 {
@@ -249,13 +235,14 @@ impl BlockExecution for EvmBlock<'_> {
         ommers: &[Header],
         withdrawals: Option<&[Withdrawal]>,
     ) -> Result<BlockOutcome, ExecutionError> {
-        let Self { context, spec, header, fork, mut machine, receipts, gas_used, blob_gas_used, .. } = *self;
-        context.check()?;
+        let Self { run, header, fork, mut machine, receipts, gas_used, blob_gas_used, .. } = *self;
+        run.context.check()?;
         rewards::pay_rewards(machine.db(), fork, header, ommers)?;
         rewards::pay_withdrawals(machine.db(), fork, withdrawals.unwrap_or_default())?;
-        let requests = match fork {
-            fork if fork >= Fork::Prague => Some(requests::collect(&mut machine, spec, &receipts)?),
-            _ => None,
+        let requests = if fork.has(HeaderField::RequestsHash) {
+            Some(requests::collect(&mut machine, run.spec, &receipts)?)
+        } else {
+            None
         };
         let changes = machine.db().changes();
         Ok(BlockOutcome { receipts, gas_used, blob_gas_used, requests, changes })

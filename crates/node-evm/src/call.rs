@@ -1,13 +1,12 @@
-//! Message calls that are no transactions.
+//! Calls that are not transactions.
 
 use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
-use crate::executor::EvmExecutor;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::run_context::RunContext;
 use crate::{overrides, revert, spec, trace, transaction};
-use node_core::backend::View;
 use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
 use node_core::forks::{ChainSpec, Fork};
@@ -19,14 +18,14 @@ use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
 use revm_inspectors::tracing::TransactionContext;
 
-/// A call that is ready to run, as often as wanted: no run sees what another did.
+/// A call that is ready to run any number of times. No run sees the changes of another.
 pub(crate) struct CallRun<'a> {
     context: &'a Context,
     machine: Machine<'a>,
     transaction: TxEnv,
     offer: Offer,
     call: &'a Call,
-    /// Wei that the sender has beside the value of the call and the price of its blobs.
+    /// Wei that the sender has left to pay for gas, after the value of the call and its blob fees.
     available: U256,
     /// The fork in force.
     pub(crate) fork: Fork,
@@ -37,31 +36,24 @@ pub(crate) struct CallRun<'a> {
 impl<'a> CallRun<'a> {
     /// Prepares `call` in the environment of `header`, over the state as of that block.
     ///
-    /// Nonce, EIP-3607, EIP-7825 and the block's gas limit are not checked. Without a price neither are fees, and BASEFEE
-    /// and BLOBBASEFEE read 0.
-    pub(crate) fn new(
-        executor: &'a EvmExecutor,
-        context: &'a Context,
-        view: &'a dyn View,
-        header: &Header,
-        call: &'a Call,
-    ) -> Result<Self, ExecutionError> {
-        let spec = executor.spec();
-        let db = StateDb::new(view, header.number, executor.codes(), spec.fork(header));
-        Self::over(spec, context, db, header, call)
+    /// The nonce, the sender's code (EIP-3607), the transaction gas cap (EIP-7825) and the block's gas limit are not
+    /// checked. If the call has no gas price, fees are not checked either, and BASEFEE and BLOBBASEFEE return 0.
+    pub(crate) fn new(run: RunContext<'a>, header: &Header, call: &'a Call) -> Result<Self, ExecutionError> {
+        let db = StateDb::new(run.view, header.number, run.codes, run.spec.fork(header));
+        Self::over(run, db, header, call)
     }
 
-    /// The same over any state.
+    /// Like [`new`](Self::new), over the state `db`.
     pub(crate) fn over(
-        spec: &ChainSpec,
-        context: &'a Context,
+        run: RunContext<'a>,
         db: StateDb<'a>,
         header: &Header,
         call: &'a Call,
     ) -> Result<Self, ExecutionError> {
+        let RunContext { spec, context, .. } = run;
         context.check()?;
         let (header, fork) = overridden(spec, header, call);
-        let mut db = db.by_rules_of(fork);
+        let mut db = db.with_fork(fork);
         let mut cfg = spec::configuration(spec, fork);
         cfg.disable_nonce_check = true;
         cfg.disable_eip3607 = true;
@@ -93,30 +85,30 @@ impl<'a> CallRun<'a> {
         Ok(Self { context, machine, transaction, offer, call, available, fork, block_gas_limit })
     }
 
-    /// Runs the call once, with as much gas as it may have.
+    /// Runs the call once with its highest gas limit.
     pub(crate) fn call(mut self) -> Result<CallOutcome, ExecutionError> {
         match self.run(self.gas_limit()) {
             Ok(result) => Ok(outcome(result)),
             Err(ExecutionError::Refused(
                 TransactionError::IntrinsicGas { limit, required } | TransactionError::FloorGas { limit, required },
-            )) if self.call.gas.is_none_or(|asked| asked > limit) => self.too_little_gas(limit, required),
+            )) if self.call.gas.is_none_or(|asked| asked > limit) => self.insufficient_gas(limit, required),
             Err(error) => Err(error),
         }
     }
 
-    /// Runs the call once, and answers what `tracing` asks for.
+    /// Runs the call once with its highest gas limit and returns its trace.
     pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
         let transaction = self.transaction(self.gas_limit())?;
         let place = TransactionContext::default();
         Ok(trace::run(&mut self.machine, transaction, &self.offer, place, tracing)?.trace)
     }
 
-    /// The access list of the call itself.
+    /// Returns the access list that the caller has set.
     pub(crate) fn access_list(&self) -> AccessList {
         self.transaction.access_list.clone()
     }
 
-    /// Runs the call with an access list, watched by `inspection`.
+    /// Runs the call with an access list under `inspection`.
     pub(crate) fn with_access_list(
         &mut self,
         access_list: AccessList,
@@ -130,23 +122,24 @@ impl<'a> CallRun<'a> {
         result.map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
     }
 
-    /// Gas limit of a single run: what is asked for, or else all that the sender can pay for; never above the budget.
+    /// Returns the highest gas limit of a run: the one that the caller has set, or else the one that the sender can pay
+    /// for; at most the gas budget.
     fn gas_limit(&self) -> u64 {
         let gas = self.call.gas.or_else(|| self.affordable_gas());
         gas.unwrap_or(u64::MAX).min(self.gas_budget())
     }
 
-    /// Gas asked for by the caller.
-    pub(crate) fn asked_gas(&self) -> Option<u64> {
+    /// Returns the gas limit that the caller has set.
+    pub(crate) fn requested_gas(&self) -> Option<u64> {
         self.call.gas
     }
 
-    /// Gas that the context grants.
+    /// Returns the gas budget of the context.
     pub(crate) fn gas_budget(&self) -> u64 {
         self.context.gas_budget()
     }
 
-    /// Gas that the sender can pay for after the value; none where gas costs nothing.
+    /// Returns the gas that the sender can pay for, or `None` if the gas price is zero.
     pub(crate) fn affordable_gas(&self) -> Option<u64> {
         let gas = self.available.checked_div(self.call.gas_price)?;
         Some(u64::try_from(gas).unwrap_or(u64::MAX))
@@ -158,7 +151,7 @@ impl<'a> CallRun<'a> {
         self.machine.simulate(transaction).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
     }
 
-    /// The call with a gas limit, as the machine takes it.
+    /// Returns the call with a gas limit as revm's transaction.
     fn transaction(&mut self, gas_limit: u64) -> Result<TxEnv, ExecutionError> {
         self.context.check()?;
         self.offer.required = self.required(gas_limit);
@@ -170,8 +163,9 @@ impl<'a> CallRun<'a> {
         Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
 
-    /// The answer where it was not the caller who set a limit below what the call costs before any code runs.
-    fn too_little_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
+    /// Reports a gas limit below the intrinsic gas that the caller has not set: the limit came from the gas budget or from
+    /// the sender's balance.
+    fn insufficient_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
         if limit == self.context.gas_budget() {
             return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
         }
@@ -180,16 +174,16 @@ impl<'a> CallRun<'a> {
         Err(TransactionError::InsufficientFunds { balance, required }.into())
     }
 
-    /// The most that the call can cost in wei with a gas limit; none where that does not fit 256 bits.
+    /// Returns the maximum cost of the call in wei with a gas limit, or `None` if it exceeds 256 bits.
     fn required(&self, gas_limit: u64) -> Option<U256> {
         let fee = self.call.gas_price.checked_mul(gas_limit.into())?;
         fee.checked_add(self.call.highest_blob_fees()?)?.checked_add(self.call.value)
     }
 }
 
-/// The header of the block that `call` runs in, and the rules there.
+/// Returns the header of the block that `call` runs in, with its overrides, and the fork in force.
 fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) {
-    // Whatever the difficulty reads, the block is of the merged chain or it is not.
+    // An override of the difficulty does not change whether the block comes after the merge.
     let merged = header.difficulty.is_zero();
     let mut header = header.clone();
     call.block_overrides.apply(&mut header);
@@ -197,7 +191,7 @@ fn overridden(spec: &ChainSpec, header: &Header, call: &Call) -> (Header, Fork) 
     (header, fork)
 }
 
-/// What the code of `call` can learn of the block `header`. Where fees are not checked they read 0.
+/// Returns the block environment of `call`. Fees that are not checked are 0.
 fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> BlockEnv {
     let mut environment = spec::environment(spec, fork, header);
     if call.is_free() {
@@ -211,7 +205,7 @@ fn environment(spec: &ChainSpec, fork: Fork, header: &Header, call: &Call) -> Bl
     environment
 }
 
-/// How a run ended.
+/// Converts the result of a run.
 fn outcome(result: ExecutionResult) -> CallOutcome {
     match result {
         ExecutionResult::Success { output, gas, .. } => {
@@ -222,12 +216,12 @@ fn outcome(result: ExecutionResult) -> CallOutcome {
     }
 }
 
-/// A revert with its reason.
+/// Returns the failure of a reverted call, with the decoded reason.
 pub(crate) fn reverted(output: &revm::primitives::Bytes) -> CallFailure {
     CallFailure::Reverted { reason: revert::reason(output), output: output.to_node() }
 }
 
-/// An exceptional halt in words.
+/// Returns the failure of a call that halted exceptionally.
 pub(crate) fn halted(reason: &HaltReason) -> CallFailure {
     CallFailure::Halted { reason: reason.to_string() }
 }

@@ -1,4 +1,4 @@
-//! Code that is already analysed, by its hash.
+//! A cache of analysed code by code hash.
 
 use node_core::caches::CacheUse;
 use quick_cache::Weighter;
@@ -6,25 +6,25 @@ use quick_cache::sync::Cache;
 use revm::bytecode::Bytecode;
 use revm::primitives::{B256, Bytes};
 
-/// Keeps analysed code between blocks and calls, bounded by the memory it takes. Code never changes under its hash, so
-/// nothing is ever invalidated.
+/// Analysed code that blocks and calls share, bounded by memory. Entries never become stale, because the key is the hash
+/// of the code.
 #[derive(Debug)]
 pub(crate) struct CodeCache(Cache<B256, Bytecode, Memory>);
 
 impl CodeCache {
-    /// A cache that takes about `capacity` bytes.
+    /// Creates a cache of about `capacity` bytes.
     pub(crate) fn new(capacity: u64) -> Self {
         const TYPICAL_CODE: u64 = 8 * 1024;
         let items = usize::try_from(capacity / TYPICAL_CODE).unwrap_or(usize::MAX);
         Self(Cache::with_weighter(items, capacity, Memory))
     }
 
-    /// The code with this hash, if it is kept.
+    /// Returns the code with this hash, if it is cached.
     pub(crate) fn get(&self, hash: &B256) -> Option<Bytecode> {
         self.0.get(hash)
     }
 
-    /// What it holds.
+    /// Returns the size of the cache and its hits and misses.
     pub(crate) fn usage(&self) -> CacheUse {
         let Self(cache) = self;
         CacheUse {
@@ -36,7 +36,7 @@ impl CodeCache {
         }
     }
 
-    /// Analyses `code` and keeps it.
+    /// Analyses `code`, caches it under `hash` and returns it.
     pub(crate) fn insert(&self, hash: B256, code: Bytes) -> Bytecode {
         let code = analyse(code);
         self.0.insert(hash, code.clone());
@@ -44,19 +44,19 @@ impl CodeCache {
     }
 }
 
-/// Finds the jump destinations of `code`. What begins like a delegation (EIP-7702) but is none is code, which the chain
-/// may hold from before London (EIP-3541).
+/// Finds the jump destinations of `code`. Code that starts like a delegation (EIP-7702) but is not one is ordinary code;
+/// it could be deployed before London (EIP-3541).
 pub(crate) fn analyse(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
-/// Weighs code by the bytes it takes.
+/// Weighs code by its size in memory.
 #[derive(Clone, Debug)]
 struct Memory;
 
 impl Weighter<B256, Bytecode> for Memory {
     fn weight(&self, _hash: &B256, code: &Bytecode) -> u64 {
-        // The code itself, a bit a byte for the jump destinations, and the bookkeeping.
+        // The code, one bit per byte for the jump destinations, and a fixed overhead.
         let length = code.bytes_slice().len() as u64;
         length + length / 8 + 128
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_looks_like_a_delegation_is_code() {
+    fn code_that_resembles_a_delegation_is_ordinary_code() {
         let delegation = [&[0xef, 0x01, 0x00][..], &[0x11; 20]].concat();
         for (code, is_delegation) in [
             (delegation.clone(), true),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_taken_is_bounded() {
+    fn memory_is_bounded() {
         let cache = CodeCache::new(1 << 20);
         for n in 0..1000_u32 {
             let mut code = vec![0x5b; 24 * 1024];
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_and_misses_are_counted() {
+    fn counts_hits_and_misses() {
         let cache = CodeCache::new(1 << 20);
         let hash = B256::repeat_byte(1);
         assert!(cache.get(&hash).is_none());

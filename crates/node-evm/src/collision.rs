@@ -1,17 +1,16 @@
-//! Storage stands in the way of a creation (EIP-7610, in force from the first block on).
+//! Storage prevents the creation of a contract (EIP-7610, in force from genesis).
 //!
-//! revm refuses to create a contract where there is code or a nonce. Before EIP-161 a contract could be left with
-//! neither and have storage all the same; such accounts are still there, and a creation over them fails likewise.
+//! revm refuses to create a contract at an address that has code or a nonce. Before EIP-161 a contract could end up with
+//! storage but neither of these. Such accounts still exist, and creations at their addresses fail as well.
 
 use crate::database::DatabaseError;
+use crate::evm_context::{EvmContext, Instructions};
 use crate::inspection::Inspection;
-use crate::log_book::Transfer;
-use crate::machine::EvmContext;
 use crate::precompiles::Precompiles;
+use crate::simulated_logs::Transfer;
 use revm::context::{ContextTr, Evm, FrameStack, JournalTr};
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
-use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, ItemOrResult};
 use revm::inspector::InspectorEvmTr;
 use revm::interpreter::interpreter::EthInterpreter;
@@ -20,21 +19,14 @@ use revm::interpreter::{CreateInputs, CreateOutcome, FrameInput, Gas, Instructio
 use revm::primitives::constants::CALL_STACK_LIMIT;
 use revm::primitives::{Address, Bytes};
 
-/// The machine of revm, which looks for storage before it creates a contract.
+/// revm's EVM with two additions: creations check for storage, and simulations log transfers of ether.
 pub(crate) struct GuardedEvm<'a>(pub(crate) RevmEvm<'a>);
 
-/// The machine of revm over our own state.
-type RevmEvm<'a> = Evm<
-    EvmContext<'a>,
-    Inspection,
-    EthInstructions<EthInterpreter, EvmContext<'a>>,
-    Precompiles,
-    EthFrame<EthInterpreter>,
->;
+type RevmEvm<'a> = Evm<EvmContext<'a>, Inspection, Instructions<'a>, Precompiles, EthFrame<EthInterpreter>>;
 
 impl<'a> EvmTr for GuardedEvm<'a> {
     type Context = EvmContext<'a>;
-    type Instructions = EthInstructions<EthInterpreter, EvmContext<'a>>;
+    type Instructions = Instructions<'a>;
     type Precompiles = Precompiles;
     type Frame = EthFrame<EthInterpreter>;
 
@@ -59,7 +51,7 @@ impl<'a> EvmTr for GuardedEvm<'a> {
             return Ok(ItemOrResult::Result(collide(&mut self.0.ctx, inputs, address)?));
         }
         match Transfer::of(&self.0.ctx, &frame.frame_input) {
-            Some(transfer) => self.frame_init_told(frame, &transfer),
+            Some(transfer) => self.frame_init_with_transfer(frame, &transfer),
             None => self.0.frame_init(frame),
         }
     }
@@ -76,7 +68,6 @@ impl<'a> EvmTr for GuardedEvm<'a> {
     }
 }
 
-/// Only runs that are inspected come here.
 impl InspectorEvmTr for GuardedEvm<'_> {
     type Inspector = Inspection;
 
@@ -100,8 +91,8 @@ impl InspectorEvmTr for GuardedEvm<'_> {
 }
 
 impl<'a> GuardedEvm<'a> {
-    /// Enters a frame and tells what it transfers. The log comes behind the frame's checkpoint, so that it goes with it.
-    fn frame_init_told(
+    /// Starts a frame and logs its transfer. The log comes after the frame's checkpoint, so that it is reverted with it.
+    fn frame_init_with_transfer(
         &mut self,
         frame: FrameInit,
         transfer: &Transfer,
@@ -112,7 +103,7 @@ impl<'a> GuardedEvm<'a> {
         };
         match ended {
             Err(created) => {
-                transfer.tell(&mut self.0.ctx, created);
+                transfer.log(&mut self.0.ctx, created);
                 Ok(ItemOrResult::Item(self.0.frame_stack.get()))
             }
             Ok(result) => {
@@ -121,7 +112,7 @@ impl<'a> GuardedEvm<'a> {
                         FrameResult::Create(outcome) => outcome.address,
                         FrameResult::Call(_) => None,
                     };
-                    transfer.tell(&mut self.0.ctx, created);
+                    transfer.log(&mut self.0.ctx, created);
                 }
                 Ok(ItemOrResult::Result(result))
             }
@@ -129,11 +120,11 @@ impl<'a> GuardedEvm<'a> {
     }
 }
 
-/// Where the contract is to be, if there is storage but neither code nor a nonce. None also where the creation fails
-/// before the address matters: what is not looked at must stay cold (EIP-2929).
+/// Returns the address of the new contract if it has storage but neither code nor a nonce. Returns `None` if it has not,
+/// or if the creation fails before the address is accessed: an address that is not accessed must stay cold (EIP-2929).
 fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<Option<Address>, DatabaseError> {
     let journal = ctx.journal_mut();
-    // The creator runs, or has sent the transaction, and is warm.
+    // The creator is warm: it runs, or it has sent the transaction.
     let creator = &journal.load_account(inputs.caller())?.data.info;
     if creator.balance < inputs.value() || creator.nonce == u64::MAX {
         return Ok(None);
@@ -146,12 +137,13 @@ fn occupied_address(ctx: &mut EvmContext<'_>, inputs: &CreateInputs) -> Result<O
     if account.is_none_or(|account| account.nonce != 0 || !account.is_empty_code_hash()) {
         return Ok(None);
     }
-    // What this transaction has stored so far is not there yet, and need not be: it stored where it ran code, and that
-    // has code, or a nonce, or is a creation from before EIP-161, of whose address there is never another.
+    // The database does not have what this transaction has stored so far. It does not matter: the transaction stored only
+    // where it ran code, and such an account has code or a nonce, or was created before EIP-161, in which case no other
+    // creation has the same address.
     Ok(journal.database.has_storage(address)?.then_some(address))
 }
 
-/// Fails like a creation where there is code: the nonce is used up, the address is warm, all gas is gone.
+/// Fails as if the address had code: the creator's nonce increases, the address is warm and all gas is used.
 fn collide(ctx: &mut EvmContext<'_>, inputs: &CreateInputs, address: Address) -> Result<FrameResult, DatabaseError> {
     let journal = ctx.journal_mut();
     journal.load_account_mut(inputs.caller())?.bump_nonce();

@@ -1,24 +1,24 @@
-//! The border between the types of this project and those of revm. Nothing else converts.
+//! Conversions between the types of node-types and those of revm. No other module converts them.
 
 use node_types::consensus::Log;
 use node_types::{Address, Bytes, H256, U256};
 use revm::primitives as evm;
 
-/// Turns a value into revm's type for the same thing.
+/// Converts a value to revm's type.
 pub(crate) trait ToEvm {
     /// revm's type.
     type Evm;
 
-    /// The same value in revm's type.
+    /// Returns the value as revm's type.
     fn to_evm(&self) -> Self::Evm;
 }
 
-/// Turns a value of revm's into this project's type for the same thing.
+/// Converts a value of revm to this project's type.
 pub(crate) trait ToNode {
     /// This project's type.
     type Node;
 
-    /// The same value in this project's type.
+    /// Returns the value as this project's type.
     fn to_node(&self) -> Self::Node;
 }
 
@@ -54,7 +54,7 @@ impl ToNode for evm::B256 {
     }
 }
 
-/// Both sides keep four 64-bit limbs, the lowest first.
+/// Both types consist of four 64-bit limbs, lowest first.
 impl ToEvm for U256 {
     type Evm = evm::U256;
 
@@ -71,7 +71,7 @@ impl ToNode for evm::U256 {
     }
 }
 
-/// Both sides share one buffer with reference counting.
+/// Both types share one reference-counted buffer.
 impl ToEvm for Bytes {
     type Evm = evm::Bytes;
 
@@ -100,17 +100,17 @@ impl ToNode for evm::Log {
     }
 }
 
-/// A storage slot's name as revm has it: a number.
+/// Converts the key of a storage slot to revm's form, a number.
 pub(crate) fn slot_to_evm(slot: H256) -> evm::U256 {
     evm::U256::from_be_bytes(slot.0)
 }
 
-/// A storage slot's name as a backend has it: 32 bytes, big-endian.
+/// Converts the key of a storage slot to a backend's form, 32 bytes in big-endian order.
 pub(crate) fn slot_to_node(slot: evm::U256) -> H256 {
     H256(slot.to_be_bytes())
 }
 
-/// A price in wei; revm keeps prices in 128 bits. What does not fit becomes the highest price there is.
+/// Converts a price in wei to revm's 128 bits. A higher price becomes `u128::MAX`.
 pub(crate) fn saturating_price(price: U256) -> u128 {
     u128::try_from(price).unwrap_or(u128::MAX)
 }
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_survive_the_border_both_ways(bytes in any::<[u8; 32]>()) {
+        fn numbers_convert_both_ways(bytes in any::<[u8; 32]>()) {
             let number = U256::from_big_endian(&bytes);
             prop_assert_eq!(number.to_evm(), evm::U256::from_be_bytes(bytes));
             prop_assert_eq!(number.to_evm().to_node(), number);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_beyond_128_bits_saturate() {
+    fn prices_above_128_bits_saturate() {
         assert_eq!(saturating_price(U256::from(7)), 7);
         assert_eq!(saturating_price(U256::from(u128::MAX)), u128::MAX);
         assert_eq!(saturating_price(U256::from(u128::MAX) + 1), u128::MAX);

@@ -1,11 +1,11 @@
-//! The balances that the DAO fork moved (EIP-779).
+//! The irregular state change of the DAO fork (EIP-779).
 
 use crate::database::{DatabaseError, StateDb};
 use revm::primitives::{Address, U256, address};
 use revm::state::AccountInfo;
 
-/// Moves the balances of the DAO and of its children to the contract that pays them back. No rule at that height
-/// removes empty accounts, so all of these exist afterwards.
+/// Moves the balances of the DAO and its children to the refund contract. All of these accounts exist afterwards, because
+/// empty accounts are only removed since EIP-161.
 pub(crate) fn move_balances(db: &mut StateDb<'_>) -> Result<(), DatabaseError> {
     let mut sum = U256::ZERO;
     for account in ACCOUNTS {
@@ -18,7 +18,7 @@ pub(crate) fn move_balances(db: &mut StateDb<'_>) -> Result<(), DatabaseError> {
     db.set_account(REFUND_CONTRACT, Some(AccountInfo { balance, ..refund }))
 }
 
-/// The contract that pays back.
+/// The refund contract.
 const REFUND_CONTRACT: Address = address!("0xbf4ed7b27f1d666546e30d74d50d173d20bca754");
 
 /// The DAO, its extra balance, and the children of both.

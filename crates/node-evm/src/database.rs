@@ -1,4 +1,4 @@
-//! The state while code runs: a view of the backend as of one block, and all changes since.
+//! revm's database: the state as of a block, with the changes made since.
 
 use crate::code_cache::CodeCache;
 use crate::convert::{ToEvm, ToNode, slot_to_node};
@@ -13,14 +13,14 @@ use revm::primitives::map::hash_map::Entry;
 use revm::primitives::{Address, AddressMap, B256, B256Map, U256, U256Map};
 use revm::state::{Account, AccountInfo, EvmState};
 
-/// The state as of a block with changes laid over it. Everything that was read or written is kept.
+/// The state as of a block with changes on top. It caches everything that was read or written.
 pub(crate) struct StateDb<'a> {
     view: &'a dyn View,
     at: BlockNumber,
     codes: &'a CodeCache,
     fork: Fork,
     accounts: AddressMap<CachedAccount>,
-    /// Code that the backend may not know.
+    /// Code that the backend may not have.
     new_code: B256Map<Bytecode>,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct StateDb<'a> {
 struct CachedAccount {
     before: Option<AccountInfo>,
     now: Option<AccountInfo>,
-    /// The storage from before is gone.
+    /// Whether the storage that the account had before was deleted.
     cleared: bool,
     slots: U256Map<CachedSlot>,
 }
 
-/// A storage slot before and after the changes; `before` is zero where the storage was cleared.
+/// A storage slot before and after the changes. `before` is zero if the storage was cleared.
 #[derive(Clone, Copy, Debug, Default)]
 struct CachedSlot {
     before: U256,
@@ -42,22 +42,22 @@ struct CachedSlot {
 }
 
 impl<'a> StateDb<'a> {
-    /// The state as of block `at`, without changes, for code that runs by the rules of `fork`.
+    /// Creates the state as of block `at`, without changes, for code that runs under the rules of `fork`.
     pub(crate) fn new(view: &'a dyn View, at: BlockNumber, codes: &'a CodeCache, fork: Fork) -> Self {
         Self { view, at, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() }
     }
 
-    /// The same state for code that runs by the rules of another fork.
-    pub(crate) fn by_rules_of(self, fork: Fork) -> Self {
+    /// Returns the same state for code that runs under the rules of `fork`.
+    pub(crate) fn with_fork(self, fork: Fork) -> Self {
         Self { fork, ..self }
     }
 
-    /// The account as it is now; none where it does not exist.
+    /// Returns the account with all changes, or `None` if it does not exist.
     pub(crate) fn account(&mut self, address: Address) -> Result<Option<&AccountInfo>, DatabaseError> {
         Ok(self.cached(address)?.now.as_ref())
     }
 
-    /// Whether the account has storage now.
+    /// Returns whether the account has storage after all changes.
     pub(crate) fn has_storage(&mut self, address: Address) -> Result<bool, DatabaseError> {
         let (view, at) = (self.view, self.at);
         let account = self.cached(address)?;
@@ -69,12 +69,12 @@ impl<'a> StateDb<'a> {
             })
     }
 
-    /// Analysed code as it runs: before EIP-7702 what begins like a delegation is none, and halts at its first byte.
-    pub(crate) fn as_of_fork(&self, code: Bytecode) -> Bytecode {
+    /// Returns `code` as the fork runs it: before EIP-7702 a delegation is ordinary code, which halts at its first byte.
+    pub(crate) fn under_fork(&self, code: Bytecode) -> Bytecode {
         if self.fork < Fork::Prague && code.is_eip7702() { Bytecode::new_legacy(code.original_bytes()) } else { code }
     }
 
-    /// Replaces an account, keeping its storage; none where it is not to exist any more.
+    /// Sets nonce, balance and code of an account and keeps its storage. `None` deletes the account.
     pub(crate) fn set_account(&mut self, address: Address, info: Option<AccountInfo>) -> Result<(), DatabaseError> {
         if let Some(AccountInfo { code_hash, code: Some(code), .. }) = &info {
             self.new_code.insert(*code_hash, code.clone());
@@ -87,7 +87,7 @@ impl<'a> StateDb<'a> {
         Ok(())
     }
 
-    /// Drops all storage of an account.
+    /// Deletes all storage of an account.
     pub(crate) fn clear_storage(&mut self, address: Address) -> Result<(), DatabaseError> {
         self.cached(address)?.clear_storage();
         Ok(())
@@ -100,8 +100,8 @@ impl<'a> StateDb<'a> {
         Ok(())
     }
 
-    /// Takes over what a transaction did. Of empty accounts only those that it created are kept: before EIP-161 revm
-    /// marks them so.
+    /// Applies the changes of a transaction. Touched accounts that are empty are deleted, unless revm marks them as created,
+    /// which it does for all of them before EIP-161.
     pub(crate) fn commit(&mut self, state: EvmState) -> Result<(), DatabaseError> {
         for (address, account) in state {
             if account.is_touched() {
@@ -111,7 +111,7 @@ impl<'a> StateDb<'a> {
         Ok(())
     }
 
-    /// All changes since block [`StateDb::new`] was given.
+    /// Returns all changes.
     pub(crate) fn changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();
         for (address, account) in &self.accounts {
@@ -127,7 +127,7 @@ impl<'a> StateDb<'a> {
     }
 
     fn commit_account(&mut self, address: Address, account: Account) -> Result<(), DatabaseError> {
-        // A touched account was loaded, so this reads nothing.
+        // A touched account is loaded, so this does not read from the backend.
         let cached = self.cached(address)?;
         if account.is_selfdestructed() {
             cached.destroy();
@@ -185,7 +185,7 @@ impl CachedAccount {
         self.slots.clear();
     }
 
-    /// What differs from before; none if nothing does.
+    /// Returns the difference to the account before the changes, or `None` if there is none.
     fn change(&self) -> Option<AccountChange> {
         let existed = self.before.is_some() || self.now.is_some();
         let storage: std::collections::BTreeMap<_, _> = self
@@ -206,7 +206,7 @@ impl CachedAccount {
         })
     }
 
-    /// The hash of code that the account did not have before.
+    /// Returns the hash of the account's code if the code is new.
     fn deployed_code(&self) -> Option<B256> {
         let now = self.now.as_ref()?;
         let had_it = self.before.as_ref().is_some_and(|before| before.code_hash == now.code_hash);
@@ -226,13 +226,13 @@ impl Database for StateDb<'_> {
             return Ok(code.clone());
         }
         if let Some(code) = self.codes.get(&hash) {
-            return Ok(self.as_of_fork(code));
+            return Ok(self.under_fork(code));
         }
         let code = self
             .view
             .code(hash.to_node())?
             .ok_or_else(|| BackendError::Storage(Box::new(MissingCode(hash.to_node()))))?;
-        Ok(self.as_of_fork(self.codes.insert(hash, code.to_evm())))
+        Ok(self.under_fork(self.codes.insert(hash, code.to_evm())))
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, DatabaseError> {
@@ -253,7 +253,7 @@ impl Database for StateDb<'_> {
     }
 }
 
-/// The error that travels through revm.
+/// The error of the database, which revm passes on.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct DatabaseError(#[from] pub(crate) BackendError);
@@ -266,7 +266,7 @@ impl From<Interrupted> for DatabaseError {
     }
 }
 
-/// An account names code that the backend does not have.
+/// The backend lacks the code of an account.
 #[derive(Debug, thiserror::Error)]
-#[error("no code is kept with the hash {0:#x}")]
+#[error("there is no code with hash {0:#x}")]
 struct MissingCode(H256);

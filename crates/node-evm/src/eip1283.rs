@@ -1,28 +1,27 @@
-//! Net gas metering of SSTORE as Constantinople had it (EIP-1283).
+//! Net gas metering of SSTORE in Constantinople (EIP-1283).
 //!
-//! Petersburg took it back before it reached the mainnet, and Istanbul brought it again with other numbers (EIP-2200);
-//! revm knows only the latter. The two differ in the price of a read, in the numbers that follow from it, and in the
-//! gas that EIP-2200 wants left.
+//! Petersburg removed it before it reached mainnet, and Istanbul reintroduced it with other numbers (EIP-2200), which is
+//! all that revm implements. The two differ in the gas of a read, in the numbers that follow from it, and in EIP-2200's
+//! minimum of remaining gas.
 
-use crate::machine::EvmContext;
+use crate::evm_context::{EvmContext, Instructions};
 use revm::bytecode::opcode;
 use revm::context::CfgEnv;
 use revm::context_interface::Host;
 use revm::context_interface::cfg::{GasId, GasParams};
-use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::host::sstore_with_gas_accounting;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, InstructionResult};
 use revm::primitives::hardfork::SpecId;
 
-/// Gas of a store that changes nothing, or nothing new.
+/// Gas of a store that does not change the slot, or changes it again.
 const NO_CHANGE: u64 = 200;
-/// Gas of a store into a slot that was free.
+/// Gas of a store into a slot that was zero before the transaction.
 const SET: u64 = 20_000;
-/// Gas of a store into a slot that was taken.
+/// Gas of a store into a slot that was not zero before the transaction.
 const RESET: u64 = 5_000;
 
-/// Sets the gas of SSTORE.
+/// Sets the gas parameters of SSTORE.
 pub(crate) fn configure(cfg: &mut CfgEnv) {
     let mut params = GasParams::new_spec(SpecId::PETERSBURG);
     params.override_gas([
@@ -35,8 +34,8 @@ pub(crate) fn configure(cfg: &mut CfgEnv) {
     cfg.set_gas_params(params);
 }
 
-/// Has SSTORE metered by what changes.
-pub(crate) fn install<'a>(instructions: &mut EthInstructions<EthInterpreter, EvmContext<'a>>) {
+/// Replaces SSTORE by one with net gas metering.
+pub(crate) fn install(instructions: &mut Instructions<'_>) {
     instructions.instruction_table_mut()[usize::from(opcode::SSTORE)] = Instruction::new(sstore);
 }
 
@@ -61,10 +60,10 @@ mod tests {
     use revm::context_interface::context::SStoreResult;
     use revm::primitives::U256;
 
-    /// The table of cases in EIP-1283: the value before, the values stored one after the other, the gas without that
-    /// of the pushes, and the refund.
+    /// The test cases of EIP-1283: the original value, the values stored in turn, the gas without that of the pushes, and
+    /// the refund.
     #[test]
-    fn the_cases_of_the_eip() {
+    fn meets_the_test_cases_of_the_eip() {
         let cases: [(u64, &[u64], u64, i64); 17] = [
             (0, &[0, 0], 400, 0),
             (0, &[0, 1], 20_200, 0),

@@ -1,27 +1,22 @@
-//! The gas that a call needs, found by running it.
+//! Gas estimation by running a call with different gas limits.
 
 use crate::call::{CallRun, halted, reverted};
 use node_core::executor::{CallFailure, EstimateOutcome, ExecutionError, TransactionError};
 use node_core::forks::Fork;
+use node_core::gas::{TRANSACTION_GAS, TRANSACTION_GAS_CAP};
 use revm::context::result::{ExecutionResult, HaltReason};
 
-/// Highest gas limit of a transaction since Osaka (EIP-7825).
-const TRANSACTION_GAS_CAP: u64 = 1 << 24;
-
-/// Gas of a transaction that does nothing; a lower limit is not taken as one.
-const TRANSACTION_GAS: u64 = 21_000;
-
-/// Gas given to a call that transfers value, above what the caller spares.
+/// Gas that a call with value gets in addition to the caller's (Yellow Paper, appendix G).
 const CALL_STIPEND: u64 = 2_300;
 
-/// The search ends when the bounds are this close, relative to the upper one.
+/// The search ends when the difference of the bounds, as a fraction of the upper one, is below this. As in geth.
 const TOLERANCE: f64 = 0.015;
 
-/// Searches the least gas limit with which the call succeeds, between the highest one and what it used there.
+/// Searches for the lowest gas limit with which the call succeeds, between the gas that it uses and the highest limit.
 ///
-/// Most calls need what they use before refunds, transfers among them, so that is tried first. Others need more: a
-/// callee gets at most 63/64 of what is left (EIP-150), and code may look at the gas left. So a second guess allows for
-/// that, and all else is bisected. The answer is always a limit with which the call did succeed.
+/// Most calls, such as transfers, need exactly the gas that they use before refunds, so that is tried first. Others need
+/// more: a callee gets at most 63/64 of the remaining gas (EIP-150), and code may read the remaining gas. So the second
+/// guess allows for EIP-150, and the rest is a bisection. The call has succeeded with the limit that is returned.
 pub(crate) fn estimate(mut run: CallRun<'_>) -> Result<EstimateOutcome, ExecutionError> {
     let mut high = highest_limit(&run);
     let (gas_used, gas_needed) = match attempt(&mut run, high)? {
@@ -41,14 +36,14 @@ pub(crate) fn estimate(mut run: CallRun<'_>) -> Result<EstimateOutcome, Executio
         bisect(&mut run, guess, &mut low, &mut high)?;
     }
     while low + 1 < high && (high - low) as f64 / high as f64 >= TOLERANCE {
-        // Most calls need little more than they use: do not go far above the lower bound at once.
+        // Most calls need little more than they use, so stay close to the lower bound.
         let middle = (low + (high - low) / 2).min(low.saturating_mul(2));
         bisect(&mut run, middle, &mut low, &mut high)?;
     }
     Ok(EstimateOutcome::Gas(high))
 }
 
-/// Moves the bound that an attempt with `limit` decides.
+/// Runs the call with `limit` and moves the lower or the upper bound to it.
 fn bisect(run: &mut CallRun<'_>, limit: u64, low: &mut u64, high: &mut u64) -> Result<(), ExecutionError> {
     match attempt(run, limit)? {
         Attempt::Succeeded { .. } => *high = limit,
@@ -57,19 +52,23 @@ fn bisect(run: &mut CallRun<'_>, limit: u64, low: &mut u64, high: &mut u64) -> R
     Ok(())
 }
 
-/// The highest limit that is allowed and can be paid.
+/// Returns the highest gas limit that is allowed and that the sender can pay for.
 fn highest_limit(run: &CallRun<'_>) -> u64 {
-    let asked = run.asked_gas().filter(|gas| *gas >= TRANSACTION_GAS);
+    // As in geth, a requested limit below the gas of a plain transfer is ignored.
+    let requested = run.requested_gas().filter(|gas| *gas >= TRANSACTION_GAS);
     let cap = (run.fork >= Fork::Osaka).then_some(TRANSACTION_GAS_CAP);
-    [asked, cap, run.affordable_gas()].into_iter().flatten().fold(run.block_gas_limit.min(run.gas_budget()), u64::min)
+    [requested, cap, run.affordable_gas()]
+        .into_iter()
+        .flatten()
+        .fold(run.block_gas_limit.min(run.gas_budget()), u64::min)
 }
 
-/// How a run with one limit ended.
+/// The result of a run with one gas limit.
 enum Attempt {
     Succeeded {
-        /// Gas used after refunds.
+        /// Gas used, after refunds.
         gas_used: u64,
-        /// Gas used at the highest point.
+        /// Gas used before refunds, at least the floor of EIP-7623.
         gas_needed: u64,
     },
     Failed(CallFailure),

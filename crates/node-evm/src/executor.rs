@@ -1,9 +1,10 @@
-//! The executor.
+//! The executor on revm.
 
 use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
+use crate::run_context::RunContext;
 use crate::simulation::EvmSimulation;
 use crate::{estimate, precompiles, spec, system};
 use node_core::backend::View;
@@ -16,7 +17,7 @@ use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// Runs code on revm by the rules of one chain.
+/// The [`Executor`] of one chain, on revm.
 #[derive(Debug)]
 pub struct EvmExecutor {
     spec: Arc<ChainSpec>,
@@ -24,27 +25,21 @@ pub struct EvmExecutor {
 }
 
 impl EvmExecutor {
-    /// Memory for analysed code, in bytes, unless another is asked for.
+    /// Default size of the cache of analysed code, in bytes.
     pub const CODE_CACHE_BYTES: u64 = 64 << 20;
 
-    /// An executor for the chain `spec`.
+    /// Creates an executor for the chain `spec`.
     pub fn new(spec: Arc<ChainSpec>) -> Self {
         Self::with_code_cache(spec, Self::CODE_CACHE_BYTES)
     }
 
-    /// The same, which keeps analysed code in at most `bytes` of memory.
+    /// Creates an executor whose cache of analysed code takes at most `bytes` of memory.
     pub fn with_code_cache(spec: Arc<ChainSpec>, bytes: u64) -> Self {
         Self { spec, codes: CodeCache::new(bytes) }
     }
 
-    /// The chain's rules.
-    pub(crate) fn spec(&self) -> &ChainSpec {
-        &self.spec
-    }
-
-    /// The code that is already analysed.
-    pub(crate) fn codes(&self) -> &CodeCache {
-        &self.codes
+    fn run_context<'a>(&'a self, context: &'a Context, view: &'a dyn View) -> RunContext<'a> {
+        RunContext { spec: &self.spec, codes: &self.codes, context, view }
     }
 }
 
@@ -55,7 +50,7 @@ impl Executor for EvmExecutor {
         view: &'a dyn View,
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
-        Ok(Box::new(EvmBlock::begin(self, context, view, header)?))
+        Ok(Box::new(EvmBlock::begin(self.run_context(context, view), header)?))
     }
 
     fn begin_simulated<'a>(
@@ -65,7 +60,7 @@ impl Executor for EvmExecutor {
         header: &'a Header,
         rules: &SimulationRules<'_>,
     ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError> {
-        Ok(Box::new(EvmSimulation::begin(self, context, view, header, rules)?))
+        Ok(Box::new(EvmSimulation::begin(self.run_context(context, view), header, rules)?))
     }
 
     fn call(
@@ -75,7 +70,7 @@ impl Executor for EvmExecutor {
         header: &Header,
         call: &Call,
     ) -> Result<CallOutcome, ExecutionError> {
-        CallRun::new(self, context, view, header, call)?.call()
+        CallRun::new(self.run_context(context, view), header, call)?.call()
     }
 
     fn estimate(
@@ -85,7 +80,7 @@ impl Executor for EvmExecutor {
         header: &Header,
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError> {
-        estimate::estimate(CallRun::new(self, context, view, header, call)?)
+        estimate::estimate(CallRun::new(self.run_context(context, view), header, call)?)
     }
 
     fn trace_call(
@@ -96,7 +91,7 @@ impl Executor for EvmExecutor {
         call: &Call,
         tracing: &Tracing,
     ) -> Result<Trace, TraceError> {
-        CallRun::new(self, context, view, header, call)?.trace(tracing)
+        CallRun::new(self.run_context(context, view), header, call)?.trace(tracing)
     }
 
     fn access_list(
@@ -106,7 +101,7 @@ impl Executor for EvmExecutor {
         header: &Header,
         call: &Call,
     ) -> Result<AccessListOutcome, ExecutionError> {
-        access_list::find(CallRun::new(self, context, view, header, call)?)
+        access_list::find(CallRun::new(self.run_context(context, view), header, call)?)
     }
 
     fn contracts(&self, fork: Fork) -> Contracts {

@@ -1,9 +1,9 @@
-//! What watches a run of the machine, and how much it may record.
+//! Inspectors of a run, with a limit on what they may record.
 //!
-//! The tracers of revm-inspectors bound next to nothing of what they record: a loop that ends with its gas fills any
-//! memory. So what a step or a call adds is counted before it is recorded, and the run ends where that is too much.
+//! The tracers of revm-inspectors hardly limit what they record: a loop can exhaust any memory before it runs out of gas.
+//! So the bytes that a step or a call adds are counted before they are recorded, and the run ends when there are too many.
 
-use crate::machine::EvmContext;
+use crate::evm_context::EvmContext;
 use node_core::trace::{Tracer, Tracing};
 use revm::Inspector;
 use revm::bytecode::opcode;
@@ -17,29 +17,28 @@ use revm_inspectors::access_list::AccessListInspector;
 use revm_inspectors::tracing::types::{CallTraceNode, CallTraceStep, StorageChange, StorageChangeReason};
 use revm_inspectors::tracing::{DebugInspector, TracingInspector};
 
-/// Watches a run.
+/// Inspects a run within a budget of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     watcher: Watcher,
     budget: Budget,
-    /// Where the records of the frames that run are, if their storage is recorded; the innermost one last.
+    /// Positions of the active frames in the recorder, innermost last. Empty unless storage is recorded.
     frames: Vec<usize>,
-    /// The slot that the instruction which runs reads or writes, and what it writes.
+    /// The slot that the current instruction reads or writes, and the value that it writes.
     touched: Option<(U256, Option<U256>)>,
 }
 
-/// Who watches.
 #[derive(Debug, Default)]
 enum Watcher {
-    /// Nobody: such a run is not inspected at all.
+    /// The run is not inspected.
     #[default]
-    Nobody,
+    None,
     Tracer(Box<DebugInspector>),
     AccessList(Box<AccessListInspector>),
 }
 
 impl Inspection {
-    /// Records for `inspector` what `tracing` asks for.
+    /// Inspects with a tracer of revm-inspectors, within the limits of `tracing`.
     pub(crate) fn tracer(inspector: DebugInspector, tracing: &Tracing) -> Self {
         let steps = match tracing.tracer {
             Tracer::StructLogs(settings) => Some(StepCosts {
@@ -61,13 +60,13 @@ impl Inspection {
         Self { watcher: Watcher::Tracer(Box::new(inspector)), budget, ..Self::default() }
     }
 
-    /// Records what is touched beside `list`.
+    /// Collects the accounts and slots that a run touches, starting from `list`.
     pub(crate) fn access_list(list: AccessList) -> Self {
         let budget = Budget { left: u64::MAX, ..Budget::default() };
         Self { watcher: Watcher::AccessList(Box::new(list.into())), budget, ..Self::default() }
     }
 
-    /// The struct logger, if storage is recorded.
+    /// Returns the struct logger, or `None` unless it records storage.
     fn storage_recorder(&mut self) -> Option<&mut TracingInspector> {
         match &mut self.watcher {
             Watcher::Tracer(inspector) => match &mut **inspector {
@@ -78,7 +77,7 @@ impl Inspection {
         }
     }
 
-    /// Takes note of a frame that begins.
+    /// Pushes a frame that starts.
     fn begin_frame(&mut self) {
         if let Some(recorder) = self.storage_recorder() {
             let newest = recorder.traces().nodes().len() - 1;
@@ -86,7 +85,7 @@ impl Inspection {
         }
     }
 
-    /// Takes note of the slot that the next instruction reads or writes.
+    /// Notes the slot that the next instruction reads or writes.
     fn note_slot(&mut self, interpreter: &Interpreter) {
         if self.frames.is_empty() || !self.budget.steps.as_ref().is_some_and(|steps| steps.current) {
             return;
@@ -99,7 +98,8 @@ impl Inspection {
         };
     }
 
-    /// Records a slot as geth does, also where the tracer does not see it for it was warm, and nothing changed.
+    /// Records the slot of the last instruction as geth does, even if it was warm and did not change, in which case the
+    /// tracer does not record it.
     fn record_slot(&mut self, interpreter: &Interpreter, context: &EvmContext<'_>) {
         let Some((slot, stored)) = self.touched.take() else { return };
         let state = &context.journaled_state.inner.state;
@@ -115,18 +115,18 @@ impl Inspection {
         }
     }
 
-    /// Takes `bytes` more into account. Whether there is room for them.
+    /// Spends `bytes` of the budget. Returns whether it sufficed.
     pub(crate) fn reserve(&mut self, bytes: u64) -> bool {
         self.budget.spend(bytes);
         !self.budget.exceeded
     }
 
-    /// Whether the run was ended because too much was recorded.
+    /// Returns whether the run ended because the budget was exceeded.
     pub(crate) fn is_full(&self) -> bool {
         self.budget.exceeded
     }
 
-    /// The tracer with what it has recorded.
+    /// Returns the tracer with its records, or `None` if the inspection has none.
     pub(crate) fn into_tracer(self) -> Option<Box<DebugInspector>> {
         match self.watcher {
             Watcher::Tracer(inspector) => Some(inspector),
@@ -134,7 +134,7 @@ impl Inspection {
         }
     }
 
-    /// All that was touched.
+    /// Returns the accounts and slots that were touched.
     pub(crate) fn into_access_list(self) -> AccessList {
         match self.watcher {
             Watcher::AccessList(inspector) => inspector.into_access_list(),
@@ -143,18 +143,18 @@ impl Inspection {
     }
 }
 
-/// How much may still be recorded.
+/// The bytes that may still be recorded.
 #[derive(Debug, Default)]
 struct Budget {
     left: u64,
     exceeded: bool,
-    /// What each instruction costs; none where instructions are not recorded.
+    /// `None` if instructions are not recorded.
     steps: Option<StepCosts>,
-    /// What each call costs; none where calls are not recorded.
+    /// `None` if calls are not recorded.
     calls: Option<CallCosts>,
 }
 
-/// What is recorded of each call, beside what it returns.
+/// What is recorded of each call, beside its output.
 #[derive(Clone, Copy, Debug)]
 struct CallCosts {
     inputs: bool,
@@ -166,15 +166,16 @@ struct StepCosts {
     memory: bool,
     stack: bool,
     storage: bool,
-    /// How many are still recorded.
+    /// Number of instructions that may still be recorded.
     left: u64,
-    /// Whether the one that runs is recorded.
+    /// Whether the current instruction is recorded.
     current: bool,
-    /// Slots that each account has used: all of them stand at each of its instructions that use storage.
+    /// The slots that each account has used. Each record of a storage instruction holds all of them.
     slots: AddressMap<HashSet<U256>>,
 }
 
 impl StepCosts {
+    /// Returns the bytes that the record of the next instruction takes.
     fn of(&mut self, interpreter: &Interpreter) -> u64 {
         self.current = self.left > 0;
         if !self.current {
@@ -227,7 +228,7 @@ impl Budget {
         }
     }
 
-    /// Ends the run where nothing more may be recorded.
+    /// Ends the run if the budget is exceeded.
     fn check(&self, context: &mut EvmContext<'_>) {
         if self.exceeded {
             context.error = Err(ContextError::Custom("the trace takes too much memory".into()));
@@ -235,11 +236,11 @@ impl Budget {
     }
 }
 
-/// Does the same with whoever watches.
+/// Forwards a hook to the inspector, if there is one.
 macro_rules! watch {
     ($self:expr, $inspector:ident => $work:expr) => {
         match &mut $self.watcher {
-            Watcher::Nobody => Default::default(),
+            Watcher::None => Default::default(),
             Watcher::Tracer($inspector) => $work,
             Watcher::AccessList($inspector) => $work,
         }

@@ -1,43 +1,21 @@
-//! Ends code that runs for too long.
+//! Instructions that end a run whose time is up.
 //!
-//! revm has no deadline of its own. Every loop and every recursion passes a jump, a call or a creation, so that it is
-//! enough to watch the clock there, and where one instruction can work for milliseconds: at calls, which may be of a dear
-//! precompile, and at what hashes or copies memory. All other instructions run as fast as without. Code without any of
-//! these is bounded by its length: a body of 5 MiB holds instructions for some ten milliseconds.
+//! revm has no deadline of its own. Every loop and every recursion passes a jump, a call or a creation, so it is enough to
+//! check the time there, and at instructions that can take milliseconds by themselves: calls, which may run an expensive
+//! precompile, and instructions that hash or copy memory. All other instructions run at full speed. Code without any of
+//! these is bounded by its length: the instructions in a request body of 5 MiB run for about ten milliseconds.
 
-use crate::log_book::LogBook;
-use crate::machine::EvmContext;
-use node_core::context::Context;
+use crate::evm_context::{EvmContext, Instructions};
 use revm::bytecode::opcode;
 use revm::context_interface::context::ContextError;
-use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::{contract, control, host, memory, system};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{Instruction, InstructionContext, InstructionExecResult, InstructionResult};
 
-/// How many jumps run between two looks at the clock; a few microseconds.
-const STRIDE: u32 = 1024;
-
-/// Counts jumps and looks at the clock from time to time.
-#[derive(Debug)]
-pub(crate) struct Watch<'a> {
-    context: &'a Context,
-    count: u32,
-    /// What is noted of logs, in simulations. It is here because this is what revm carries along for us.
-    pub(crate) logs: Option<LogBook>,
-}
-
-impl<'a> Watch<'a> {
-    /// Watches over `context`.
-    pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, count: 0, logs: None }
-    }
-}
-
 type Ictx<'i, 'a> = InstructionContext<'i, EvmContext<'a>, EthInterpreter>;
 
-/// Has the clock watched by the instructions that every loop and every recursion needs. Their gas stays as it is.
-pub(crate) fn watch<'a>(instructions: &mut EthInstructions<EthInterpreter, EvmContext<'a>>) {
+/// Replaces the instructions that check the time. Their gas does not change.
+pub(crate) fn install(instructions: &mut Instructions<'_>) {
     let table = instructions.instruction_table_mut();
     table[usize::from(opcode::JUMP)] = Instruction::new(jump);
     table[usize::from(opcode::JUMPI)] = Instruction::new(jumpi);
@@ -56,36 +34,36 @@ pub(crate) fn watch<'a>(instructions: &mut EthInstructions<EthInterpreter, EvmCo
 }
 
 fn jump(context: Ictx<'_, '_>) -> InstructionExecResult {
-    tick(context.host)?;
+    count_jump(context.host)?;
     control::jump(context)
 }
 
 fn jumpi(context: Ictx<'_, '_>) -> InstructionExecResult {
-    tick(context.host)?;
+    count_jump(context.host)?;
     control::jumpi(context)
 }
 
 fn call<const KIND: u8>(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
+    check(context.host)?;
     contract::call::<KIND, _, _>(context)
 }
 
 fn create<const IS_CREATE2: bool>(context: Ictx<'_, '_>) -> InstructionExecResult {
-    look(context.host)?;
+    check(context.host)?;
     contract::create::<IS_CREATE2, _, _>(context)
 }
 
-/// Instructions that look at the clock, and then do what revm's of the same name do.
-macro_rules! looking {
+/// Defines instructions that check the time and then run revm's instruction of the same name.
+macro_rules! checked {
     ($($module:ident::$instruction:ident),+) => {$(
         fn $instruction(context: Ictx<'_, '_>) -> InstructionExecResult {
-            look(context.host)?;
+            check(context.host)?;
             $module::$instruction(context)
         }
     )+};
 }
 
-looking!(
+checked!(
     system::keccak256,
     system::calldatacopy,
     system::codecopy,
@@ -94,15 +72,13 @@ looking!(
     memory::mcopy
 );
 
-/// Looks at the clock at every [`STRIDE`]th call.
-fn tick(host: &mut EvmContext<'_>) -> InstructionExecResult {
-    host.chain.count = host.chain.count.wrapping_add(1);
-    if host.chain.count.is_multiple_of(STRIDE) { look(host) } else { Ok(()) }
+fn count_jump(host: &mut EvmContext<'_>) -> InstructionExecResult {
+    if host.chain.count_jump() { check(host) } else { Ok(()) }
 }
 
-/// Ends the run with the interruption as its error when the context says so.
-fn look(host: &mut EvmContext<'_>) -> InstructionExecResult {
-    host.chain.context.check().map_err(|interrupted| {
+/// Ends the run with the interruption as its error if the context demands it.
+fn check(host: &mut EvmContext<'_>) -> InstructionExecResult {
+    host.chain.check().map_err(|interrupted| {
         host.error = Err(ContextError::Db(interrupted.into()));
         InstructionResult::FatalExternalError
     })

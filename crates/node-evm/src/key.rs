@@ -1,4 +1,4 @@
-//! Secret keys of accounts, with libsecp256k1.
+//! Secret keys of accounts, on libsecp256k1.
 
 use crate::recovery::address_of;
 use node_types::consensus::Signature;
@@ -7,34 +7,34 @@ use secp256k1::ecdsa::RecoveryId;
 use secp256k1::{Message, SECP256K1};
 use std::fmt;
 
-/// A secret key of an account. It is erased when it is dropped, and not shown by `Debug`.
+/// The secret key of an account. It is erased when it is dropped. `Debug` shows only the address.
 #[derive(Clone)]
 pub struct SecretKey(secp256k1::SecretKey);
 
 impl SecretKey {
-    /// The key with these bytes.
+    /// Creates a key from its bytes, in big-endian order.
     ///
     /// # Errors
-    /// When they are zero, or not below the order of the curve.
+    /// Returns [`InvalidKey`] if the number is zero or not below the order of the curve.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, InvalidKey> {
         secp256k1::SecretKey::from_byte_array(*bytes).map(Self).map_err(|_| InvalidKey)
     }
 
-    /// The bytes of the key: whoever has them can sign.
+    /// Returns the bytes of the key.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.secret_bytes()
     }
 
-    /// The address of the account.
+    /// Returns the address of the account.
     pub fn address(&self) -> Address {
         address_of(&self.0.public_key(SECP256K1))
     }
 
-    /// Signs a hash. The signature's s is in the lower half (EIP-2), and the same hash gives the same signature (RFC 6979).
+    /// Signs a hash. The signature has a low s (EIP-2) and is deterministic (RFC 6979).
     pub fn sign(&self, message: H256) -> Signature {
         let signed = SECP256K1.sign_ecdsa_recoverable(Message::from_digest(message.0), &self.0);
         let (id, compact) = signed.serialize_compact();
-        // The other ids mean an r above the order of the curve, which nobody has ever met.
+        // Ids two and three mean that r overflowed the order of the curve, which has a probability of 2^-128.
         let y_parity = matches!(id, RecoveryId::One | RecoveryId::Three);
         Signature { r: U256::from_big_endian(&compact[..32]), s: U256::from_big_endian(&compact[32..]), y_parity }
     }
@@ -52,9 +52,9 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// Bytes that are no key.
+/// The bytes are not a valid secret key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a secret key is above zero and below the order of the curve")]
+#[error("a secret key must be above zero and below the order of the curve")]
 pub struct InvalidKey;
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_out_of_range_are_no_key() {
+    fn rejects_keys_out_of_range() {
         let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
         let order = U256::from_str_radix(order, 16).unwrap();
         let key = |number: U256| SecretKey::from_bytes(&number.to_big_endian()).map(|key| key.address());
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_the_address_alone() {
+    fn debug_shows_only_the_address() {
         let key = SecretKey::from_bytes(&[1; 32]).unwrap();
         assert_eq!(key.to_bytes(), [1; 32]);
         assert_eq!(format!("{key:?}"), "SecretKey(0x1a642f0e3c3af545e7acbd38b07251b3990914f1)");

@@ -1,4 +1,4 @@
-//! Blobs and their KZG proofs, with c-kzg.
+//! Blobs and their KZG proofs, on c-kzg.
 
 use c_kzg::{
     BYTES_PER_BLOB, BYTES_PER_COMMITMENT, BYTES_PER_PROOF, Blob, Bytes48, CELLS_PER_EXT_BLOB, KzgSettings,
@@ -9,22 +9,22 @@ use node_types::consensus::BlobSidecar;
 use node_types::{Bytes, H256};
 use revm::precompile::kzg_point_evaluation::kzg_to_versioned_hash;
 
-/// Verifies blobs against the trusted setup of Ethereum's mainnet, which is loaded at the first use.
+/// Verifies blobs with the trusted setup of Ethereum's mainnet, which is loaded on first use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KzgVerifier;
 
 impl BlobVerifier for KzgVerifier {
     fn verify(&self, versioned_hashes: &[H256], sidecar: &BlobSidecar) -> Result<(), BlobError> {
-        let (blobs, commitments, proofs, proofs_a_blob) = match sidecar {
+        let (blobs, commitments, proofs, proofs_per_blob) = match sidecar {
             BlobSidecar::V0 { blobs, commitments, proofs } => (blobs, commitments, proofs, 1),
             BlobSidecar::V1 { blobs, commitments, cell_proofs } => {
                 (blobs, commitments, cell_proofs, CELLS_PER_EXT_BLOB)
             }
         };
-        // Everything that is cheap comes before any cryptography.
+        // Cheap checks come before cryptography.
         check_count("blobs", blobs, versioned_hashes.len())?;
         check_count("commitments", commitments, versioned_hashes.len())?;
-        check_count("proofs", proofs, versioned_hashes.len().saturating_mul(proofs_a_blob))?;
+        check_count("proofs", proofs, versioned_hashes.len().saturating_mul(proofs_per_blob))?;
         check_lengths("blob", blobs, BYTES_PER_BLOB)?;
         check_lengths("commitment", commitments, BYTES_PER_COMMITMENT)?;
         check_lengths("proof", proofs, BYTES_PER_PROOF)?;
@@ -34,7 +34,7 @@ impl BlobVerifier for KzgVerifier {
             BlobSidecar::V0 { .. } => verify_blob_proofs(blobs, commitments, proofs),
             BlobSidecar::V1 { .. } => verify_cell_proofs(blobs, commitments, proofs),
         };
-        // c-kzg fails on what is no field element or no point, which no proof can be about.
+        // c-kzg returns an error for invalid field elements and points, for which there is no valid proof.
         match verified {
             Ok(true) => Ok(()),
             Ok(false) | Err(_) => Err(BlobError::Proof),
@@ -54,12 +54,12 @@ impl BlobVerifier for KzgVerifier {
     }
 }
 
-/// Without precomputation: it would take 100 MB for what is rarely used.
+/// Without precomputation, which would take 100 MB for an operation that is rarely used.
 fn settings() -> &'static KzgSettings {
     ethereum_kzg_settings(0)
 }
 
-/// A proof a blob (EIP-4844).
+/// Verifies one proof per blob (EIP-4844).
 fn verify_blob_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) -> Result<bool, c_kzg::Error> {
     for ((blob, commitment), proof) in blobs.iter().zip(commitments).zip(proofs) {
         if !settings().verify_blob_kzg_proof(&*load(blob)?, &word(commitment)?, &word(proof)?)? {
@@ -69,7 +69,7 @@ fn verify_blob_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) 
     Ok(true)
 }
 
-/// A proof for each cell of each blob (EIP-7594).
+/// Verifies one proof per cell of each blob (EIP-7594).
 fn verify_cell_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) -> Result<bool, c_kzg::Error> {
     let mut cells = Vec::with_capacity(blobs.len() * CELLS_PER_EXT_BLOB);
     let mut cell_commitments = Vec::with_capacity(cells.capacity());
@@ -83,7 +83,7 @@ fn verify_cell_proofs(blobs: &[Bytes], commitments: &[Bytes], proofs: &[Bytes]) 
     settings().verify_cell_kzg_proof_batch(&cell_commitments, &indices, &cells, &proofs)
 }
 
-/// On the heap: a few copies of a blob would fill a thread's stack.
+/// On the heap, because a few copies of a blob would overflow a thread's stack.
 fn load(blob: &Bytes) -> Result<Box<Blob>, c_kzg::Error> {
     Blob::from_bytes(blob).map(Box::new)
 }
@@ -119,13 +119,13 @@ mod tests {
 
     fn blob(first: u8) -> Bytes {
         let mut blob = vec![0; BYTES_PER_BLOB];
-        // Each field element is 32 bytes, big-endian, and below the modulus.
+        // A field element has 32 bytes in big-endian order and is below the modulus.
         blob[31] = first;
         blob[63] = 7;
         blob.into()
     }
 
-    /// Blobs with commitments and proofs of version 0, and their versioned hashes.
+    /// Returns a sidecar of version 0 and its versioned hashes.
     fn sidecar(blobs: Vec<Bytes>) -> (Vec<H256>, BlobSidecar) {
         let bytes = |word: Bytes48| Bytes::from(&word[..]);
         let (mut hashes, mut commitments, mut proofs) = (vec![], vec![], vec![]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn rejects_sidecars_that_do_not_match() {
         let (hashes, v0) = sidecar(vec![blob(1), blob(2)]);
         let v1 = KzgVerifier.with_cell_proofs(v0.clone()).unwrap();
         type Parts<'a> = (&'a mut Vec<Bytes>, &'a mut Vec<Bytes>, &'a mut Vec<Bytes>);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn cell_proofs_need_real_blobs() {
+    fn cell_proofs_need_valid_blobs() {
         let sidecar = |blob: Vec<u8>| BlobSidecar::V0 { blobs: vec![blob.into()], commitments: vec![], proofs: vec![] };
         let short = BlobError::Length { what: "blob", index: 0, got: 5, expected: BYTES_PER_BLOB };
         assert_eq!(KzgVerifier.with_cell_proofs(sidecar(vec![0; 5])), Err(short));

@@ -1,8 +1,8 @@
-//! The [`Executor`](node_core::executor::Executor) of an Ethereum execution node on revm: whole blocks of every
-//! fork, calls and gas estimates; and the cryptography that nodes need beside it.
+//! The [`Executor`](node_core::executor::Executor) of an Ethereum execution node on revm: blocks of every fork, calls,
+//! gas estimates, traces and simulations. Also signatures on libsecp256k1 and blob proofs on c-kzg.
 //!
-//! This is the only crate that knows revm and its types; the module `convert` is where they are turned into those of
-//! node-types and back.
+//! This is the only crate that depends on revm. The module `convert` converts between revm's types and those of
+//! node-types.
 //!
 //! ```
 //! use node_core::crypto::{SenderRecovery, SignatureError};
@@ -14,8 +14,8 @@
 //! let signature = key.sign(H256::repeat_byte(7));
 //! assert_eq!(Secp256k1Recovery.recover(H256::repeat_byte(7), &signature, true), Ok(key.address()));
 //!
-//! let nobody = Secp256k1Recovery.recover(H256::zero(), &Signature::default(), true);
-//! assert_eq!(nobody, Err(SignatureError::OutOfRange));
+//! let invalid = Secp256k1Recovery.recover(H256::zero(), &Signature::default(), true);
+//! assert_eq!(invalid, Err(SignatureError::OutOfRange));
 //! # Ok::<(), node_evm::InvalidKey>(())
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -30,6 +30,7 @@ mod dao;
 mod database;
 mod eip1283;
 mod estimate;
+mod evm_context;
 mod executor;
 mod inspection;
 mod interrupt;
@@ -44,6 +45,8 @@ mod refusal;
 mod requests;
 mod revert;
 mod rewards;
+mod run_context;
+mod simulated_logs;
 mod simulation;
 mod spec;
 mod system;

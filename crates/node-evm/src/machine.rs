@@ -1,13 +1,13 @@
-//! revm, set up for one block.
+//! revm, configured for one block.
 
 use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
+use crate::evm_context::{EvmContext, RunState};
 use crate::inspection::Inspection;
-use crate::interrupt::{self, Watch};
-use crate::log_book::{self, LogBook, LogEntry};
+use crate::log_book::{LogBook, LogEntry};
 use crate::precompiles::Precompiles;
-use crate::{eip1283, spec};
+use crate::{eip1283, interrupt, simulated_logs, spec};
 use node_core::backend::BackendError;
 use node_core::context::Context;
 use node_core::executor::ExecutionError;
@@ -21,36 +21,32 @@ use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
 
-/// What code sees of the world around it.
-pub(crate) type EvmContext<'a> =
-    revm::Context<BlockEnv, TxEnv, CfgEnv, StateDb<'a>, Journal<StateDb<'a>>, Watch<'a>, LocalContext>;
-
-/// Why a transaction did not run to its end.
+/// Why a transaction could not be executed.
 pub(crate) type Fault = EVMError<DatabaseError>;
 
-/// Who calls system contracts.
+/// The caller of system contracts (EIP-4788).
 const SYSTEM_ADDRESS: Address = {
     let mut address = [0xff; 20];
     address[19] = 0xfe;
     node_types::H160(address)
 };
 
-/// Gas of a call of a system contract.
+/// Gas limit of a call to a system contract (EIP-4788).
 const SYSTEM_CALL_GAS: u64 = 30_000_000;
 
-/// The machine with the rules and the environment of one block, over one state.
+/// The EVM with the rules and the environment of one block, over one state.
 pub(crate) struct Machine<'a> {
     evm: GuardedEvm<'a>,
 }
 
 impl<'a> Machine<'a> {
-    /// A machine over `db` that stops when `context` says so.
+    /// Creates a machine over `db` whose runs `context` can interrupt.
     pub(crate) fn new(fork: Fork, cfg: CfgEnv, block: BlockEnv, db: StateDb<'a>, context: &'a Context) -> Self {
         let spec = spec::spec_id(fork);
         let mut journaled_state = Journal::new(db);
         journaled_state.set_spec_id(spec);
         let mut instruction = EthInstructions::new_mainnet_with_spec(spec);
-        interrupt::watch(&mut instruction);
+        interrupt::install(&mut instruction);
         if fork == Fork::Constantinople {
             eip1283::install(&mut instruction);
         }
@@ -59,11 +55,11 @@ impl<'a> Machine<'a> {
             tx: TxEnv::default(),
             cfg,
             journaled_state,
-            chain: Watch::new(context),
+            chain: RunState::new(context),
             local: LocalContext::default(),
             error: Ok(()),
         };
-        // Frames are made when they are entered: most runs need one or two of the stacks, 32 KiB each.
+        // Frames are allocated when they start: each has a stack of 32 KiB, and most runs need one or two.
         let frame_stack = FrameStack::new();
         let evm = Evm {
             ctx,
@@ -75,58 +71,58 @@ impl<'a> Machine<'a> {
         Self { evm: GuardedEvm(evm) }
     }
 
-    /// The state.
+    /// Returns the state.
     pub(crate) fn db(&mut self) -> &mut StateDb<'a> {
         &mut self.evm.ctx().journaled_state.database
     }
 
-    /// Lets the account at `address` run its own code, also if it is a precompiled contract.
+    /// Disables the precompile at `address`, if there is one, so that the account runs its own code.
     pub(crate) fn replace_precompile(&mut self, address: Address) {
         self.evm.0.precompiles.replace(address.to_evm());
     }
 
-    /// Lets the precompiled contract at `from` be found at `to` instead, whatever was there.
+    /// Moves the precompile at `from` to `to`, where it replaces any code.
     pub(crate) fn move_precompile(&mut self, from: Address, to: Address) {
         self.evm.0.precompiles.relocate(from.to_evm(), to.to_evm());
     }
 
-    /// Whether there is a precompiled contract at `address`.
+    /// Returns whether there is a precompile at `address`.
     pub(crate) fn is_precompile(&self, address: Address) -> bool {
         self.evm.0.precompiles.is_at(&address.to_evm())
     }
 
-    /// The rules.
+    /// Returns the rules.
     pub(crate) fn rules(&mut self) -> &mut CfgEnv {
         &mut self.evm.ctx().cfg
     }
 
-    /// The environment, to be changed.
-    pub(crate) fn environment(&mut self) -> &mut BlockEnv {
+    /// Returns the block's environment for changes.
+    pub(crate) fn block_mut(&mut self) -> &mut BlockEnv {
         &mut self.evm.ctx().block
     }
 
-    /// Has logs noted from now on, and, where asked for, transfers of ether told as logs.
-    pub(crate) fn note_logs(&mut self, tell_transfers: bool) {
-        log_book::install(&mut self.evm.0.instruction);
-        self.evm.ctx().chain.logs = Some(LogBook::new(tell_transfers));
+    /// Numbers logs from now on and, if `trace_transfers`, logs transfers of ether.
+    pub(crate) fn number_logs(&mut self, trace_transfers: bool) {
+        simulated_logs::install(&mut self.evm.0.instruction);
+        self.evm.ctx().chain.logs = Some(LogBook::new(trace_transfers));
     }
 
-    /// What was noted of the `count` logs of the last run; nothing where logs are not noted.
-    pub(crate) fn noted_logs(&self, count: usize) -> &[LogEntry] {
+    /// Returns the entries of the `count` logs of the last transaction. Empty if logs are not numbered.
+    pub(crate) fn log_entries(&self, count: usize) -> &[LogEntry] {
         self.evm.ctx_ref().chain.logs.as_ref().map_or(&[], |book| book.entries(count))
     }
 
-    /// Whether the sender of a transaction may have code (EIP-3607 forbids it).
-    pub(crate) fn let_contracts_send(&mut self, allowed: bool) {
+    /// Sets whether senders may have code, which EIP-3607 forbids.
+    pub(crate) fn allow_senders_with_code(&mut self, allowed: bool) {
         self.evm.ctx().cfg.disable_eip3607 = allowed;
     }
 
-    /// The environment.
+    /// Returns the block's environment.
     pub(crate) fn block(&self) -> &BlockEnv {
         &self.evm.ctx_ref().block
     }
 
-    /// Runs a transaction and keeps what it did. One that is refused leaves nothing behind.
+    /// Runs a transaction and commits its changes. A refused transaction changes nothing.
     pub(crate) fn transact(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
         let (result, state) = self.run(transaction);
         let result = result?;
@@ -134,12 +130,12 @@ impl<'a> Machine<'a> {
         Ok(result)
     }
 
-    /// Runs a transaction and forgets what it did.
+    /// Runs a transaction and discards its changes.
     pub(crate) fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, Fault> {
         self.run(transaction).0
     }
 
-    /// Runs a transaction that `inspection` watches, and answers what it did to the state, which is not kept.
+    /// Runs a transaction under `inspection`. Returns its changes without committing them.
     pub(crate) fn inspect(
         &mut self,
         transaction: TxEnv,
@@ -152,7 +148,7 @@ impl<'a> Machine<'a> {
         (result, self.evm.ctx().journaled_state.finalize())
     }
 
-    /// The state, when nothing is to be run any more.
+    /// Returns the state and drops the machine.
     pub(crate) fn into_db(self) -> StateDb<'a> {
         self.evm.0.ctx.journaled_state.database
     }
@@ -160,13 +156,13 @@ impl<'a> Machine<'a> {
     fn run(&mut self, transaction: TxEnv) -> (Result<ExecutionResult, Fault>, EvmState) {
         self.evm.ctx().tx = transaction;
         if let Some(book) = &mut self.evm.ctx().chain.logs {
-            book.begin_run();
+            book.begin_transaction();
         }
         let result = MainnetHandler::default().run(&mut self.evm);
         (result, self.evm.ctx().journaled_state.finalize())
     }
 
-    /// Calls a system contract, outside of all transactions, and keeps what it did.
+    /// Calls a system contract outside of all transactions and commits the changes.
     pub(crate) fn system_call(&mut self, contract: Address, input: Bytes) -> Result<ExecutionResult, ExecutionError> {
         self.evm.ctx().tx = TxEnv {
             caller: SYSTEM_ADDRESS.to_evm(),
@@ -182,14 +178,14 @@ impl<'a> Machine<'a> {
         Ok(result)
     }
 
-    /// The sender's balance, for the report of a refusal.
+    /// Returns the balance of an account, or zero if it does not exist.
     pub(crate) fn balance(&mut self, address: Address) -> Result<node_types::U256, ExecutionError> {
         let account = self.db().account(address.to_evm())?;
         Ok(account.map(|account| account.balance.to_node()).unwrap_or_default())
     }
 }
 
-/// A fault that is not the transaction's.
+/// Converts a fault that the transaction did not cause.
 pub(crate) fn failure(fault: Fault) -> ExecutionError {
     match fault {
         EVMError::Database(error) => error.into(),
@@ -206,7 +202,7 @@ impl From<DatabaseError> for ExecutionError {
     }
 }
 
-/// The interpreter found a defect of its own.
+/// An internal error of the interpreter.
 #[derive(Debug, thiserror::Error)]
 #[error("the interpreter failed: {0}")]
 struct MachineFault(String);

@@ -1,4 +1,4 @@
-//! State that only one call sees.
+//! State overrides of calls and simulated blocks.
 
 use crate::code_cache::analyse;
 use crate::convert::{ToEvm, slot_to_evm};
@@ -9,12 +9,12 @@ use node_core::overrides::{AccountOverride, OverrideError, StateOverrides, Stora
 use node_types::{Address, H256, U256, keccak256};
 use std::collections::BTreeMap;
 
-/// Lays `overrides` over the state.
+/// Applies `overrides` to the state.
 pub(crate) fn apply(db: &mut StateDb<'_>, overrides: &StateOverrides) -> Result<(), DatabaseError> {
     overrides.iter().try_for_each(|(address, change)| apply_one(db, *address, change))
 }
 
-/// Moves the precompiled contracts that `overrides` move, and lets accounts with code of their own run that instead.
+/// Applies `overrides` to the precompiles: moves those with a destination, and disables those whose code is overridden.
 pub(crate) fn apply_to_precompiles(
     machine: &mut Machine<'_>,
     overrides: &StateOverrides,
@@ -41,7 +41,7 @@ pub(crate) fn apply_to_precompiles(
 fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -> Result<(), DatabaseError> {
     let account = address.to_evm();
     let before = db.account(account)?.cloned();
-    // What is moved from an address is no part of the state.
+    // A moved precompile does not change the state.
     let unchanged = AccountOverride { move_precompile_to: change.move_precompile_to, ..AccountOverride::default() };
     if before.is_none() && *change == unchanged {
         return Ok(());
@@ -55,7 +55,7 @@ fn apply_one(db: &mut StateDb<'_>, address: Address, change: &AccountOverride) -
     }
     if let Some(code) = &change.code {
         info.code_hash = keccak256(code).to_evm();
-        info.code = Some(db.as_of_fork(analyse(code.to_evm())));
+        info.code = Some(db.under_fork(analyse(code.to_evm())));
     }
     db.set_account(account, Some(info))?;
     match &change.storage {

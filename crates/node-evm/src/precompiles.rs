@@ -1,7 +1,7 @@
-//! Precompiled contracts, some of which a call may have replaced or moved.
+//! Precompiles, some of which a call may have replaced or moved.
 
 use crate::convert::ToNode;
-use crate::machine::EvmContext;
+use crate::evm_context::EvmContext;
 use node_core::executor::NamedContract;
 use revm::context::CfgEnv;
 use revm::handler::{EthPrecompiles, PrecompileProvider};
@@ -10,40 +10,40 @@ use revm::precompile::Precompile;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet};
 
-/// The precompiled contracts of a fork, without those whose code a call overrides. All their addresses stay warm.
+/// The precompiles of a fork, with the overrides of a call applied. The fork's addresses stay warm in any case.
 pub(crate) struct Precompiles {
     ethereum: EthPrecompiles,
-    /// A handful at most, and nearly always none.
+    /// Addresses whose precompile is disabled. Nearly always empty.
     replaced: Vec<Address>,
-    /// Where contracts are found instead, each with where it was; the last one counts.
+    /// New and original address of each moved precompile. The last entry for a new address applies.
     moved: Vec<(Address, Address)>,
 }
 
 impl Precompiles {
-    /// Those of a fork.
+    /// The precompiles of a fork.
     pub(crate) fn new(spec: SpecId) -> Self {
         Self { ethereum: EthPrecompiles::new(spec), replaced: Vec::new(), moved: Vec::new() }
     }
 
-    /// Lets the account at `address` run its own code.
+    /// Disables the precompile at `address`, so that the account runs its own code.
     pub(crate) fn replace(&mut self, address: Address) {
         if self.ethereum.contains(&address) {
             self.replaced.push(address);
         }
     }
 
-    /// Lets the contract at `from` be found at `to` instead, whatever was there.
+    /// Moves the precompile at `from` to `to`, where it replaces any code.
     pub(crate) fn relocate(&mut self, from: Address, to: Address) {
         self.replaced.push(from);
         self.moved.push((to, from));
     }
 
-    /// Whether there is one at `address`.
+    /// Returns whether there is a precompile at `address`.
     pub(crate) fn is_at(&self, address: &Address) -> bool {
         self.origin(address).is_some()
     }
 
-    /// Where the fork has the contract that is found at `address` now.
+    /// Returns the original address of the precompile that is at `address` now.
     fn origin(&self, address: &Address) -> Option<Address> {
         let moved = self.moved.iter().rev().find(|(to, _)| to == address).map(|(_, from)| *from);
         let here = || (self.ethereum.contains(address) && !self.replaced.contains(address)).then_some(*address);
@@ -51,7 +51,7 @@ impl Precompiles {
     }
 }
 
-/// The precompiled contracts of a fork with their names, by their addresses.
+/// Returns the precompiles of a fork with their names, sorted by address.
 pub(crate) fn named(spec: SpecId) -> Vec<NamedContract> {
     let mut contracts: Vec<_> = EthPrecompiles::new(spec).precompiles.inner().values().collect();
     contracts.sort_unstable_by_key(|contract| *contract.address());

@@ -1,4 +1,4 @@
-//! Senders from signatures, with libsecp256k1.
+//! Recovery of senders from signatures, on libsecp256k1.
 
 use node_core::crypto::{SenderRecovery, SignatureError};
 use node_types::consensus::Signature;
@@ -6,18 +6,18 @@ use node_types::{Address, H256, U256, keccak256};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, PublicKey, SECP256K1};
 
-/// Recovers senders over secp256k1.
+/// The [`SenderRecovery`] on libsecp256k1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Secp256k1Recovery;
 
 /// Order of the curve's group.
 const ORDER: U256 = U256([0xbfd2_5e8c_d036_4141, 0xbaae_dce6_af48_a03b, 0xffff_ffff_ffff_fffe, 0xffff_ffff_ffff_ffff]);
 
-/// Half of it, rounded down: the highest s since Homestead (EIP-2).
+/// Half of [`ORDER`], rounded down: the highest s since Homestead (EIP-2).
 const HALF_ORDER: U256 =
     U256([0xdfe9_2f46_681b_20a0, 0x5d57_6e73_57a4_501d, 0xffff_ffff_ffff_ffff, 0x7fff_ffff_ffff_ffff]);
 
-/// Whether s is in the upper half (EIP-2).
+/// Returns whether s is above half the order of the curve (EIP-2).
 pub(crate) fn is_high_s(signature: &Signature) -> bool {
     signature.s > HALF_ORDER
 }
@@ -44,9 +44,9 @@ impl SenderRecovery for Secp256k1Recovery {
     }
 }
 
-/// The address of the account with this key (Yellow Paper, appendix F).
+/// Returns the address of the account with this public key (Yellow Paper, appendix F).
 pub(crate) fn address_of(key: &PublicKey) -> Address {
-    // The first byte only says that both coordinates follow.
+    // The first byte is the prefix of uncompressed keys.
     let hash = keccak256(&key.serialize_uncompressed()[1..]);
     Address::from_slice(&hash[12..])
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_development_account_signs() {
+    fn recovers_the_first_development_account() {
         let secret = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
         let mut key = [0; 32];
         for (byte, digits) in key.iter_mut().zip(secret.as_bytes().chunks(2)) {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_signatures_name_nobody() {
+    fn rejects_invalid_signatures() {
         let message = H256::repeat_byte(7);
         let (address, good) = sign([1; 32], message);
         let high = Signature { s: ORDER - good.s, y_parity: !good.y_parity, ..good };
@@ -96,21 +96,21 @@ mod tests {
         }
     }
 
-    /// What recovery gives without the check of s, so that a refusal would show.
+    /// Recovers without the check of s.
     fn recover_low(s: U256, good: Signature) -> Result<Address, SignatureError> {
         Secp256k1Recovery.recover(H256::repeat_byte(7), &Signature { s, ..good }, false)
     }
 
     proptest! {
         #[test]
-        fn whoever_signs_is_recovered(secret in any::<[u8; 32]>(), message in any::<[u8; 32]>()) {
+        fn recovers_the_signer(secret in any::<[u8; 32]>(), message in any::<[u8; 32]>()) {
             prop_assume!(SecretKey::from_bytes(&secret).is_ok());
             let (address, signature) = sign(secret, H256(message));
             prop_assert_eq!(Secp256k1Recovery.recover(H256(message), &signature, true), Ok(address));
         }
 
         #[test]
-        fn nothing_panics(r in any::<[u8; 32]>(), s in any::<[u8; 32]>(), y_parity: bool, low_s: bool) {
+        fn never_panics(r in any::<[u8; 32]>(), s in any::<[u8; 32]>(), y_parity: bool, low_s: bool) {
             let signature = Signature { r: U256::from_big_endian(&r), s: U256::from_big_endian(&s), y_parity };
             let _ = Secp256k1Recovery.recover(H256::zero(), &signature, low_s);
         }

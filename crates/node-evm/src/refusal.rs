@@ -1,4 +1,4 @@
-//! Why revm refuses a transaction, told with all numbers.
+//! Conversion of revm's refusals to errors with all numbers.
 
 use crate::convert::ToNode;
 use crate::machine::{Fault, Machine, failure};
@@ -7,22 +7,22 @@ use node_core::gas::MAX_INIT_CODE_SIZE;
 use node_types::{Address, U256};
 use revm::context::result::{EVMError, InvalidTransaction};
 
-/// What a transaction or call offers, where revm's refusals do not repeat it.
+/// The parts of a transaction or call that error messages need and that revm's refusals do not contain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
-    /// Who pays.
+    /// The account that pays.
     pub sender: Address,
-    /// At most, in wei per gas.
+    /// Maximum fee in wei per gas.
     pub fee_cap: U256,
-    /// For the producer, in wei per gas.
+    /// Maximum priority fee in wei per gas.
     pub tip_cap: U256,
-    /// Length of the call data or creation code.
+    /// Length of the call data or init code in bytes.
     pub input_length: usize,
-    /// Gas, blob gas and value at their highest price; none where that does not fit.
+    /// Maximum cost in wei of gas, blob gas and value together. `None` if it exceeds 256 bits.
     pub required: Option<U256>,
 }
 
-/// Tells why a run ended before its code did.
+/// Converts the reason why a transaction could not be executed.
 pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) -> ExecutionError {
     let EVMError::Transaction(invalid) = fault else { return failure(fault) };
     let refused = match invalid {
@@ -56,13 +56,14 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
             TransactionError::GasLimitCap { limit: gas_limit, cap }
         }
         InvalidTransaction::EmptyAuthorizationList => TransactionError::NoAuthorizations,
-        // The rest is checked before revm sees the transaction.
+        // All other rules are checked before revm runs the transaction.
         other => TransactionError::Other(other.to_string()),
     };
     refused.into()
 }
 
-/// revm multiplies prices in 128 bits. There is not that much ether, so the balance hardly ever covers more.
+/// Returns the error for a cost that exceeds 128 bits, in which revm computes it. A balance that covers it exists only in
+/// tests, since there is not that much ether.
 pub(crate) fn beyond_128_bits(balance: U256, required: Option<U256>) -> TransactionError {
     match required {
         Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,

@@ -1,4 +1,4 @@
-//! Execution requests (EIP-7685): deposits read from logs (EIP-6110), and what system contracts hand over.
+//! Execution requests (EIP-7685): deposits from logs (EIP-6110), withdrawals and consolidations from system contracts.
 
 use crate::machine::Machine;
 use crate::system;
@@ -7,7 +7,7 @@ use node_core::forks::ChainSpec;
 use node_types::consensus::{Log, Receipt, Request, RequestType};
 use node_types::{Bytes, H256};
 
-/// All requests of a block after its last transaction, in ascending order of types; empty lists are left out.
+/// Collects the requests of a block after its last transaction, in ascending order of types, without empty lists.
 pub(crate) fn collect(
     machine: &mut Machine<'_>,
     spec: &ChainSpec,
@@ -28,14 +28,14 @@ const DEPOSIT_EVENT: H256 = H256([
     0x91, 0x2f, 0xc0, 0x88, 0x9a, 0xa7, 0x90, 0x80, 0x3b, 0xe3, 0x90, 0x38, 0xc5,
 ]);
 
-/// Length of the event's data.
+/// Length of the event's data in bytes.
 const EVENT_LENGTH: usize = 576;
 
-/// Where each field's length stands in the event's data, and that length: public key, withdrawal credentials, amount,
-/// signature, index. The field follows its length.
+/// For each field the offset of its length word in the event's data, and its length in bytes: public key, withdrawal
+/// credentials, amount, signature, index. The field follows its length word.
 const FIELDS: [(usize, usize); 5] = [(160, 48), (256, 32), (320, 8), (384, 96), (512, 8)];
 
-/// The deposits made in a block, one behind the other.
+/// Returns the deposits of a block, concatenated.
 fn deposits(spec: &ChainSpec, receipts: &[Receipt]) -> Result<Bytes, ExecutionError> {
     let mut deposits = Vec::new();
     for log in receipts.iter().flat_map(|receipt| &receipt.logs) {
@@ -47,7 +47,7 @@ fn deposits(spec: &ChainSpec, receipts: &[Receipt]) -> Result<Bytes, ExecutionEr
     Ok(deposits.into())
 }
 
-/// Appends the fields of a deposit event. Its ABI encoding must be the one that the deposit contract makes.
+/// Appends the fields of a deposit event, whose ABI encoding must be that of mainnet's deposit contract.
 fn append_deposit(log: &Log, deposits: &mut Vec<u8>) -> Result<(), String> {
     let data = &log.data;
     if data.len() != EVENT_LENGTH {
@@ -55,7 +55,7 @@ fn append_deposit(log: &Log, deposits: &mut Vec<u8>) -> Result<(), String> {
     }
     for (index, (offset, length)) in FIELDS.into_iter().enumerate() {
         if word(data, 32 * index) != Some(offset) {
-            return Err(format!("field {index} of a deposit event does not stand at offset {offset}"));
+            return Err(format!("field {index} of a deposit event is not at offset {offset}"));
         }
         if word(data, offset) != Some(length) {
             return Err(format!("field {index} of a deposit event does not have {length} bytes"));
@@ -67,7 +67,7 @@ fn append_deposit(log: &Log, deposits: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The big-endian word at `offset`, if it is small enough for an offset or a length.
+/// Returns the big-endian word at `offset`, or `None` if there is none or it exceeds 64 bits.
 fn word(data: &[u8], offset: usize) -> Option<usize> {
     let (high, low) = data.get(offset..offset + 32)?.split_at(24);
     let low = u64::from_be_bytes(low.try_into().ok()?);
@@ -112,24 +112,24 @@ mod tests {
     }
 
     #[test]
-    fn deposits_are_the_fields_without_their_padding() {
+    fn concatenates_the_fields_without_padding() {
         let made = receipt(CONTRACT, vec![DEPOSIT_EVENT], event());
         let one = [vec![1; 48], vec![2; 32], vec![3; 8], vec![4; 96], vec![5; 8]].concat();
-        let elsewhere = receipt(Address::zero(), vec![DEPOSIT_EVENT], event());
+        let other_contract = receipt(Address::zero(), vec![DEPOSIT_EVENT], event());
         let other_event = receipt(CONTRACT, vec![H256::zero()], event());
         let anonymous = receipt(CONTRACT, vec![], event());
         for (name, receipts, expected) in [
             ("none", vec![], vec![]),
             ("one", vec![made.clone()], one.clone()),
-            ("two", vec![made.clone(), elsewhere.clone(), made], [one.clone(), one].concat()),
-            ("others", vec![elsewhere, other_event, anonymous], vec![]),
+            ("two", vec![made.clone(), other_contract.clone(), made], [one.clone(), one].concat()),
+            ("others", vec![other_contract, other_event, anonymous], vec![]),
         ] {
             assert_eq!(deposits(&spec(), &receipts).unwrap().to_vec(), expected, "{name}");
         }
     }
 
     #[test]
-    fn an_event_in_another_layout_is_an_error() {
+    fn rejects_an_event_with_another_layout() {
         let change = |at: usize, to: u8| {
             let mut data = event();
             data[at] = to;

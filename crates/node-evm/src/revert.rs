@@ -1,4 +1,4 @@
-//! Reasons in the data that reverted code returns, as Solidity encodes them.
+//! Decoding of the reasons that reverted code returns, in Solidity's encoding.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
 /// Selector of `Panic(uint256)`.
 const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 
-/// Most bytes of a reason that are told. Code may return anything.
+/// Maximum length of a reason in bytes. Code may return any data.
 const MAX_REASON: usize = 1024;
 
-/// The reason, if `output` is the encoding of an `Error(string)` or a `Panic(uint256)`. What is not UTF-8 in a string
-/// is replaced, what is too long is cut off.
+/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`. Invalid UTF-8 is replaced, and long
+/// reasons are truncated.
 pub(crate) fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
@@ -30,7 +30,7 @@ fn error(arguments: &[u8]) -> Option<String> {
     if text.len() <= MAX_REASON {
         return Some(String::from_utf8_lossy(text).into_owned());
     }
-    // A character that the cut goes through is replaced.
+    // A character that the truncation splits is replaced.
     Some(String::from_utf8_lossy(&text[..MAX_REASON]).into_owned() + "…")
 }
 
@@ -57,7 +57,7 @@ fn panic(code: &[u8]) -> String {
     format!("panic: {meaning} (0x{digits:0>2})")
 }
 
-/// A big-endian word that fits into memory.
+/// Returns a big-endian word as a length, or `None` if it exceeds the address space.
 fn number(word: &[u8]) -> Option<usize> {
     let (high, low) = word.split_last_chunk::<8>()?;
     if high.iter().any(|byte| *byte != 0) {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons() {
+    fn decodes_reasons() {
         let long = "x".repeat(2000);
         for (name, output, expected) in [
             ("nothing", vec![], None),
@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(selector in prop_oneof![Just(ERROR), Just(PANIC)], tail in any::<Vec<u8>>()) {
+        fn never_panics(selector in prop_oneof![Just(ERROR), Just(PANIC)], tail in any::<Vec<u8>>()) {
             if let Some(reason) = reason(&[selector.to_vec(), tail].concat()) {
                 prop_assert!(reason.len() <= 3 * MAX_REASON + 3);
             }

@@ -1,4 +1,4 @@
-//! What a block adds to balances beside its transactions: rewards until the merge, withdrawals since Shanghai.
+//! Balance changes outside of transactions: block rewards before the merge, and withdrawals since Shanghai.
 
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
@@ -9,7 +9,7 @@ use node_types::{Address, U256};
 const GWEI: u64 = 1_000_000_000;
 const ETHER: u64 = 1_000_000_000_000_000_000;
 
-/// Pays the producers of a block from before the merge and of its ommers (Yellow Paper, section 11.3).
+/// Pays the rewards for a block and its ommers (Yellow Paper, section 11.3). There are none after the merge.
 pub(crate) fn pay_rewards(
     db: &mut StateDb<'_>,
     fork: Fork,
@@ -22,7 +22,7 @@ pub(crate) fn pay_rewards(
     Ok(())
 }
 
-/// Pays the withdrawals ordered by the consensus layer (EIP-4895).
+/// Credits the withdrawals of a block (EIP-4895).
 pub(crate) fn pay_withdrawals(
     db: &mut StateDb<'_>,
     fork: Fork,
@@ -34,7 +34,7 @@ pub(crate) fn pay_withdrawals(
     Ok(())
 }
 
-/// The block reward in wei (EIP-649, EIP-1234, EIP-3675).
+/// Returns the block reward in wei (EIP-649, EIP-1234, EIP-3675).
 fn block_reward(fork: Fork) -> U256 {
     let ether = match fork {
         fork if fork < Fork::Byzantium => 5,
@@ -45,8 +45,8 @@ fn block_reward(fork: Fork) -> U256 {
     U256::from(ether * ETHER)
 }
 
-/// Who gets how many wei: an ommer an eighth less for each block that it is older, and the block that includes it a
-/// thirty-second.
+/// Returns the beneficiaries and their rewards in wei. An ommer loses an eighth of the block reward per generation, and
+/// the including block gets an additional thirty-second per ommer.
 fn rewards(fork: Fork, header: &Header, ommers: &[Header]) -> Vec<(Address, U256)> {
     let reward = block_reward(fork);
     if reward.is_zero() {
@@ -63,7 +63,7 @@ fn rewards(fork: Fork, header: &Header, ommers: &[Header]) -> Vec<(Address, U256
     rewards
 }
 
-/// Adds to a balance and touches the account: since EIP-161 it is removed if it is still empty.
+/// Increases a balance and touches the account, which since EIP-161 deletes it if it is still empty.
 fn add_balance(db: &mut StateDb<'_>, fork: Fork, address: Address, amount: U256) -> Result<(), DatabaseError> {
     let address = address.to_evm();
     let mut info = db.account(address)?.cloned().unwrap_or_default();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rewards_follow_the_fork_and_the_age_of_ommers() {
+    fn rewards_depend_on_the_fork_and_the_age_of_ommers() {
         let [miner, uncle] = [Address::repeat_byte(1), Address::repeat_byte(2)];
         let header = Header { number: 100, beneficiary: miner, ..Header::default() };
         let ommer = |number| Header { number, beneficiary: uncle, ..Header::default() };

@@ -1,13 +1,11 @@
-//! Blocks that are only imagined.
+//! Execution of simulated blocks.
 
 use crate::block::EvmBlock;
 use crate::call::{halted, reverted};
 use crate::convert::{ToEvm, ToNode, saturating_price};
-use crate::executor::EvmExecutor;
 use crate::overrides;
-use node_core::backend::View;
+use crate::run_context::RunContext;
 use node_core::block::RecoveredTransaction;
-use node_core::context::Context;
 use node_core::executor::{BlockExecution, BlockOutcome, ExecutionError, TransactionError};
 use node_core::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use node_types::consensus::{Header, TransactionBody, Withdrawal};
@@ -15,7 +13,7 @@ use node_types::{Address, Bytes, U256};
 use revm::context::result::ExecutionResult;
 use std::cmp::Ordering;
 
-/// A block that is only imagined, while it is executed on revm.
+/// A simulated block while it is executed on revm.
 pub(crate) struct EvmSimulation<'a> {
     block: EvmBlock<'a>,
     validate: bool,
@@ -23,42 +21,40 @@ pub(crate) struct EvmSimulation<'a> {
 }
 
 impl<'a> EvmSimulation<'a> {
-    /// Lays the overrides over the parent's state, and does what comes before the first transaction.
+    /// Applies the overrides to the parent's state, and then what comes before the first transaction.
     pub(crate) fn begin(
-        executor: &'a EvmExecutor,
-        context: &'a Context,
-        view: &'a dyn View,
+        run: RunContext<'a>,
         header: &'a Header,
         simulated: &SimulationRules<'_>,
     ) -> Result<Self, ExecutionError> {
-        let mut block = EvmBlock::new(executor, context, view, header)?;
+        let mut block = EvmBlock::new(run, header)?;
         overrides::apply_to_precompiles(&mut block.machine, simulated.overrides)?;
         overrides::apply(block.machine.db(), simulated.overrides)?;
-        block.contracts_send = true;
+        block.senders_with_code = true;
         let rules = block.machine.rules();
         rules.disable_nonce_check = !simulated.validate;
         rules.disable_block_gas_limit = true;
         rules.tx_gas_limit_cap = Some(u64::MAX);
-        block.machine.note_logs(simulated.trace_transfers);
+        block.machine.number_logs(simulated.trace_transfers);
         let blob_base_fee = simulated.blob_base_fee.unwrap_or(block.blob_base_fee);
         block.start()?;
         Ok(Self { block, validate: simulated.validate, blob_base_fee })
     }
 
-    /// Sets what the fees of the next transaction are checked against. One that offers none is not checked, unless all
-    /// are.
+    /// Sets the base fees that the next transaction is checked against. A transaction that offers no fees is checked only
+    /// with validation.
     fn set_fees(&mut self, body: &TransactionBody) {
         let free = body.max_fee_per_gas().is_zero() && body.max_priority_fee_per_gas().is_zero();
         self.block.machine.rules().disable_base_fee = free && !self.validate;
         let blobs_free = matches!(body, TransactionBody::Blob(blob) if blob.max_fee_per_blob_gas.is_zero());
         let price = if blobs_free && !self.validate { U256::zero() } else { self.blob_base_fee };
         self.block.blob_base_fee = price;
-        if let Some(blob) = &mut self.block.machine.environment().blob_excess_gas_and_price {
+        if let Some(blob) = &mut self.block.machine.block_mut().blob_excess_gas_and_price {
             blob.blob_gasprice = saturating_price(price);
         }
     }
 
-    /// The rules on nonces, which come before those on fees.
+    /// Checks the nonce with validation. This check comes before the one of fees.
     fn check_nonce(&mut self, transaction: &RecoveredTransaction) -> Result<(), ExecutionError> {
         let (got, expected) = (transaction.transaction.body.nonce(), self.nonce(transaction.sender)?);
         match got.cmp(&expected) {
@@ -70,8 +66,8 @@ impl<'a> EvmSimulation<'a> {
         }
     }
 
-    /// Lets the nonce after the last one be the first again. Only an override leads there, and only where nonces do not
-    /// count.
+    /// Wraps the nonce of the sender around to 0. Only an override can set the maximum nonce, and only without validation
+    /// may it send.
     fn wrap_nonce(&mut self, sender: Address) -> Result<(), ExecutionError> {
         let address = sender.to_evm();
         let db = self.block.machine.db();
@@ -100,8 +96,8 @@ impl SimulatedExecution for EvmSimulation<'_> {
         let call = |output, logs, failure| SimulatedCall { output, logs, gas_used, max_used_gas, failure };
         Ok(match result {
             ExecutionResult::Success { output, logs, .. } => {
-                let noted = self.block.machine.noted_logs(logs.len()).iter();
-                let logs = noted.zip(&logs).map(|(entry, log)| (entry.index, log.to_node())).collect();
+                let entries = self.block.machine.log_entries(logs.len()).iter();
+                let logs = entries.zip(&logs).map(|(entry, log)| (entry.index, log.to_node())).collect();
                 call(output.into_data().to_node(), logs, None)
             }
             ExecutionResult::Revert { output, .. } => call(Bytes::new(), Vec::new(), Some(reverted(&output))),

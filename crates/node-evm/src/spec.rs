@@ -1,4 +1,4 @@
-//! The rules and the environment of a block, as revm wants them.
+//! revm's configuration and block environment.
 
 use crate::convert::{ToEvm, saturating_price};
 use crate::eip1283;
@@ -10,8 +10,8 @@ use revm::context::{BlockEnv, CfgEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::primitives::{self as evm, hardfork::SpecId};
 
-/// revm's name for the rules of a fork. Forks that change nothing in the machine share one; of
-/// [`Fork::Constantinople`] revm knows all but EIP-1283, which the module `eip1283` adds.
+/// Returns revm's identifier for the rules of a fork. Forks with the same EVM share one. revm implements
+/// [`Fork::Constantinople`] except for EIP-1283, which the module `eip1283` adds.
 pub(crate) fn spec_id(fork: Fork) -> SpecId {
     match fork {
         Fork::Frontier => SpecId::FRONTIER,
@@ -31,10 +31,10 @@ pub(crate) fn spec_id(fork: Fork) -> SpecId {
     }
 }
 
-/// The rules of `fork` on the chain `spec`.
+/// Returns revm's configuration for `fork` on the chain `spec`.
 pub(crate) fn configuration(spec: &ChainSpec, fork: Fork) -> CfgEnv {
     let mut cfg = CfgEnv::new_with_spec(spec_id(fork)).with_chain_id(spec.chain_id);
-    // Both limits on blobs are checked with the block, where the schedule is known.
+    // The limits on blobs depend on the schedule of the chain and are checked by the block.
     cfg.clear_max_blobs_per_tx();
     if fork == Fork::Constantinople {
         eip1283::configure(&mut cfg);
@@ -42,7 +42,7 @@ pub(crate) fn configuration(spec: &ChainSpec, fork: Fork) -> CfgEnv {
     cfg
 }
 
-/// What code can learn of the block `header`.
+/// Returns revm's environment for the block `header`.
 pub(crate) fn environment(spec: &ChainSpec, fork: Fork, header: &Header) -> BlockEnv {
     BlockEnv {
         number: evm::U256::from(header.number),

@@ -1,4 +1,4 @@
-//! Runs that are traced, by the tracers of revm-inspectors in the form that geth gives.
+//! Traced runs, with the tracers of revm-inspectors and in geth's form.
 
 use crate::database::{DatabaseError, StateDb};
 use crate::inspection::Inspection;
@@ -23,20 +23,20 @@ use revm_inspectors::tracing::{
 };
 use std::cell::RefCell;
 
-/// Bytes that an account takes in a trace beside its code and its storage.
+/// Size of an account in a trace in bytes, without its code and storage. An estimate.
 const ACCOUNT_BYTES: u64 = 256;
 
-/// Bytes that a slot takes in a trace.
+/// Size of a storage slot in a trace in bytes. An estimate.
 const SLOT_BYTES: u64 = 128;
 
-/// A traced run, whose changes of the state are not kept yet.
+/// A traced run, whose changes are not committed.
 pub(crate) struct TracedRun {
     pub(crate) trace: Trace,
     pub(crate) result: ExecutionResult,
     pub(crate) state: EvmState,
 }
 
-/// Runs a transaction and answers what `tracing` asks for. `place` says where it stands, if it was mined.
+/// Runs a transaction and returns its trace. `place` is its position on the chain, if it was mined.
 pub(crate) fn run(
     machine: &mut Machine<'_>,
     transaction: TxEnv,
@@ -60,7 +60,7 @@ pub(crate) fn run(
     Ok(TracedRun { trace, result: outcome.result, state: outcome.state })
 }
 
-/// The tracer of revm-inspectors.
+/// Creates the tracer of revm-inspectors.
 fn inspector(tracer: &Tracer) -> DebugInspector {
     match *tracer {
         Tracer::StructLogs(StructLogs { enable_memory, disable_stack, disable_storage, enable_return_data, limit }) => {
@@ -103,7 +103,7 @@ fn recorder(config: TracingInspectorConfig) -> TracingInspector {
     TracingInspector::new(config)
 }
 
-/// The trace as text.
+/// Serializes the trace as JSON.
 fn write(
     machine: &mut Machine<'_>,
     inspection: Inspection,
@@ -112,37 +112,37 @@ fn write(
     outcome: &ResultAndState,
     asked: Tracer,
 ) -> Result<Trace, ExecutionError> {
-    let Some(mut tracer) = inspection.into_tracer() else { return Err(defect("nothing was recorded")) };
+    let Some(mut tracer) = inspection.into_tracer() else { return Err(defect("the run was not traced")) };
     let block = machine.block().clone();
     let mut state = SharedState(RefCell::new(machine.db()));
     let trace = tracer.get_result(Some(place), transaction, &block, outcome, &mut state);
-    // What was recorded is not needed any more, and may be large.
+    // The records may be large.
     drop(tracer);
     let mut trace = trace.map_err(|error| match error {
         DebugInspectorError::Database(error) => ExecutionError::from(error),
         other => defect(other),
     })?;
     match (&mut trace, asked) {
-        (GethTrace::Default(frame), _) => frame.struct_logs.iter_mut().for_each(leave_out_what_is_empty),
+        (GethTrace::Default(frame), _) => frame.struct_logs.iter_mut().for_each(remove_empty_properties),
         (GethTrace::FlatCallTracer(calls), Tracer::FlatCalls { parity_errors: false, .. }) => {
             let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
-            errors.for_each(|error| *error = in_words_of_geth(error).to_owned());
+            errors.for_each(|error| *error = geth_error(error).to_owned());
         }
         _ => {}
     }
     serde_json::value::to_raw_value(&trace).map_err(defect)
 }
 
-/// geth has no properties for what is empty or zero, but for the stack.
-fn leave_out_what_is_empty(log: &mut StructLog) {
+/// Removes properties that are empty or zero, which geth omits, except for the stack.
+fn remove_empty_properties(log: &mut StructLog) {
     log.refund_counter = log.refund_counter.filter(|refund| *refund != 0);
     log.return_data = log.return_data.take().filter(|data| !data.is_empty());
     log.memory = log.memory.take().filter(|memory| !memory.is_empty());
     log.storage = log.storage.take().filter(|slots| !slots.is_empty());
 }
 
-/// The error that OpenEthereum, and the flat tracer of revm-inspectors with it, has other words for.
-fn in_words_of_geth(error: &str) -> &str {
+/// Converts an error of the flat tracer, which uses OpenEthereum's texts, to geth's text.
+fn geth_error(error: &str) -> &str {
     match error {
         "Reverted" => "execution reverted",
         "Out of gas" => "out of gas",
@@ -160,7 +160,7 @@ fn in_words_of_geth(error: &str) -> &str {
     }
 }
 
-/// About how many bytes the accounts that a run touched take.
+/// Estimates the size in bytes of the accounts that a run touched.
 fn touched_bytes(db: &mut StateDb<'_>, state: &EvmState) -> Result<u64, ExecutionError> {
     let mut bytes = 0;
     for (address, account) in state {
@@ -175,7 +175,7 @@ fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Executi
     BackendError::Storage(error.into()).into()
 }
 
-/// The state before a run, for tracers that read it without changing it.
+/// The state before a run, for tracers that read it through a shared reference.
 struct SharedState<'a, 'b>(RefCell<&'b mut StateDb<'a>>);
 
 impl DatabaseRef for SharedState<'_, '_> {

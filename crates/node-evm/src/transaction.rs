@@ -1,4 +1,4 @@
-//! Transactions as revm takes them.
+//! Conversion of transactions and calls to revm's form.
 
 use crate::convert::{ToEvm, saturating_price};
 use crate::recovery::Secp256k1Recovery;
@@ -12,8 +12,8 @@ use revm::context_interface::either::Either;
 use revm::context_interface::transaction as evm;
 use revm::primitives::TxKind;
 
-/// The same transaction as revm takes it. Prices beyond 128 bits are at the highest price there is: caps that high are
-/// refused before, and a tip that high is above its fee cap.
+/// Converts a transaction. Prices above 128 bits saturate. This is safe: fee caps that high have been refused before, and
+/// a tip that high exceeds its fee cap.
 pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
     let body = &transaction.transaction.body;
     let max_fee_per_blob_gas = match body {
@@ -42,7 +42,7 @@ pub(crate) fn to_evm(transaction: &RecoveredTransaction) -> TxEnv {
     }
 }
 
-/// A call as revm takes it by the rules of `fork`, still without a gas limit. It has no nonce.
+/// Converts a call under the rules of `fork`. The result has no gas limit and no nonce.
 pub(crate) fn of_call(call: &Call, fork: Fork, chain_id: u64) -> TxEnv {
     let tx_type = call.transaction_type(fork);
     let has_caps = !matches!(tx_type, TransactionType::Legacy | TransactionType::AccessList);
@@ -54,7 +54,7 @@ pub(crate) fn of_call(call: &Call, fork: Fork, chain_id: u64) -> TxEnv {
         kind: call.to.map_or(TxKind::Create, |to| TxKind::Call(to.to_evm())),
         value: call.value.to_evm(),
         data: call.input.to_evm(),
-        // revm asks for one with all types but the first.
+        // revm requires a chain id for all types but legacy.
         chain_id: Some(chain_id),
         access_list: access_list(&call.access_list),
         blob_hashes: call.blob_versioned_hashes.iter().map(ToEvm::to_evm).collect(),
@@ -76,7 +76,7 @@ fn access_list(items: &[AccessListItem]) -> evm::AccessList {
     evm::AccessList(items.iter().map(item).collect())
 }
 
-/// An authorization with its authority. One that nobody signed is skipped by the machine (EIP-7702).
+/// Converts an authorization and recovers its authority. revm skips it if the signature is invalid (EIP-7702).
 fn authorization(item: &Authorization) -> evm::RecoveredAuthorization {
     let authority = match Secp256k1Recovery.authority(item) {
         Ok(authority) => evm::RecoveredAuthority::Valid(authority.to_evm()),

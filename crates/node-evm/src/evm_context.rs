@@ -1,0 +1,46 @@
+//! The context in which revm's instructions run.
+
+use crate::database::StateDb;
+use crate::log_book::LogBook;
+use node_core::context::{Context, Interrupted};
+use revm::context::{BlockEnv, CfgEnv, Journal, LocalContext, TxEnv};
+use revm::handler::instructions::EthInstructions;
+use revm::interpreter::interpreter::EthInterpreter;
+
+/// revm's context over [`StateDb`], with [`RunState`] as its extension.
+pub(crate) type EvmContext<'a> =
+    revm::Context<BlockEnv, TxEnv, CfgEnv, StateDb<'a>, Journal<StateDb<'a>>, RunState<'a>, LocalContext>;
+
+/// The instruction table of a fork.
+pub(crate) type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a>>;
+
+/// What this crate adds to revm's context. Instructions reach it as `host.chain`.
+#[derive(Debug)]
+pub(crate) struct RunState<'a> {
+    context: &'a Context,
+    /// Number of jumps so far.
+    jumps: u32,
+    /// The logs of a simulated block; `None` outside of simulations.
+    pub(crate) logs: Option<LogBook>,
+}
+
+impl<'a> RunState<'a> {
+    /// Number of jumps between two checks of the context, which take a few microseconds to run.
+    const JUMPS_PER_CHECK: u32 = 1024;
+
+    /// The state of a run that `context` can interrupt.
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self { context, jumps: 0, logs: None }
+    }
+
+    /// Returns an error if the run has to end.
+    pub(crate) fn check(&self) -> Result<(), Interrupted> {
+        self.context.check()
+    }
+
+    /// Counts a jump. Returns whether the context is due for a [`check`](Self::check).
+    pub(crate) fn count_jump(&mut self) -> bool {
+        self.jumps = self.jumps.wrapping_add(1);
+        self.jumps.is_multiple_of(Self::JUMPS_PER_CHECK)
+    }
+}
