@@ -1,11 +1,12 @@
-//! Which of two branches counts.
+//! Fork choice.
 
 use node_core::block::SealedHeader;
 
-/// Whether the branch that ends in `block` takes the place of the one that ends in `head`.
+/// Returns whether the branch that ends in `block` replaces the canonical branch, which ends in `head`.
 ///
-/// Before the merge the heavier one counts (Yellow Paper, section 10). After it a consensus client decides; where none
-/// speaks, the longer one counts, and a merged branch before one that is not. On ties the one that was there first.
+/// Before the merge the branch with the higher total difficulty is preferred (Yellow Paper, section 10). After the merge a
+/// consensus client decides; without one, the longer branch is preferred. A merged branch is preferred to one that is not.
+/// In a tie the canonical branch stays.
 pub(crate) fn is_preferred(block: &SealedHeader, head: &SealedHeader) -> bool {
     let merged = |header: &SealedHeader| header.header.difficulty.is_zero();
     match (merged(block), merged(head)) {
@@ -22,7 +23,7 @@ mod tests {
     use node_types::consensus::Header;
 
     #[test]
-    fn the_heavier_then_the_longer_branch_counts() {
+    fn prefers_the_heavier_and_after_the_merge_the_longer_branch() {
         // Number, difficulty and total difficulty of the block, then of the head; whether the block is preferred.
         let cases = [
             ((5, 10, 100), (4, 10, 99), true),

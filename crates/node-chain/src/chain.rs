@@ -1,4 +1,4 @@
-//! Import of blocks, one by one, on any branch.
+//! Import of single blocks on any branch.
 
 use crate::branch::is_preferred;
 use crate::import_error::ImportError;
@@ -17,34 +17,34 @@ use node_types::consensus::{Block, Header};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A chain that grows: every block is validated and executed before it is kept.
+/// Imports blocks into a backend. Every block is validated and executed before it is stored.
 pub struct Chain {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
     senders: Arc<dyn SenderRecovery>,
     spec: Arc<ChainSpec>,
-    /// Held while the chain changes: decisions are made on a view that must stay the newest.
+    /// Locked while the chain changes, so that the view on which a decision is made stays the newest.
     writing: Mutex<SideTip>,
 }
 
-/// The fork of the chain that ends in the side block imported last, for the next one most likely follows it.
+/// The view of the branch that ends in the last imported side block. The next block most likely extends it.
 type SideTip = Option<Arc<dyn View>>;
 
-/// What became of an imported block.
+/// The result of importing a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
-    /// It was there already.
+    /// The block was stored already.
     AlreadyKnown,
-    /// It is the new head, on top of the old one.
+    /// The block is the new head and a child of the old one.
     Appended,
-    /// It is kept beside the canonical chain.
+    /// The block is stored as a side block.
     SideBranch,
-    /// It is the new head, on another branch than the old one.
+    /// The block is the new head, and its branch has become canonical.
     Switched(HeadChange),
 }
 
 impl Chain {
-    /// Imports into `backend`, by the rules of `spec`.
+    /// Creates a chain that imports into `backend` under the rules of `spec`.
     pub fn new(
         backend: Arc<dyn StateBackend>,
         executor: Arc<dyn Executor>,
@@ -54,31 +54,41 @@ impl Chain {
         Self { backend, executor, senders, spec, writing: Mutex::default() }
     }
 
-    /// Where the chain is kept.
+    /// Returns the backend.
     pub fn backend(&self) -> &Arc<dyn StateBackend> {
         &self.backend
     }
 
-    /// Who recovers senders.
+    /// Returns the recovery of senders.
     pub fn senders(&self) -> &Arc<dyn SenderRecovery> {
         &self.senders
     }
 
-    /// Decodes and imports one block. On an error nothing has changed.
+    /// Decodes and imports a block; see [`import`](Self::import).
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the bytes are not a valid block or the import fails. The chain is then unchanged.
     pub fn import_bytes(&self, context: &Context, bytes: &[u8]) -> Result<Imported, ImportError> {
         let block = PreparedBlock::decode(bytes, &*self.senders).map_err(ImportError::Decode)?;
         self.import(context, block)
     }
 
-    /// Imports one block. On an error nothing has changed.
+    /// Imports a block; see [`import`](Self::import).
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the block is invalid or the import fails. The chain is then unchanged.
     pub fn import_block(&self, context: &Context, block: Block) -> Result<Imported, ImportError> {
         self.import(context, PreparedBlock::new(block, &*self.senders))
     }
 
-    /// Imports one block that is prepared already. On an error nothing has changed.
+    /// Imports a prepared block.
     ///
-    /// A block on a side branch is executed at once. Its branch becomes the canonical one when it is preferred: the
-    /// heavier one before the merge, the longer one after it, the first seen on ties.
+    /// A block on a side branch is executed immediately. Its branch becomes canonical if it is preferred: if it has the higher
+    /// total difficulty before the merge, or is longer after it. In a tie the canonical branch stays.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the block is invalid, its parent is unknown, the backend fails or `context` interrupts
+    /// the import. The chain is then unchanged.
     pub fn import(&self, context: &Context, block: PreparedBlock) -> Result<Imported, ImportError> {
         context.check()?;
         let mut side_tip = self.writing.lock();
@@ -102,7 +112,7 @@ impl Chain {
             _ => branch()?.view(Arc::clone(&view))?,
         };
         let executed = self.execute(context, &*branch_view, &parent, block)?;
-        // The backend computes the root of what becomes canonical; that of side blocks nobody else does.
+        // The backend checks state roots of canonical blocks only.
         let expected = branch_view.state_root(parent.header.number, &executed.changes)?;
         let got = executed.header.header.state_root;
         if got != expected {
@@ -121,9 +131,12 @@ impl Chain {
         Ok(Imported::SideBranch)
     }
 
-    /// Makes the block `hash` the head, whichever branch is preferred otherwise.
+    /// Makes the block `hash` the head, whether or not its branch is preferred.
     ///
-    /// A canonical block sets the chain back to it; blocks above it are kept as side blocks.
+    /// If the block is canonical, the blocks above it become side blocks.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the block is unknown or the backend fails. The chain is then unchanged.
     pub fn set_head(&self, hash: H256) -> Result<HeadChange, ImportError> {
         let _writing = self.writing.lock();
         let view = self.backend.view()?;
@@ -131,8 +144,7 @@ impl Chain {
         Ok(self.backend.switch(branch.ancestor, branch.blocks)?)
     }
 
-    /// Validates and executes a block on top of `parent`, a canonical block of `view`. The state root is left to the
-    /// caller.
+    /// Validates and executes a block on top of `parent`, a canonical block of `view`. Does not check the state root.
     fn execute(
         &self,
         context: &Context,
@@ -159,7 +171,7 @@ impl Chain {
         })
     }
 
-    /// Executes a block.
+    /// Executes a block without validating its header and body.
     fn run(
         &self,
         context: &Context,
@@ -177,7 +189,7 @@ impl Chain {
     }
 }
 
-/// The ancestors that the rules of ommers look at, `parent` first.
+/// Returns the ancestors that [`validate_ommers`] needs, `parent` first.
 fn ancestors(view: &dyn View, parent: &SealedHeader) -> Result<Vec<Ancestor>, BackendError> {
     let mut ancestors = Vec::with_capacity(MAX_OMMER_DEPTH + 1);
     let mut hash = parent.hash;
@@ -189,7 +201,7 @@ fn ancestors(view: &dyn View, parent: &SealedHeader) -> Result<Vec<Ancestor>, Ba
     Ok(ancestors)
 }
 
-/// Tells what the block is to blame for from what it is not. `refused` says what is wrong with it after a refusal.
+/// Separates faults of the block from faults of the backend. `refused` converts a refusal to a fault of the block.
 fn execution_error(
     block: BlockRef,
     refused: impl FnOnce(TransactionError) -> BlockError,
@@ -205,7 +217,7 @@ fn execution_error(
     ImportError::Invalid { block, source }
 }
 
-/// A backend that computes another state root than the header's has found the block invalid.
+/// Converts the backend's error for a wrong state root to a fault of the block.
 fn wrong_state_root(block: BlockRef, error: BackendError) -> ImportError {
     match error {
         BackendError::StateRootMismatch { header, computed, .. } => {

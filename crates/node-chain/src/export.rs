@@ -7,7 +7,7 @@ use node_types::consensus::Block;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-/// Why an export broke off.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The chain cannot be read.
@@ -18,7 +18,10 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
-/// Writes the canonical blocks of `range`, up to the head at most, one behind the other.
+/// Writes the canonical blocks of `range` up to the head, RLP-encoded and concatenated.
+///
+/// # Errors
+/// Returns an [`ExportError`] if the chain cannot be read or `writer` fails.
 pub fn export_blocks(
     view: &dyn View,
     range: RangeInclusive<BlockNumber>,
@@ -35,7 +38,7 @@ pub fn export_blocks(
     Ok(())
 }
 
-/// The block as it is encoded.
+/// Returns the block in its encoded form.
 fn whole_block(header: &SealedHeader, body: &Body) -> Block {
     Block {
         header: header.header.clone(),

@@ -6,18 +6,18 @@ use node_core::block::BlockRef;
 use node_core::context::Interrupted;
 use node_types::H256;
 
-/// Why a block was not imported, or a head not set. The chain is as it was.
+/// Why a block was not imported, or the head not set. The chain is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The bytes are no block.
+    /// The bytes are not a block.
     #[error("the block cannot be decoded")]
     Decode(#[source] node_types::consensus::DecodeError),
-    /// Nothing is known of the parent.
+    /// The parent is not stored.
     #[error("block {block}: its parent {parent:#x} is not known")]
     UnknownParent {
         /// The block.
         block: BlockRef,
-        /// Its parent.
+        /// Hash of its parent.
         parent: H256,
     },
     /// The block breaks a rule.
@@ -25,17 +25,17 @@ pub enum ImportError {
     Invalid {
         /// The block.
         block: BlockRef,
-        /// The rule.
+        /// The violated rule.
         #[source]
         source: BlockError,
     },
     /// No block has this hash.
     #[error("no block has the hash {0:#x}")]
     UnknownBlock(H256),
-    /// The backend did not answer.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The import was called off.
+    /// The context interrupted the import.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }

@@ -1,8 +1,8 @@
-//! What makes blocks into a chain: where it begins, which blocks are valid, and which branch counts.
+//! Genesis, validation and import of blocks.
 //!
-//! * [`genesis`] reads geth's genesis files and holds the built-in development genesis.
-//! * [`validation`] knows every rule of a valid block, by fork. Proof-of-work seals alone are not checked.
-//! * [`Chain`] imports blocks one by one, on any branch.
+//! * [`genesis`] reads geth's genesis files and has the built-in development genesis.
+//! * [`validation`] checks every rule of a valid block, by fork, except proof-of-work seals.
+//! * [`Chain`] imports single blocks on any branch.
 //! * [`import_file`] and [`export_blocks`] read and write chain files, in the RLP format of other clients.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Import of chain files: blocks are read, decoded and their senders recovered ahead of execution.
+//! Import of chain files. Other threads read and decode blocks and recover senders ahead of execution.
 
 use crate::chain::{Chain, Imported};
 use crate::import_error::ImportError;
@@ -15,74 +15,74 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Blocks that go from thread to thread at once, unless they are long.
+/// Maximum number of blocks per batch.
 const BATCH_BLOCKS: usize = 64;
 
-/// Bytes of encoded blocks from which on a batch is full.
+/// Size of encoded blocks in bytes at which a batch is full.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Batches that wait before and after each worker: enough that nobody waits, few enough to bound memory.
+/// Maximum number of batches in each queue before and after a worker. Bounds memory while keeping workers busy.
 const QUEUED_BATCHES: usize = 4;
 
-/// Most threads that decode and recover senders; execution cannot keep up with more.
+/// Maximum number of threads that decode blocks and recover senders. Execution cannot keep up with more.
 const MAX_WORKERS: usize = 8;
 
-/// How far an import has come.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Number of the last block.
     pub number: BlockNumber,
-    /// Blocks read and imported, or known already.
+    /// Number of blocks so far, imported or already known.
     pub blocks: u64,
-    /// Gas used by the blocks that were not known.
+    /// Gas used by the imported blocks.
     pub gas: u64,
     /// Time since the start.
     pub elapsed: Duration,
 }
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportSummary {
-    /// Blocks that were not known before.
+    /// Number of imported blocks.
     pub imported: u64,
-    /// Blocks that were.
+    /// Number of blocks that were already known.
     pub known: u64,
-    /// Gas used by the blocks that were not.
+    /// Gas used by the imported blocks.
     pub gas: u64,
-    /// Time taken.
+    /// Duration of the import.
     pub elapsed: Duration,
 }
 
-/// Why an import ended before the file did. The blocks before stay.
+/// Why an import ended before the end of the file. The blocks before the fault stay imported.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file does not go on with a block.
+    /// The file does not continue with an encoded block.
     #[error("the chain file is damaged")]
     Stream(#[source] StreamError),
-    /// What is there is no block.
+    /// An item is not a block.
     #[error("the block at byte {offset} cannot be decoded")]
     Decode {
-        /// Where it begins.
+        /// Offset in the file in bytes.
         offset: u64,
-        /// Why.
+        /// The cause.
         #[source]
         source: DecodeError,
     },
-    /// The block was refused.
+    /// A block was refused.
     #[error("the block at byte {offset} was not imported")]
     Import {
-        /// Where it begins.
+        /// Offset in the file in bytes.
         offset: u64,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<ImportError>,
     },
 }
 
-/// Blocks on their way from one thread to the next. An error is the last of them.
+/// Blocks that pass from one thread to the next. Nothing follows an error.
 type Batch<T> = Vec<Result<T, FileError>>;
 
-/// A block with its place in the file.
+/// A block with its offset in the file.
 struct Prepared {
     offset: u64,
     block: Known,
@@ -90,16 +90,20 @@ struct Prepared {
 
 /// Whether a block has to be imported.
 enum Known {
-    /// The block is there already: its number.
+    /// The block is stored already. Holds its number.
     Already(BlockNumber),
-    /// It may be there by the time its turn comes.
+    /// The block was not stored when it was prepared.
     NotYet(Box<PreparedBlock>),
 }
 
-/// Imports a chain file of any length: encoded blocks, one behind the other. Blocks that are known are passed over: of these only
-/// the header is looked at.
+/// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already known are skipped after a
+/// look at their header.
 ///
-/// Execution runs on the calling thread, everything before it on others. `progress` is called after each block.
+/// Blocks are executed on the calling thread, and read and decoded on others. `progress` is called after each block.
+///
+/// # Errors
+/// Returns a [`FileError`] for the first block that cannot be read, decoded or imported. The blocks before it stay
+/// imported.
 pub fn import_file(
     chain: &Chain,
     context: &Context,
@@ -121,7 +125,7 @@ pub fn import_file(
         scope.spawn(move || read(reader, &inputs));
 
         let mut summary = ImportSummary::default();
-        // Batches were dealt out in turn, and are taken back in turn. When all threads before are done, so is the file.
+        // Workers get batches in turn, so their results come in turn. The first closed channel means the end of the file.
         for output in (0..outputs.len()).cycle() {
             let Ok(batch) = outputs[output].recv() else { break };
             for prepared in batch {
@@ -149,7 +153,7 @@ pub fn import_file(
     })
 }
 
-/// Reads the file, and deals out batches to the workers in turn. Ends early when a worker is gone.
+/// Reads the file and sends batches to the workers in turn. Returns early if a worker has ended.
 fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
     let mut stream = BlockStream::new(BufReader::with_capacity(BATCH_BYTES, reader));
     for worker in workers.iter().cycle() {
@@ -166,10 +170,10 @@ fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
     }
 }
 
-/// Decodes blocks that are not known and recovers their senders. Ends when there is no more work, or nobody wants it.
+/// Decodes unknown blocks and recovers their senders, until there is no more work or the receiver has ended.
 fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, chain: &Chain) {
     for batch in work {
-        // Blocks are never forgotten, so that what is known now is known when its turn comes.
+        // Blocks are never removed, so a block that is known now is known when its turn comes.
         let view = chain.backend().view().ok();
         let prepare = |RawBlock { offset, bytes }| {
             if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {
@@ -187,7 +191,7 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
     }
 }
 
-/// The number of a block, if `view` has it. Whatever keeps that from being told will be told by its import.
+/// Returns the number of a block if `view` has it. Ignores errors, which the import reports.
 fn known(view: &dyn View, block: &[u8]) -> Option<BlockNumber> {
     let header = Rlp::new(block).at(0).ok()?;
     let header = view.header(BlockHashOrNumber::Hash(keccak256(header.as_raw()))).ok()??;

@@ -1,4 +1,4 @@
-//! What can be computed of a block before its parent is known, on any thread.
+//! The part of validation that needs only the block, and can run on any thread.
 
 use crate::validation::BlockError;
 use node_core::block::{BlockRef, Body, RecoveredTransaction, SealedHeader};
@@ -26,31 +26,34 @@ pub struct PreparedBlock {
     pub ommers: Vec<Header>,
     /// Keccak of the RLP of `ommers`.
     pub ommers_hash: H256,
-    /// The withdrawals, since Shanghai.
+    /// The withdrawals; `None` before Shanghai.
     pub withdrawals: Option<Vec<Withdrawal>>,
     /// Root of the trie of `withdrawals`.
     pub withdrawals_root: Option<H256>,
 }
 
-/// A transaction with its hash and, if the signature names somebody, its sender.
+/// A transaction with its hash and its sender.
 #[derive(Clone, Debug)]
 pub struct SignedTransaction {
     /// The transaction.
     pub transaction: Transaction,
-    /// Its hash.
+    /// Hash of the transaction.
     pub hash: H256,
-    /// Who signed it.
+    /// The sender, or why the signature is invalid.
     pub sender: Result<Address, SignatureError>,
 }
 
 impl PreparedBlock {
-    /// Decodes a block and prepares it. Every byte must be used.
+    /// Decodes and prepares a block.
+    ///
+    /// # Errors
+    /// Returns a [`DecodeError`] if `bytes` are not exactly one RLP-encoded block.
     pub fn decode(bytes: &[u8], senders: &dyn SenderRecovery) -> Result<Self, DecodeError> {
         let block = Block::decode(bytes)?;
         Ok(Self::of(block, bytes.len() as u64, senders))
     }
 
-    /// Prepares a block that is decoded already.
+    /// Prepares a decoded block.
     pub fn new(block: Block, senders: &dyn SenderRecovery) -> Self {
         let size = rlp::encode(&block).len() as u64;
         Self::of(block, size, senders)
@@ -80,12 +83,12 @@ impl PreparedBlock {
         }
     }
 
-    /// Number and hash.
+    /// Returns number and hash.
     pub fn block_ref(&self) -> BlockRef {
         BlockRef { number: self.header.number, hash: self.hash }
     }
 
-    /// The header and the body as the backend keeps them.
+    /// Converts to the header and the body that the backend stores. Fails if a sender could not be recovered.
     pub(crate) fn seal(self, parent_total_difficulty: U256) -> Result<(SealedHeader, Body), BlockError> {
         let mut transactions = Vec::with_capacity(self.transactions.len());
         for (index, signed) in self.transactions.into_iter().enumerate() {

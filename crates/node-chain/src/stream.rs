@@ -1,68 +1,68 @@
-//! Chain files: encoded blocks, one behind the other, read as a stream.
+//! Chain files, which are concatenated RLP-encoded blocks, as a stream.
 
 use std::io::{self, Read};
 
-/// Longest block that is read unless told otherwise, in bytes. Blocks from before Osaka have no limit but their gas.
+/// Default limit of the length of a block in bytes. Before Osaka the protocol limits the length only by gas.
 pub const DEFAULT_BLOCK_LIMIT: u64 = 64 << 20;
 
 /// One encoded block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawBlock {
-    /// Where it begins, in bytes from the start of the stream.
+    /// Offset in the stream in bytes.
     pub offset: u64,
-    /// Its encoding.
+    /// The encoded block.
     pub bytes: Vec<u8>,
 }
 
-/// Why a stream holds no further block.
+/// Why a stream has no further block.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// The stream cannot be read.
-    #[error("reading fails at byte {offset}")]
+    #[error("cannot read at byte {offset}")]
     Io {
-        /// Where the item begins.
+        /// Offset of the block in bytes.
         offset: u64,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// What begins here is no RLP list.
+    /// The next item is not an RLP list.
     #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
     NotAList {
-        /// Where the item begins.
+        /// Offset of the block in bytes.
         offset: u64,
-        /// Its first byte.
+        /// First byte of the item.
         byte: u8,
     },
-    /// The length is not written in the shortest form.
+    /// The encoding of the length is not the shortest.
     #[error("the length of the block at byte {offset} is malformed")]
     Length {
-        /// Where the item begins.
+        /// Offset of the block in bytes.
         offset: u64,
     },
     /// The block is longer than allowed.
     #[error("the block at byte {offset} has {length} bytes, at most {limit} are allowed")]
     TooLong {
-        /// Where the item begins.
+        /// Offset of the block in bytes.
         offset: u64,
-        /// Its length in bytes.
+        /// Length in bytes.
         length: u64,
-        /// Allowed.
+        /// The limit in bytes.
         limit: u64,
     },
     /// The stream ends in the middle of a block.
-    #[error("the block at byte {offset} breaks off: {got} of {expected} bytes are there")]
+    #[error("the block at byte {offset} is truncated: {got} of {expected} bytes")]
     Truncated {
-        /// Where the item begins.
+        /// Offset of the block in bytes.
         offset: u64,
-        /// Bytes that are there.
+        /// Number of bytes that were read.
         got: u64,
-        /// Bytes that it says it has; as far as they are known.
+        /// Length of the block, as far as it is known.
         expected: u64,
     },
 }
 
-/// Reads blocks from a stream, without decoding them. Ends after the first error.
+/// An iterator over the encoded blocks of a stream. It does not decode them, and ends after the first error.
 #[derive(Debug)]
 pub struct BlockStream<R> {
     reader: R,
@@ -83,7 +83,7 @@ impl<R: Read> BlockStream<R> {
         Self { limit, ..self }
     }
 
-    /// The next block; none at the end of the stream.
+    /// Returns the next block, or `None` at the end of the stream.
     fn read_block(&mut self) -> Result<Option<RawBlock>, StreamError> {
         let offset = self.offset;
         let mut bytes = Vec::new();
@@ -112,7 +112,7 @@ impl<R: Read> BlockStream<R> {
         Ok(Some(RawBlock { offset, bytes }))
     }
 
-    /// Reads until `bytes` has `length` bytes. Memory grows with what is there, not with what is promised.
+    /// Reads until `bytes` has `length` bytes. Memory grows with the bytes that are read, whatever `length` is.
     fn fill_exactly(&mut self, bytes: &mut Vec<u8>, length: u64) -> Result<(), StreamError> {
         let got = self.fill(bytes, length)?;
         if got == length {
@@ -121,7 +121,7 @@ impl<R: Read> BlockStream<R> {
         Err(StreamError::Truncated { offset: self.offset, got, expected: length })
     }
 
-    /// Reads until `bytes` has `length` bytes or the stream ends; answers how many there are.
+    /// Reads until `bytes` has `length` bytes or the stream ends. Returns the number of bytes.
     fn fill(&mut self, bytes: &mut Vec<u8>, length: u64) -> Result<u64, StreamError> {
         let missing = length.saturating_sub(bytes.len() as u64);
         let read = self.reader.by_ref().take(missing).read_to_end(bytes);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_out_as_they_went_in() {
+    fn reads_blocks_unchanged() {
         let items: Vec<Vec<u8>> = [0, 1, 55, 56, 255, 256, 70_000].into_iter().map(item).collect();
         let file = items.concat();
         let got: Vec<RawBlock> = BlockStream::new(&file[..]).collect::<Result<_, _>>().unwrap();
@@ -174,15 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_byte() {
+    fn errors_state_the_offset() {
         let good = item(10);
         let long = item(300);
         let cases: [(&[u8], &str); 8] = [
             (&[0x80], "no block begins at byte 11: found 0x80, expected an RLP list"),
             (&[0x00, 0xff], "no block begins at byte 11: found 0x00, expected an RLP list"),
-            (&[0xc2, 0x01], "the block at byte 11 breaks off: 2 of 3 bytes are there"),
-            (&[0xf9, 0x01], "the block at byte 11 breaks off: 2 of 3 bytes are there"),
-            (&long[..200], "the block at byte 11 breaks off: 200 of 303 bytes are there"),
+            (&[0xc2, 0x01], "the block at byte 11 is truncated: 2 of 3 bytes"),
+            (&[0xf9, 0x01], "the block at byte 11 is truncated: 2 of 3 bytes"),
+            (&long[..200], "the block at byte 11 is truncated: 200 of 303 bytes"),
             (&[0xf8, 0x37], "the length of the block at byte 11 is malformed"),
             (&[0xf9, 0x00, 0x80], "the length of the block at byte 11 is malformed"),
             (&[0xff; 9], "the block at byte 11 has 18446744073709551615 bytes, at most 67108864 are allowed"),
@@ -190,15 +190,15 @@ mod tests {
         for (tail, expected) in cases {
             let file = [&good[..], tail].concat();
             let mut stream = BlockStream::new(&file[..]);
-            assert!(stream.next().unwrap().is_ok(), "the block before is there: {expected}");
+            assert!(stream.next().unwrap().is_ok(), "the block before: {expected}");
             assert_eq!(stream.next().unwrap().unwrap_err().to_string(), expected);
             assert!(stream.next().is_none(), "nothing follows an error: {expected}");
         }
     }
 
     #[test]
-    fn a_promised_length_allocates_nothing() {
-        // 2 GiB promised, three bytes there.
+    fn a_declared_length_does_not_allocate() {
+        // The length says 2 GiB; three bytes follow.
         let file = [0xfb, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3];
         let mut stream = BlockStream::new(&file[..]).with_block_limit(u64::MAX);
         let got = stream.next().unwrap().unwrap_err();
@@ -207,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn random_bytes_end_in_an_error_or_in_blocks(file in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn random_bytes_are_an_error_or_blocks(file in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let mut length = 0;
             for block in BlockStream::new(&file[..]) {
                 match block {

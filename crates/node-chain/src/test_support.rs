@@ -1,4 +1,4 @@
-//! Chains to test on.
+//! Chains for tests.
 
 use crate::validation::BlockError;
 use crate::{BlockStream, Chain, Genesis, ImportError, Imported};
@@ -30,14 +30,14 @@ pub(crate) fn conformance_chain() -> (Genesis, Vec<Block>) {
     (genesis, blocks)
 }
 
-/// A chain in memory that holds `genesis` alone.
+/// Returns a chain in memory with only the genesis block.
 pub(crate) fn chain_of(genesis: &Genesis) -> Chain {
     let spec = Arc::new(genesis.spec.clone());
     let backend = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
     Chain::new(backend, Arc::new(EvmExecutor::new(Arc::clone(&spec))), Arc::new(Secp256k1Recovery), spec)
 }
 
-/// A genesis of a proof-of-work chain under the rules of Byzantium, without accounts.
+/// Returns the genesis of a proof-of-work chain under the rules of Byzantium, without accounts.
 pub(crate) fn work_genesis() -> Genesis {
     let block_forks = vec![(Fork::Homestead, 0), (Fork::TangerineWhistle, 0), (Fork::Byzantium, 0)];
     Genesis {
@@ -54,7 +54,7 @@ pub(crate) fn work_genesis() -> Genesis {
     }
 }
 
-/// A header without transactions on top of `parent`, `seconds` later, right in all but the state root.
+/// Returns the header of a block without transactions, `seconds` after `parent`. Only the state root is not valid.
 pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64) -> Header {
     let timestamp = parent.header.timestamp + seconds;
     let number = parent.header.number + 1;
@@ -81,7 +81,7 @@ pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64
     }
 }
 
-/// Imports an empty block on top of `parent`, told from its siblings by `extra`, and answers it as it was kept.
+/// Imports an empty block on top of `parent` and returns its header. `extra` distinguishes it from its siblings.
 pub(crate) fn grow(
     chain: &Chain,
     spec: &ChainSpec,
@@ -92,7 +92,7 @@ pub(crate) fn grow(
     let header = Header { extra_data: Bytes::from_static(extra), ..empty_header(spec, parent, seconds) };
     let withdrawals = header.withdrawals_root.map(|_| Vec::new());
     let mut block = Block { header, withdrawals, ..Block::default() };
-    // The refusal tells the state root that the block must have.
+    // The error has the state root that the block must have.
     match chain.import_block(&Context::unbounded(), block.clone()) {
         Err(ImportError::Invalid { source: BlockError::StateRoot { expected, .. }, .. }) => {
             block.header.state_root = expected;
@@ -104,7 +104,7 @@ pub(crate) fn grow(
     (imported, chain.backend().view().unwrap().header(hash.into()).unwrap().unwrap())
 }
 
-/// An error with all its sources.
+/// Returns the text of an error with all its sources.
 pub(crate) fn chained(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chained(source)),

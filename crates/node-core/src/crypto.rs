@@ -1,34 +1,45 @@
-//! Ports to cryptography that is written in C and therefore lives outside this crate.
+//! Ports to cryptography. The implementations depend on C code and are outside of this crate.
 
 use node_types::consensus::{Authorization, BlobSidecar, Signature, Transaction};
 use node_types::{Address, H256};
 
-/// Finds out who signed.
+/// Recovers the signers of messages and transactions.
 pub trait SenderRecovery: Send + Sync {
-    /// The address whose key signed `message`. High values of s are refused when `low_s` is set (EIP-2).
+    /// Returns the address whose key signed the hash `message`.
+    ///
+    /// # Errors
+    /// Returns a [`SignatureError`] if the signature is invalid, or if `low_s` is set and s is high (EIP-2).
     fn recover(&self, message: H256, signature: &Signature, low_s: bool) -> Result<Address, SignatureError>;
 
-    /// The sender of `transaction`. Only a legacy transaction without replay protection may have a high s, for
-    /// blocks from before Homestead hold such; the pool and validation refuse it where EIP-2 is in force.
+    /// Returns the sender of `transaction`.
+    ///
+    /// A legacy transaction without replay protection may have a high s, because blocks before Homestead contain such
+    /// transactions. The pool and the executor refuse them when EIP-2 is in force.
+    ///
+    /// # Errors
+    /// Returns a [`SignatureError`] if the signature is invalid.
     fn sender(&self, transaction: &Transaction) -> Result<Address, SignatureError> {
         let low_s = transaction.body.chain_id().is_some();
         self.recover(transaction.signing_hash(), &transaction.signature, low_s)
     }
 
-    /// The account that signed `authorization` (EIP-7702).
+    /// Returns the account that signed `authorization` (EIP-7702).
+    ///
+    /// # Errors
+    /// Returns a [`SignatureError`] if the signature is invalid.
     fn authority(&self, authorization: &Authorization) -> Result<Address, SignatureError> {
         let signature = authorization.signature().ok_or(SignatureError::Parity(authorization.y_parity))?;
         self.recover(authorization.signing_hash(), &signature, true)
     }
 }
 
-/// Why a signature names nobody.
+/// Why a signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// r or s is zero, or not below the order of the curve.
     #[error("r and s must be above zero and below the order of the curve")]
     OutOfRange,
-    /// s is in the upper half.
+    /// s is above half the order of the curve.
     #[error("s is above half the order of the curve (EIP-2)")]
     HighS,
     /// y_parity is neither 0 nor 1.
@@ -39,42 +50,48 @@ pub enum SignatureError {
     NoPoint,
 }
 
-/// Checks blobs against their commitments (EIP-4844, EIP-7594).
+/// Verifies blobs (EIP-4844, EIP-7594).
 pub trait BlobVerifier: Send + Sync {
-    /// Checks that `sidecar` proves blobs with exactly these versioned hashes.
+    /// Verifies that `sidecar` has the blobs with exactly these versioned hashes, and valid proofs of them.
+    ///
+    /// # Errors
+    /// Returns a [`BlobError`] if it has not.
     fn verify(&self, versioned_hashes: &[H256], sidecar: &BlobSidecar) -> Result<(), BlobError>;
 
-    /// Computes the cell proofs of a version 0 sidecar; one of version 1 comes back as it is.
+    /// Converts a sidecar to version 1: computes cell proofs for version 0, and returns version 1 unchanged.
+    ///
+    /// # Errors
+    /// Returns a [`BlobError`] if a blob is invalid.
     fn with_cell_proofs(&self, sidecar: BlobSidecar) -> Result<BlobSidecar, BlobError>;
 }
 
-/// What is wrong with a sidecar.
+/// Why a sidecar is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     /// A list has the wrong number of elements.
     #[error("{what}: {got}, expected {expected}")]
     Count {
-        /// Which list.
+        /// The list.
         what: &'static str,
-        /// Its length.
+        /// Actual length.
         got: usize,
-        /// The length it must have.
+        /// Expected length.
         expected: usize,
     },
     /// An element has the wrong length.
     #[error("{what} {index} has {got} bytes, expected {expected}")]
     Length {
-        /// Which list.
+        /// The list.
         what: &'static str,
         /// Position in the list.
         index: usize,
-        /// Length in bytes.
+        /// Actual length in bytes.
         got: usize,
-        /// The length it must have.
+        /// Expected length in bytes.
         expected: usize,
     },
-    /// A commitment is not the one that the transaction names.
-    #[error("commitment {index} has the versioned hash {got:#x}, the transaction names {expected:#x}")]
+    /// A commitment does not match the transaction's versioned hash.
+    #[error("commitment {index} has the versioned hash {got:#x}, the transaction has {expected:#x}")]
     VersionedHash {
         /// Position in the list.
         index: usize,
@@ -83,7 +100,7 @@ pub enum BlobError {
         /// Hash in the transaction.
         expected: H256,
     },
-    /// The proofs do not hold.
+    /// A proof is invalid.
     #[error("the blob proofs do not verify")]
     Proof,
 }

@@ -1,23 +1,24 @@
-//! The difficulty of a proof-of-work block (Yellow Paper, section 4.3.4, and the EIPs named below).
+//! The difficulty of proof-of-work blocks (Yellow Paper, section 4.3.4, and the EIPs below).
 
 use crate::forks::Fork;
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header};
 use node_types::{BlockNumber, U256};
 
-/// No block is easier.
+/// Minimum difficulty of a block.
 const MINIMUM: u64 = 131_072;
 
-/// The difficulty changes in steps of the parent's divided by this.
+/// The difficulty changes in steps of the parent's difficulty divided by this.
 const BOUND_DIVISOR: u64 = 2048;
 
-/// Blocks after which the difficulty bomb doubles.
+/// Number of blocks in which the difficulty bomb doubles.
 const BOMB_PERIOD: u64 = 100_000;
 
-/// The difficulty that a block with `timestamp` on top of `parent` must have under the rules of `fork`.
+/// Returns the difficulty that a child of `parent` must have under the rules of `fork`. `timestamp` is the child's, in Unix
+/// seconds.
 pub fn expected_difficulty(fork: Fork, timestamp: u64, parent: &Header) -> U256 {
     let step = parent.difficulty / BOUND_DIVISOR;
     let elapsed = timestamp.saturating_sub(parent.timestamp);
-    // How many steps up, or down.
+    // The numbers of steps up and down; one of them is zero.
     let (up, down) = match fork {
         Fork::Frontier => {
             if elapsed < 13 {
@@ -37,12 +38,12 @@ pub fn expected_difficulty(fork: Fork, timestamp: u64, parent: &Header) -> U256 
     difficulty.saturating_add(bomb(parent.number.saturating_add(1).saturating_sub(bomb_delay(fork))))
 }
 
-/// `a - b` as how much up and how much down, at most 99 down.
+/// Returns `a - b` as a number of steps up and a number of steps down, at most 99.
 fn difference(a: u64, b: u64) -> (u64, u64) {
     (a.saturating_sub(b), b.saturating_sub(a).min(99))
 }
 
-/// What the bomb adds at a height from which the delay is subtracted.
+/// Returns what the difficulty bomb adds at a block number, from which the delay has been subtracted.
 fn bomb(number: BlockNumber) -> U256 {
     match (number / BOMB_PERIOD).checked_sub(2) {
         None => U256::zero(),
@@ -51,7 +52,7 @@ fn bomb(number: BlockNumber) -> U256 {
     }
 }
 
-/// By how many blocks the bomb is delayed.
+/// Returns the delay of the difficulty bomb in blocks.
 fn bomb_delay(fork: Fork) -> u64 {
     match fork {
         Fork::Frontier | Fork::Homestead | Fork::TangerineWhistle | Fork::SpuriousDragon => 0,

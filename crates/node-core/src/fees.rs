@@ -1,4 +1,4 @@
-//! Base fee and blob base fee by fork (EIP-1559, EIP-4844, EIP-7918).
+//! Base fee and blob base fee (EIP-1559, EIP-4844, EIP-7918).
 
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use node_types::U256;
@@ -7,23 +7,23 @@ use node_types::consensus::{Header, TransactionBody};
 /// Base fee of the first London block, in wei per gas.
 pub const INITIAL_BASE_FEE: u64 = 1_000_000_000;
 
-/// Blob gas of one blob.
+/// Blob gas of one blob (EIP-4844).
 pub const GAS_PER_BLOB: u64 = 1 << 17;
 
-/// How many times the gas target the gas limit is (EIP-1559).
+/// Ratio of the gas limit to the gas target (EIP-1559).
 pub const ELASTICITY_MULTIPLIER: u64 = 2;
 
-/// Upper bound of the change of the base fee from block to block, as a fraction of it (EIP-1559).
+/// The base fee changes by at most this fraction of itself per block (EIP-1559).
 const BASE_FEE_CHANGE_DENOMINATOR: u64 = 8;
 
-/// Blob base fee with no excess blob gas, in wei per blob gas (EIP-4844).
+/// Blob base fee without excess blob gas, in wei per blob gas (EIP-4844).
 const MIN_BLOB_BASE_FEE: u64 = 1;
 
-/// Gas for which the base fee is a lower bound of the price of one blob (EIP-7918).
+/// Gas whose cost at the base fee is the reserve price of a blob (EIP-7918).
 const BLOB_BASE_COST: u64 = 1 << 13;
 
-/// The most that a transaction can cost its sender in wei: gas, blob gas and value. None where that does not fit 256 bits,
-/// so that no balance covers it.
+/// Returns the maximum cost of a transaction in wei: gas, blob gas and value. `None` if it exceeds 256 bits, so that no
+/// balance covers it.
 pub fn highest_cost(body: &TransactionBody) -> Option<U256> {
     let blob_fees = match body {
         TransactionBody::Blob(tx) => {
@@ -36,15 +36,15 @@ pub fn highest_cost(body: &TransactionBody) -> Option<U256> {
     gas.checked_add(blob_fees)?.checked_add(body.value())
 }
 
-/// The base fee, in wei per gas, of the block after `parent`; none before London.
+/// Returns the base fee in wei per gas of the block after `parent`, or `None` before London (EIP-1559).
 ///
-/// Prices that do not fit 64 bits saturate: no header can hold them.
+/// The result saturates at 64 bits, which is the size of the header's field.
 pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     let Some(base_fee) = parent.base_fee_per_gas else {
         let london = spec.fork_at(parent.number.saturating_add(1), parent.timestamp, parent.difficulty.is_zero());
         return (london >= Fork::London).then_some(INITIAL_BASE_FEE);
     };
-    // Only a genesis block can have a gas limit so low that its target is zero.
+    // The target is zero only for the gas limit of an unusual genesis block.
     let target = (parent.gas_limit / ELASTICITY_MULTIPLIER).max(1);
     let step = |distance: u64| {
         let step =
@@ -58,10 +58,9 @@ pub fn next_base_fee(spec: &ChainSpec, parent: &Header) -> Option<u64> {
     })
 }
 
-/// The excess blob gas of the block after `parent` with `timestamp`, which is a block of the merged chain; none before
-/// Cancun.
+/// Returns the excess blob gas of the block after `parent`, or `None` before Cancun (EIP-4844, EIP-7918).
 ///
-/// All parameters are those in force in that block, not in its parent.
+/// `timestamp` is that block's, in Unix seconds. The blob parameters are those in force in that block, not in its parent.
 pub fn next_excess_blob_gas(spec: &ChainSpec, parent: &Header, timestamp: u64) -> Option<u64> {
     let params = spec.blob_params(timestamp)?;
     let excess = parent.excess_blob_gas.unwrap_or(0);
@@ -79,34 +78,34 @@ pub fn next_excess_blob_gas(spec: &ChainSpec, parent: &Header, timestamp: u64) -
     Some(total - target)
 }
 
-/// Whether a blob costs less than the execution gas that has to be paid for at the same time (EIP-7918).
+/// Returns whether the price of a blob is below the reserve price, which depends on the base fee (EIP-7918).
 fn is_below_reserve_price(params: BlobParams, parent: &Header) -> bool {
     let reserve = U256::from(BLOB_BASE_COST) * U256::from(parent.base_fee_per_gas.unwrap_or(0));
     let price = blob_base_fee_at(params, parent.excess_blob_gas.unwrap_or(0));
-    // A price whose product overflows is above any reserve.
+    // A price that overflows is above any reserve price.
     price.checked_mul(GAS_PER_BLOB.into()).is_some_and(|price| reserve > price)
 }
 
-/// The blob base fee in wei per blob gas of the block `header`; none before Cancun.
+/// Returns the blob base fee of the block `header` in wei per blob gas, or `None` before Cancun.
 pub fn blob_base_fee(spec: &ChainSpec, header: &Header) -> Option<U256> {
     let params = spec.blob_params(header.timestamp)?;
     Some(blob_base_fee_at(params, header.excess_blob_gas?))
 }
 
-/// The blob base fee in wei per blob gas that `excess_blob_gas` leads to; saturates.
+/// Returns the blob base fee in wei per blob gas for an amount of excess blob gas. Saturates at 256 bits.
 pub fn blob_base_fee_at(params: BlobParams, excess_blob_gas: u64) -> U256 {
     fake_exponential(MIN_BLOB_BASE_FEE, excess_blob_gas, params.base_fee_update_fraction)
 }
 
-/// The most blob gas a block with `timestamp` may use; none before Cancun.
+/// Returns the maximum blob gas of a block with `timestamp` in Unix seconds, or `None` before Cancun.
 pub fn max_blob_gas(spec: &ChainSpec, timestamp: u64) -> Option<u64> {
     Some(spec.blob_params(timestamp)?.max.saturating_mul(GAS_PER_BLOB))
 }
 
-/// `factor * e^(numerator / denominator)` by the Taylor series of EIP-4844, in integers.
+/// Returns `factor * e^(numerator / denominator)`, computed in integers by the Taylor series of EIP-4844.
 ///
-/// The highest number where a term does not fit 256 bits. That bounds the work too: terms grow past 256 bits,
-/// or shrink to nothing, within a few hundred steps.
+/// Returns the maximum if a term exceeds 256 bits. This also bounds the work: within a few hundred steps the terms either
+/// exceed 256 bits or become zero.
 fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
     if denominator == 0 {
         return U256::MAX;
@@ -117,7 +116,7 @@ fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
     while !term.is_zero() {
         let Some(next) = sum.checked_add(term) else { return U256::MAX };
         sum = next;
-        // 64 bits times 64 bits fit.
+        // The product of two 64-bit numbers fits.
         let divisor = U256::from(denominator) * U256::from(i);
         let product = term.full_mul(numerator.into()) / divisor;
         let Ok(next) = U256::try_from(product) else { return U256::MAX };
@@ -131,8 +130,8 @@ fn fake_exponential(factor: u64, numerator: u64, denominator: u64) -> U256 {
 mod tests {
     use super::*;
 
-    /// A chain with London at block 10 and the merge behind it, Cancun at 100, Prague at 200, Osaka at 300, and two
-    /// changes of blob parameters at 400 and 500.
+    /// A chain with London at block 10, then Cancun at timestamp 100, Prague at 200, Osaka at 300, and two changes of blob
+    /// parameters at 400 and 500.
     fn spec() -> ChainSpec {
         ChainSpec {
             chain_id: 1,
@@ -158,12 +157,12 @@ mod tests {
             (1_000_000_000, 20_000_000, 11_000_000, 1_012_500_000),
             (1_000_000_000, 30_000_000, 0, 875_000_000),
             (1_000_000_000, 30_000_000, 30_000_000, 1_125_000_000),
-            // Upwards by at least one, downwards by what it is.
+            // Increases are rounded up to one, decreases are not.
             (7, 30_000_000, 15_000_001, 8),
             (7, 30_000_000, 14_999_999, 7),
             (7, 30_000_000, 0, 7),
             (0, 30_000_000, 30_000_000, 1),
-            // Limits that only a genesis block can have, and prices that no header can hold.
+            // Gas limits of unusual genesis blocks, and a price at the maximum.
             (1_000, 0, 0, 875),
             (1_000, 1, 1, 1_000),
             (u64::MAX, 30_000_000, 30_000_000, u64::MAX),
@@ -198,9 +197,9 @@ mod tests {
             (100, 0, 3 * BLOB, 1, Some(0)),
             (100, BLOB, 3 * BLOB, 1, Some(BLOB)),
             (199, 10 * BLOB, 6 * BLOB, GWEI, Some(13 * BLOB)),
-            // The child's parameters count: at Prague the target is six.
+            // The child's parameters apply: from Prague on the target is six.
             (200, 10 * BLOB, 6 * BLOB, GWEI, Some(10 * BLOB)),
-            // Osaka: a blob costs 131072 wei, 8192 gas cost more from a base fee of 17 on.
+            // Osaka: a blob costs 131072 wei, and 8192 gas cost more than that from a base fee of 17 on.
             (300, 0, 9 * BLOB, 16, Some(3 * BLOB)),
             (300, 0, 9 * BLOB, 17, Some(3 * BLOB)),
             (300, BLOB, 9 * BLOB, 16, Some(4 * BLOB)),
@@ -221,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_price_slows_the_fall_of_the_excess() {
-        // Below the reserve price the excess grows by used * (max - target) / max, and does not shrink by the target.
+    fn excess_blob_gas_grows_below_the_reserve_price() {
+        // Below the reserve price the excess grows by used * (max - target) / max instead of shrinking.
         let below = Header {
             excess_blob_gas: Some(100 * GAS_PER_BLOB),
             blob_gas_used: Some(3 * GAS_PER_BLOB),
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_series_is_the_one_of_eip_4844() {
+    fn matches_the_series_of_eip_4844() {
         // Factor, numerator, denominator, result.
         let cases: [(u64, u64, u64, u64); 13] = [
             (1, 0, 1, 1),
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_excess_saturates() {
+    fn extreme_inputs_saturate() {
         for (numerator, denominator) in [(u64::MAX, 1), (u64::MAX, 3_338_477), (1 << 40, 3_338_477), (1, 0)] {
             assert_eq!(fake_exponential(1, numerator, denominator), U256::MAX, "e^({numerator} / {denominator})");
         }
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn most_blob_gas_is_that_of_the_time() {
+    fn maximum_blob_gas_follows_the_schedule() {
         for (timestamp, blobs) in
             [(99, None), (100, Some(6)), (200, Some(9)), (399, Some(9)), (400, Some(15)), (500, Some(21))]
         {

@@ -1,40 +1,40 @@
-//! Identifiers of forks (EIP-2124, EIP-6122): four bytes that say which rules have come into force so far.
+//! Fork identifiers (EIP-2124, EIP-6122): a checksum of the forks that a chain has passed.
 
 use crate::forks::ChainSpec;
 use node_types::{BlockNumber, H256};
 
-/// The identifier of the rules in force in a block: the CRC-32 of the genesis hash and of the heights and times at which
-/// rules changed, up to the block's. What is in force from the genesis block on does not count.
+/// Returns the fork identifier of a block: the CRC-32 of the genesis hash and of the block numbers and timestamps of forks,
+/// up to and including the block's. Forks that are active at genesis do not count.
 pub fn fork_id(spec: &ChainSpec, genesis: Genesis, number: BlockNumber, timestamp: u64) -> [u8; 4] {
-    let heights = spec.block_forks.iter().map(|(_, at)| *at).chain(spec.dao_fork).chain(spec.silent_forks.clone());
-    let mut heights: Vec<_> = heights.filter(|at| *at > 0 && *at <= number).collect();
+    let blocks = spec.block_forks.iter().map(|(_, at)| *at).chain(spec.dao_fork).chain(spec.silent_forks.clone());
+    let mut blocks: Vec<_> = blocks.filter(|at| *at > 0 && *at <= number).collect();
     let mut times: Vec<_> = times(spec).filter(|at| *at > genesis.timestamp && *at <= timestamp).collect();
-    for list in [&mut heights, &mut times] {
+    for list in [&mut blocks, &mut times] {
         list.sort_unstable();
         list.dedup();
     }
     let mut crc = Crc32::default();
     crc.update(genesis.hash.as_bytes());
-    heights.iter().chain(&times).for_each(|at| crc.update(&at.to_be_bytes()));
+    blocks.iter().chain(&times).for_each(|at| crc.update(&at.to_be_bytes()));
     crc.finish().to_be_bytes()
 }
 
-/// What identifiers of forks need of a genesis block.
+/// The parts of a genesis block that fork identifiers depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Genesis {
-    /// Its hash.
+    /// Hash of the block.
     pub hash: H256,
-    /// Its time in Unix seconds.
+    /// Timestamp in Unix seconds.
     pub timestamp: u64,
 }
 
-/// The times at which rules change, blob parameters included; some may be there twice.
+/// Returns the timestamps in Unix seconds at which rules or blob parameters change, possibly with duplicates.
 pub fn times(spec: &ChainSpec) -> impl Iterator<Item = u64> + '_ {
     let forks = spec.time_forks.iter().map(|(_, at)| *at);
     forks.chain(spec.blob_schedule.iter().map(|(_, at)| *at))
 }
 
-/// The checksum of IEEE 802.3. A few hundred bytes at most pass through it.
+/// CRC-32 (IEEE 802.3), bit by bit: the input is a few hundred bytes at most.
 struct Crc32(u32);
 
 impl Default for Crc32 {
@@ -66,15 +66,15 @@ mod tests {
     use crate::forks::Fork;
 
     #[test]
-    fn the_checksum_has_its_check_value() {
+    fn the_checksum_matches_its_check_value() {
         let mut crc = Crc32::default();
         crc.update(b"123456789");
         assert_eq!(crc.finish(), 0xcbf4_3926);
     }
 
-    /// Mainnet, with the identifiers that EIP-2124 and EIP-6122 list.
+    /// The identifiers of mainnet in EIP-2124 and EIP-6122.
     #[test]
-    fn examples() {
+    fn matches_the_examples_of_the_eips() {
         let spec = ChainSpec {
             chain_id: 1,
             block_forks: vec![

@@ -1,56 +1,57 @@
-//! What a transaction costs before any code runs, and how much gas a block may have.
+//! Gas that a transaction uses before any code runs, and limits on the gas of transactions and blocks.
 
 use crate::forks::Fork;
 use node_types::consensus::TransactionBody;
 use std::ops::RangeInclusive;
 
-/// Most gas a transaction may ask for since Osaka (EIP-7825).
+/// Maximum gas limit of a transaction since Osaka (EIP-7825).
 pub const TRANSACTION_GAS_CAP: u64 = 1 << 24;
 
-/// Longest creation code in bytes since Shanghai (EIP-3860).
+/// Maximum length of init code in bytes since Shanghai (EIP-3860).
 pub const MAX_INIT_CODE_SIZE: usize = 49_152;
 
-/// Gas limits that a block can have (Yellow Paper, equation 48; EIP-1985).
+/// Valid gas limits of a block (Yellow Paper, equation 48; EIP-1985).
 pub const BLOCK_GAS_LIMITS: RangeInclusive<u64> = 5_000..=i64::MAX as u64;
 
-/// A block's gas limit differs from its parent's by less than this part of it (Yellow Paper, section 4.4.4).
+/// A block's gas limit differs from its parent's by less than the parent's divided by this (Yellow Paper, section 4.4.4).
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
 
-/// Whether a block may have this gas limit behind one that has, or counts as having, `parent`.
+/// Returns whether a block may have the gas limit `limit` if its parent has `parent`.
 pub fn is_gas_limit_step(parent: u64, limit: u64) -> bool {
     limit.abs_diff(parent) < parent / GAS_LIMIT_BOUND_DIVISOR
 }
 
-/// The gas limit nearest to `wanted` that a block may have whose parent has `parent`.
+/// Returns the valid gas limit nearest to `wanted` for a block whose parent has `parent`.
 pub fn gas_limit_towards(parent: u64, wanted: u64) -> u64 {
     let most = (parent / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
     wanted.clamp(parent - most, parent.saturating_add(most))
 }
 
-/// Every transaction (Yellow Paper, appendix G): the least that one uses.
+/// Gas of every transaction (Yellow Paper, appendix G).
 pub const TRANSACTION_GAS: u64 = 21_000;
-/// In addition if it creates a contract, since Homestead (EIP-2).
+/// Additional gas of a contract creation, since Homestead (EIP-2).
 const CREATION: u64 = 32_000;
-/// A zero byte of call data.
+/// Gas of a zero byte of call data.
 const ZERO_BYTE: u64 = 4;
-/// Any other byte of call data.
+/// Gas of any other byte of call data, before Istanbul.
 const NON_ZERO_BYTE: u64 = 68;
-/// The same since Istanbul (EIP-2028).
+/// Gas of any other byte of call data, since Istanbul (EIP-2028).
 const NON_ZERO_BYTE_ISTANBUL: u64 = 16;
-/// An address of the access list (EIP-2930).
+/// Gas of an address in the access list (EIP-2930).
 const ACCESS_LIST_ADDRESS: u64 = 2_400;
-/// A storage key of the access list (EIP-2930).
+/// Gas of a storage key in the access list (EIP-2930).
 const ACCESS_LIST_STORAGE_KEY: u64 = 1_900;
-/// Each 32 bytes of creation code, since Shanghai (EIP-3860).
+/// Gas of 32 bytes of init code, since Shanghai (EIP-3860).
 const INIT_CODE_WORD: u64 = 2;
-/// Each authorization (EIP-7702).
+/// Gas of an authorization (EIP-7702).
 const AUTHORIZATION: u64 = 25_000;
-/// Each token of call data that the floor counts, since Prague (EIP-7623).
+/// Gas of a token of call data in the floor price, since Prague (EIP-7623).
 const FLOOR_TOKEN: u64 = 10;
-/// Tokens in a byte of call data that is not zero; a zero byte is one token (EIP-7623).
+/// Tokens in a non-zero byte of call data. A zero byte is one token (EIP-7623).
 const TOKENS_PER_NON_ZERO_BYTE: u64 = 4;
 
-/// The gas that is used before any code runs (Yellow Paper, section 6.2, g0). The gas limit must reach it.
+/// Returns the intrinsic gas: the gas that is used before any code runs (Yellow Paper, section 6.2, g0). The gas limit of
+/// a transaction must not be below it.
 pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
     let input = InputBytes::count(body.input());
     let non_zero_byte = if fork >= Fork::Istanbul { NON_ZERO_BYTE_ISTANBUL } else { NON_ZERO_BYTE };
@@ -70,8 +71,8 @@ pub fn intrinsic_gas(fork: Fork, body: &TransactionBody) -> u64 {
         + AUTHORIZATION * to_u64(body.authorization_list().len())
 }
 
-/// The least gas that is charged for the call data, whatever the code uses (EIP-7623); none before Prague. The gas
-/// limit must reach it.
+/// Returns the floor price of the call data, which is charged if execution uses less gas, or `None` before Prague
+/// (EIP-7623). The gas limit of a transaction must not be below it.
 pub fn floor_gas(fork: Fork, body: &TransactionBody) -> Option<u64> {
     (fork >= Fork::Prague).then(|| {
         let input = InputBytes::count(body.input());
@@ -79,7 +80,7 @@ pub fn floor_gas(fork: Fork, body: &TransactionBody) -> Option<u64> {
     })
 }
 
-/// How many bytes of each price there are.
+/// The numbers of zero and non-zero bytes of call data.
 struct InputBytes {
     zero: u64,
     non_zero: u64,
@@ -92,7 +93,7 @@ impl InputBytes {
     }
 }
 
-/// Lengths in memory stay far below what would make the sums above overflow.
+/// Lengths in memory are too small for the sums above to overflow.
 fn to_u64(length: usize) -> u64 {
     length as u64
 }
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_costs_what_its_eip_says() {
+    fn intrinsic_gas_follows_the_eips() {
         let to = Some(Address::zero());
         let access_list = vec![AccessListItem { address: Address::zero(), storage_keys: vec![H256::zero(); 3] }; 2];
         let cases = [
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_counts_tokens_since_prague() {
+    fn floor_gas_counts_tokens_since_prague() {
         let body = legacy(Some(Address::zero()), vec![0, 0, 1]);
         assert_eq!(floor_gas(Fork::Cancun, &body), None);
         assert_eq!(floor_gas(Fork::Prague, &body), Some(21_000 + 10 * (2 + 4)));

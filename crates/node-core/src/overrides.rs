@@ -1,13 +1,13 @@
-//! What a call sees different from the chain: in the state, and in the block that it runs in.
+//! Overrides of the state and of the block environment, for calls and simulations.
 
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::collections::BTreeMap;
 
-/// Changes to the state that only one call sees.
+/// Overrides of the state for one call, by address.
 pub type StateOverrides = BTreeMap<Address, AccountOverride>;
 
-/// What one call sees different in one account.
+/// Overrides of one account. `None` keeps the account's own value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountOverride {
     /// Balance in wei.
@@ -16,30 +16,30 @@ pub struct AccountOverride {
     pub code: Option<Bytes>,
     /// Nonce.
     pub nonce: Option<u64>,
-    /// Storage.
+    /// Storage slots.
     pub storage: StorageOverride,
-    /// Where the precompiled contract of this address is found instead. The account then runs its own code.
+    /// Address to which the precompile of this account moves. The account then runs its own code.
     pub move_precompile_to: Option<Address>,
 }
 
-/// What one call sees different in the storage of one account.
+/// Overrides of the storage of one account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StorageOverride {
-    /// Nothing.
+    /// Keeps all slots.
     #[default]
     Keep,
-    /// These slots; all others as they are.
+    /// Sets these slots and keeps all others.
     Patch(BTreeMap<H256, U256>),
-    /// These slots; all others are zero.
+    /// Sets these slots and clears all others.
     Replace(BTreeMap<H256, U256>),
 }
 
-/// What a call sees different in its block. What is none stays as it is.
+/// Overrides of the block environment of a call. `None` keeps the block's own value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockOverrides {
-    /// NUMBER. The state stays that of the block which was asked for.
+    /// NUMBER. Does not change which state the call reads.
     pub number: Option<BlockNumber>,
-    /// DIFFICULTY, where it is not PREVRANDAO.
+    /// DIFFICULTY before the merge. After it the opcode returns `prev_randao`.
     pub difficulty: Option<U256>,
     /// TIMESTAMP, in Unix seconds.
     pub time: Option<u64>,
@@ -51,16 +51,16 @@ pub struct BlockOverrides {
     pub prev_randao: Option<H256>,
     /// BASEFEE, in wei per gas.
     pub base_fee_per_gas: Option<u64>,
-    /// BLOBBASEFEE, in wei per blob gas. No header holds it.
+    /// BLOBBASEFEE, in wei per blob gas. It is not part of a header.
     pub blob_base_fee: Option<U256>,
-    /// Root of the parent beacon block. Counts only where a whole block is simulated.
+    /// Root of the parent beacon block. Only simulated blocks use it.
     pub beacon_root: Option<H256>,
-    /// Withdrawals. Count only where a whole block is simulated.
+    /// Withdrawals. Only simulated blocks use them.
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl BlockOverrides {
-    /// Writes into `header` what it holds of these.
+    /// Sets the overridden fields of `header`.
     pub fn apply(&self, header: &mut Header) {
         set(&mut header.number, self.number);
         set(&mut header.difficulty, self.difficulty);
@@ -80,16 +80,16 @@ fn set<T: Copy>(field: &mut T, value: Option<T>) {
     }
 }
 
-/// An override that cannot be.
+/// An invalid override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
-    /// There is nothing to move.
+    /// There is no precompile to move at this address.
     #[error("account {0:#x} is not a precompile")]
     NotAPrecompile(Address),
-    /// It would stay where it is.
+    /// A precompile is moved to its own address.
     #[error("precompile {0:#x} is moved to itself")]
     MovedToItself(Address),
-    /// A precompile is moved to an account that is overridden itself.
+    /// A precompile is moved to an account that is also overridden.
     #[error("account {0:#x} is overridden, and a precompile cannot be moved to it")]
     DestinationOverridden(Address),
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_overridden_stays() {
+    fn keeps_values_that_are_not_overridden() {
         let header = Header { number: 1, timestamp: 2, gas_limit: 3, base_fee_per_gas: Some(4), ..Header::default() };
         let mut got = header.clone();
         BlockOverrides::default().apply(&mut got);

@@ -1,4 +1,4 @@
-//! The port to whatever runs blocks that are only imagined.
+//! The port to the execution of simulated blocks.
 
 use crate::block::RecoveredTransaction;
 use crate::executor::{BlockOutcome, CallFailure, ExecutionError};
@@ -6,46 +6,45 @@ use crate::overrides::StateOverrides;
 use node_types::consensus::{Log, Withdrawal};
 use node_types::{Address, Bytes, U256};
 
-/// In what a block that is only imagined differs from one of the chain.
+/// The differences of a simulated block from a block of the chain.
 ///
-/// Senders may have code and need not sign, and the cap of EIP-7825 does not count.
+/// In any case senders may have code and need not sign, and the transaction gas cap (EIP-7825) does not apply.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationRules<'a> {
-    /// Accounts to change before anything runs.
+    /// Overrides of the parent's state.
     pub overrides: &'a StateOverrides,
-    /// The blob base fee, where it does not follow from the header.
+    /// Override of the blob base fee in wei per blob gas.
     pub blob_base_fee: Option<U256>,
-    /// Whether nonces count, and fees also where a transaction offers none.
+    /// Whether nonces are checked, and also the fees of transactions that offer none.
     pub validate: bool,
-    /// Whether transfers of ether are told as logs.
+    /// Whether transfers of ether are logged.
     pub trace_transfers: bool,
 }
 
-/// A block that is only imagined, while it is executed.
+/// A simulated block while it is executed.
 pub trait SimulatedExecution {
-    /// The nonce that the next transaction of `sender` has.
+    /// Returns the nonce of the next transaction of `sender`.
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError>;
 
-    /// Executes the next transaction. One that is refused leaves no trace.
+    /// Executes the next transaction. A refused transaction changes nothing.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<SimulatedCall, ExecutionError>;
 
-    /// Ends the block, as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Transfers that were
-    /// told as logs are in no receipt.
+    /// Finishes the block as [`BlockExecution::finish`](crate::executor::BlockExecution::finish) does. Receipts leave out the
+    /// logs of transfers of ether.
     fn finish(self: Box<Self>, withdrawals: Option<&[Withdrawal]>) -> Result<BlockOutcome, ExecutionError>;
 }
 
-/// How a transaction of an imagined block ended.
+/// The result of a transaction in a simulated block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatedCall {
-    /// What it returned; nothing if it failed.
+    /// Return data. Empty if the transaction failed.
     pub output: Bytes,
-    /// Its logs, with those that tell transfers of ether, each with its number in the block. Logs that were reverted are
-    /// counted too.
+    /// Logs with their numbers in the block, including those of transfers of ether. Reverted logs count in the numbers.
     pub logs: Vec<(u64, Log)>,
-    /// Gas used after refunds.
+    /// Gas used, after refunds.
     pub gas_used: u64,
-    /// Gas used at the highest point.
+    /// Gas used, before refunds.
     pub max_used_gas: u64,
-    /// Why it failed, if it did.
+    /// Why the transaction failed. `None` if it succeeded.
     pub failure: Option<CallFailure>,
 }

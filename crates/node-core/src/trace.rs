@@ -1,47 +1,48 @@
-//! What can be recorded of code while it runs, as geth's tracers record it.
+//! Traces of execution, with geth's tracers.
 
 use crate::executor::ExecutionError;
 use node_types::consensus::AccessListItem;
 use serde_json::value::RawValue;
 
-/// What to record of a transaction or call, and how much of it.
+/// What a trace records, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracing {
-    /// What to record.
+    /// The tracer.
     pub tracer: Tracer,
-    /// Most bytes of memory that the record may take; at its end, with its text, about two and a half times as many are used.
+    /// Maximum size of the records in bytes. While the trace is serialized, about two and a half times as much memory is
+    /// in use.
     pub max_bytes: u64,
 }
 
-/// Which of geth's tracers, with its settings.
+/// One of geth's tracers, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracer {
-    /// Every instruction: the tracer where none is named.
+    /// Every instruction: geth's default tracer.
     StructLogs(StructLogs),
     /// Calls as a tree: callTracer.
     Calls {
         /// Only the outermost call.
         only_top_call: bool,
-        /// Logs as well.
+        /// Include logs.
         with_log: bool,
     },
-    /// Calls one behind the other: flatCallTracer.
+    /// Calls as a flat list: flatCallTracer.
     FlatCalls {
-        /// Calls of precompiled contracts as well.
+        /// Include calls of precompiles.
         include_precompiles: bool,
-        /// Errors in the words of OpenEthereum.
+        /// Use OpenEthereum's error texts.
         parity_errors: bool,
     },
-    /// The accounts that were touched, as they were before: prestateTracer.
+    /// The touched accounts before the execution: prestateTracer.
     Prestate {
-        /// Only what changed, before and after.
+        /// Only what changed, before and after the execution.
         diff_mode: bool,
         /// Without code.
         disable_code: bool,
         /// Without storage.
         disable_storage: bool,
     },
-    /// How often each selector was called: 4byteTracer.
+    /// Number of calls per selector: 4byteTracer.
     FourByte,
     /// Nothing: noopTracer.
     Noop,
@@ -50,38 +51,38 @@ pub enum Tracer {
 /// What is recorded of each instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StructLogs {
-    /// Memory.
+    /// Record memory.
     pub enable_memory: bool,
-    /// No stack.
+    /// Do not record the stack.
     pub disable_stack: bool,
-    /// No storage.
+    /// Do not record storage.
     pub disable_storage: bool,
-    /// What the last call returned.
+    /// Record the return data of the last call.
     pub enable_return_data: bool,
-    /// Most instructions; none for all.
+    /// Maximum number of instructions. `None` for no limit.
     pub limit: Option<u64>,
 }
 
-/// What a tracer has seen, as the JSON text that geth gives.
+/// A trace as JSON text in geth's format.
 pub type Trace = Box<RawValue>;
 
-/// Why there is no trace.
+/// Why a trace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// What was recorded takes more memory than it may.
-    #[error("the trace takes more memory than it may")]
+    /// The records exceed [`Tracing::max_bytes`].
+    #[error("the trace exceeds its memory limit")]
     TooLarge,
-    /// Code was not run, or not to its end.
+    /// The execution failed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
 }
 
-/// What a call touches.
+/// The access list of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessListOutcome {
-    /// Accounts and slots beside the sender, the receiver and precompiled contracts (EIP-2930), ascending.
+    /// The touched accounts and slots, ascending, without the sender, the recipient and precompiles (EIP-2930).
     pub access_list: Vec<AccessListItem>,
-    /// Gas used by the call with this list.
+    /// Gas that the call uses with this list.
     pub gas_used: u64,
     /// Why the call failed, if it did.
     pub error: Option<String>,

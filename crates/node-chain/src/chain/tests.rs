@@ -25,7 +25,7 @@ fn genesis_header(chain: &Chain) -> Arc<SealedHeader> {
 }
 
 #[test]
-fn unknown_parents_are_named() {
+fn rejects_unknown_parents() {
     let chain = chain_of(&dev_genesis());
     let orphan = Block {
         header: Header { number: 5, parent_hash: H256::repeat_byte(7), ..Header::default() },
@@ -38,7 +38,7 @@ fn unknown_parents_are_named() {
 }
 
 #[test]
-fn after_the_merge_the_longer_branch_counts() {
+fn prefers_the_longer_branch_after_the_merge() {
     let genesis = dev_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));
     let root = genesis_header(&chain);
@@ -48,7 +48,7 @@ fn after_the_merge_the_longer_branch_counts() {
     let (imported, b1) = grow(&chain, spec, &root, 12, b"b");
     assert_eq!(imported, Imported::SideBranch, "shorter");
     let (imported, b2) = grow(&chain, spec, &b1, 12, b"b");
-    assert_eq!(imported, Imported::SideBranch, "as long: the first seen stays");
+    assert_eq!(imported, Imported::SideBranch, "a tie: the canonical branch stays");
     let (imported, b3) = grow(&chain, spec, &b2, 12, b"b");
     let expected = HeadChange {
         removed: vec![a2.block_ref(), a1.block_ref()],
@@ -57,21 +57,21 @@ fn after_the_merge_the_longer_branch_counts() {
     assert_eq!(imported, Imported::Switched(expected));
     assert_eq!(head(&chain), b3.block_ref());
 
-    // The branch that left is still known, and an explicit head overrides.
+    // The other branch is still stored, and an explicit head overrides the preference.
     let change = chain.set_head(a2.hash).unwrap();
     assert_eq!(change.added, [a1.block_ref(), a2.block_ref()]);
     assert_eq!(head(&chain), a2.block_ref());
-    // On it, a block from below the head is a side block.
+    // A block below the head is a side block.
     let (imported, _) = grow(&chain, spec, &a1, 24, b"c");
     assert_eq!(imported, Imported::SideBranch);
-    // Backwards, too.
+    // The head can also move back.
     let change = chain.set_head(root.hash).unwrap();
     assert_eq!(change, HeadChange { removed: vec![a2.block_ref(), a1.block_ref()], added: vec![] });
     assert_eq!(head(&chain), root.block_ref());
 }
 
 #[test]
-fn a_branch_of_any_length_may_win() {
+fn switches_to_a_branch_of_any_length() {
     let genesis = dev_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));
     let root = genesis_header(&chain);
@@ -96,11 +96,11 @@ fn a_branch_of_any_length_may_win() {
 }
 
 #[test]
-fn before_the_merge_the_heavier_branch_counts() {
+fn prefers_the_heavier_branch_before_the_merge() {
     let genesis = work_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));
     let root = genesis_header(&chain);
-    // Slow blocks weigh less.
+    // Slow blocks have a lower difficulty.
     let (_, a1) = grow(&chain, spec, &root, 900, b"a");
     let (_, a2) = grow(&chain, spec, &a1, 900, b"a");
     let (imported, b1) = grow(&chain, spec, &root, 1, b"b");
@@ -110,13 +110,13 @@ fn before_the_merge_the_heavier_branch_counts() {
     let expected =
         HeadChange { removed: vec![a2.block_ref(), a1.block_ref()], added: vec![b1.block_ref(), b2.block_ref()] };
     assert_eq!(imported, Imported::Switched(expected), "as long, but heavier");
-    // A sibling of the same weight came later.
+    // A later sibling with the same difficulty.
     let (imported, _) = grow(&chain, spec, &b1, 1, b"c");
     assert_eq!(imported, Imported::SideBranch);
 }
 
 #[test]
-fn ommers_belong_to_the_last_six_generations() {
+fn accepts_ommers_of_the_last_six_generations() {
     let genesis = work_genesis();
     let (spec, chain) = (&genesis.spec, chain_of(&genesis));
     let mut ancestors = vec![genesis_header(&chain)];
@@ -138,7 +138,7 @@ fn ommers_belong_to_the_last_six_generations() {
     };
     let wrong_gas = Header { gas_used: 1 << 60, ..ommer(8) };
     let ancestor = ancestors[7].header.clone();
-    // A valid block fails no earlier than at the state root, which is left zero.
+    // A valid block fails only at the state root, which is zero.
     let cases: [(Vec<Header>, &str); 9] = [
         (vec![ommer(8)], "state root 0x0000"),
         (vec![ommer(3)], "state root 0x0000"),
@@ -156,7 +156,7 @@ fn ommers_belong_to_the_last_six_generations() {
     }
 }
 
-/// A backend that cannot switch.
+/// A backend whose `switch` fails.
 struct NoSwitch(MemoryBackend);
 
 impl StateBackend for NoSwitch {
@@ -190,7 +190,7 @@ impl StateBackend for NoSwitch {
 }
 
 #[test]
-fn a_switch_that_fails_leaves_no_block_behind() {
+fn a_failed_switch_stores_no_block() {
     let genesis = dev_genesis();
     let spec = &genesis.spec;
     let good = chain_of(&genesis);
@@ -216,7 +216,7 @@ fn a_switch_that_fails_leaves_no_block_behind() {
     }
 }
 
-/// An executor that refuses to begin blocks, or to finish them.
+/// An executor that refuses to begin blocks or to finish them.
 struct Refusing {
     begins: bool,
 }
@@ -300,7 +300,7 @@ impl BlockExecution for Unfinished {
 }
 
 #[test]
-fn a_refusal_apart_from_transactions_blames_none_of_them() {
+fn a_refusal_outside_of_transactions_blames_none_of_them() {
     let genesis = dev_genesis();
     for begins in [false, true] {
         let chain = Chain { executor: Arc::new(Refusing { begins }), ..chain_of(&genesis) };
@@ -313,7 +313,7 @@ fn a_refusal_apart_from_transactions_blames_none_of_them() {
 }
 
 #[test]
-fn a_cancelled_import_leaves_the_chain_alone() {
+fn a_cancelled_import_does_not_change_the_chain() {
     let genesis = dev_genesis();
     let chain = chain_of(&genesis);
     let cancelled = context();
@@ -332,19 +332,19 @@ fn encoded_block(genesis: &Genesis) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn random_bytes_are_no_block(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn rejects_random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let chain = chain_of(&work_genesis());
         prop_assert!(chain.import_bytes(&context(), &bytes).is_err());
     }
 
     #[test]
-    fn a_damaged_block_is_an_error(position in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn rejects_a_damaged_block(position in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let genesis = dev_genesis();
         let chain = chain_of(&genesis);
         let mut bytes = encoded_block(&genesis);
         let position = position.index(bytes.len());
         bytes[position] = byte;
-        // Undamaged, too: its state root is zero.
+        // The state root is zero, so the block is invalid even if the byte does not change.
         prop_assert!(chain.import_bytes(&context(), &bytes).is_err());
     }
 }

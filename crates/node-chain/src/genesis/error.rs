@@ -1,137 +1,137 @@
-//! Why a genesis file is refused.
+//! Errors of genesis files.
 
-/// What is wrong with a genesis file.
+/// Why a genesis file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum GenesisError {
-    /// Not JSON, or not of the shape of a genesis file.
+    /// The file is not JSON, or does not have the structure of a genesis file.
     #[error("not a genesis file")]
     Json(#[source] serde_json::Error),
     /// A required property is missing.
     #[error("{field} is missing")]
     Missing {
-        /// Its path.
+        /// Path of the property.
         field: String,
     },
-    /// A property is not the number or the bytes that it has to be.
+    /// A property is not a number, or not the bytes that are expected.
     #[error("{field} is malformed")]
     Number {
-        /// Its path.
+        /// Path of the property.
         field: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: NumberError,
     },
-    /// A property has a value of another JSON type.
+    /// A property has the wrong JSON type.
     #[error("{field} has the wrong type")]
     Type {
-        /// Its path.
+        /// Path of the property.
         field: String,
-        /// What the parser says.
+        /// The parser's error.
         #[source]
         source: serde_json::Error,
     },
-    /// A fork that is not known here.
+    /// A fork is unknown.
     #[error("unknown fork {key}")]
     UnknownFork {
-        /// The property that names it.
+        /// The property.
         key: String,
     },
-    /// Sealing by other rules than those of Ethereum's mainnet.
+    /// The chain uses another consensus engine than Ethereum's mainnet.
     #[error("consensus by {key} is not supported")]
     UnsupportedConsensus {
-        /// The property that names it.
+        /// The property.
         key: String,
     },
-    /// A fork comes before one that it builds on.
+    /// A fork activates before an earlier one.
     #[error("{later} at {later_at} comes before {earlier} at {earlier_at}")]
     ForkOrder {
-        /// The fork that has to come first.
+        /// The earlier fork.
         earlier: String,
-        /// Its height or time.
+        /// Its block number or timestamp.
         earlier_at: u64,
-        /// The fork that builds on it.
+        /// The later fork.
         later: String,
-        /// Its height or time.
+        /// Its block number or timestamp.
         later_at: u64,
     },
-    /// A fork is set, and one that it builds on is not.
-    #[error("{later} is set, and {earlier}, which it builds on, is not")]
+    /// A fork is set although an earlier one is not.
+    #[error("{later} is set, but {earlier}, which it requires, is not")]
     ForkMissing {
-        /// The one that is not set.
+        /// The earlier fork, which is not set.
         earlier: String,
-        /// The one that is.
+        /// The later fork, which is set.
         later: String,
     },
-    /// EIP-155 and EIP-158 come into force at different heights.
+    /// EIP-155 and EIP-158 activate at different block numbers.
     #[error("eip155Block and eip158Block differ: {eip155:?} and {eip158:?}")]
     SplitSpuriousDragon {
-        /// Height of the one.
+        /// Block number of EIP-155.
         eip155: Option<u64>,
-        /// Height of the other.
+        /// Block number of EIP-158.
         eip158: Option<u64>,
     },
-    /// A change of blob parameters without the parameters.
+    /// An upgrade that changes blob parameters has no entry with them.
     #[error("blobSchedule has no entry {fork}")]
     BlobScheduleMissing {
-        /// The entry.
+        /// Name of the entry.
         fork: String,
     },
-    /// Blob parameters that no chain can have.
+    /// The blob parameters of an entry are invalid.
     #[error(
         "blobSchedule.{fork}: target {target}, max {max}, update fraction {fraction}; \
          expected 0 < target <= max <= 2^32 and a fraction above 0"
     )]
     BlobSchedule {
-        /// The entry.
+        /// Name of the entry.
         fork: String,
-        /// Blobs a block at which the fee stays as it is.
+        /// Target number of blobs per block.
         target: u64,
-        /// Most blobs a block.
+        /// Maximum number of blobs per block.
         max: u64,
-        /// Denominator of the exponent.
+        /// Update fraction of the blob base fee.
         fraction: u64,
     },
-    /// A header field whose fork is not in force at genesis.
-    #[error("{field} is set before its fork")]
+    /// A header field is set although its fork is not active at genesis.
+    #[error("{field} is set, but its fork is not active at genesis")]
     UnexpectedField {
         /// The field.
         field: &'static str,
     },
-    /// The first block has another number than 0.
+    /// The number of the first block is not 0.
     #[error("number is {got}, expected 0")]
     BlockNumber {
         /// In the file.
         got: u64,
     },
-    /// Two entries for one account, with and without 0x.
-    #[error("alloc names {address:#x} twice")]
+    /// An account has two entries, with and without 0x.
+    #[error("alloc has two entries for {address:#x}")]
     DuplicateAccount {
         /// The account.
         address: node_types::Address,
     },
 }
 
-/// Why a string is no number, or not the bytes expected.
+/// Why a value is not a number, or not the expected bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     /// Neither a JSON integer nor a string.
     #[error("expected an unsigned integer, or a string with one")]
     NotANumber,
-    /// A character that is no digit.
+    /// A character is not a digit.
     #[error("expected decimal digits, or hex digits after 0x")]
     Digit,
-    /// More bits than fit.
+    /// The number is too large.
     #[error("more than {bits} bits")]
     Overflow {
-        /// How many fit.
+        /// Maximum number of bits.
         bits: u32,
     },
-    /// A byte string of another length.
+    /// A byte string has the wrong length.
     #[error("{got} bytes, expected {expected}")]
     Length {
-        /// Its length.
+        /// Actual length.
         got: usize,
-        /// The length it must have.
+        /// Expected length.
         expected: usize,
     },
 }

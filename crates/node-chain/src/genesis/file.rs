@@ -1,4 +1,4 @@
-//! The whole file: rules, header, accounts.
+//! Parsing of a genesis file: rules, header and accounts.
 
 use super::config::{self, RawObject};
 use super::{Genesis, GenesisAccount, GenesisError, number};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The properties of the file. Numbers stay text: JSON integers may have more than 64 bits.
+/// The properties of the file. Numbers stay text, because JSON integers may have more than 64 bits.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File<'a> {
@@ -68,7 +68,7 @@ pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
     Ok(Genesis { spec, header, alloc })
 }
 
-/// The header, with what each fork in force demands where the file leaves it out.
+/// Returns the header. Fields that the active forks require and the file omits have defaults.
 fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
     let required = |field: &str| GenesisError::Missing { field: field.to_owned() };
     let timestamp = optional_u64("timestamp", file.timestamp)?.unwrap_or(0);
@@ -99,7 +99,7 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
             Some(text) => number::address("coinbase", text)?,
             None => Address::zero(),
         },
-        // Computed from the accounts when the block is built.
+        // `Genesis::block` computes it from the accounts.
         state_root: H256::zero(),
         transactions_root: EMPTY_ROOT,
         receipts_root: EMPTY_ROOT,

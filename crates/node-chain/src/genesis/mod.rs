@@ -1,4 +1,4 @@
-//! The first block and the rules of a chain, from the JSON format of geth.
+//! Genesis files in geth's JSON format: the first block and the rules of a chain.
 
 mod config;
 mod dev;
@@ -18,18 +18,18 @@ use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a chain begins: its rules, its first header, and the accounts that exist from the start.
+/// The start of a chain: its rules, the header of block 0 and the initial accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
     /// The rules.
     pub spec: ChainSpec,
-    /// The header of block 0. [`Genesis::block`] computes its state root.
+    /// The header of block 0, without the state root, which [`Genesis::block`] computes.
     pub header: Header,
-    /// The accounts.
+    /// The initial accounts.
     pub alloc: BTreeMap<Address, GenesisAccount>,
 }
 
-/// An account that exists from the start; also one that is empty.
+/// An initial account. It exists even if it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GenesisAccount {
     /// Balance in wei.
@@ -38,20 +38,23 @@ pub struct GenesisAccount {
     pub nonce: u64,
     /// Code.
     pub code: Bytes,
-    /// Storage; slots that are zero are as good as absent.
+    /// Storage. Slots whose value is zero are ignored.
     pub storage: BTreeMap<H256, U256>,
 }
 
 impl Genesis {
-    /// Reads geth's JSON format.
+    /// Parses a genesis file in geth's JSON format.
     ///
-    /// Forks that are not known here, and forks in an order in which they cannot be, are errors; other properties
-    /// that are not known are ignored. Numbers may be decimal or hex strings, or JSON integers of up to 256 bits.
+    /// Unknown properties other than forks are ignored. Numbers may be decimal or hex strings, or JSON integers of up to 256
+    /// bits.
+    ///
+    /// # Errors
+    /// Returns a [`GenesisError`] if the file is malformed, if a fork is unknown, or if forks are missing or out of order.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         file::parse(json)
     }
 
-    /// Block 0 with the state that it begins with.
+    /// Returns block 0 with the initial state.
     pub fn block(&self) -> ExecutedBlock {
         let header = Header { state_root: self.state_root(), ..self.header.clone() };
         let withdrawals = header.withdrawals_root.map(|_| Vec::new());
@@ -71,7 +74,7 @@ impl Genesis {
         }
     }
 
-    /// The accounts as changes of a state that holds none.
+    /// Returns the accounts as changes to an empty state.
     fn changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();
         for (address, account) in &self.alloc {

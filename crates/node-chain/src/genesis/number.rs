@@ -1,10 +1,10 @@
-//! The many ways in which genesis files write numbers and bytes.
+//! Numbers and bytes in the formats that genesis files use.
 
 use super::{GenesisError, NumberError};
 use node_types::{Address, Bytes, DigitsError, H256, U256, parse_digits};
 use serde_json::value::RawValue;
 
-/// A JSON integer of any length, a decimal string, or a hex string with 0x. An empty string is zero, as in geth.
+/// Parses a JSON integer of any length, a decimal string, or a hex string with 0x. An empty string is zero, as in geth.
 pub(super) fn u256(field: &str, value: &RawValue) -> Result<U256, GenesisError> {
     let text = value.get();
     let parsed = if text.starts_with('"') {
@@ -17,22 +17,22 @@ pub(super) fn u256(field: &str, value: &RawValue) -> Result<U256, GenesisError> 
     parsed.map_err(|source| malformed(field, source))
 }
 
-/// As [`u256`], of at most 64 bits.
+/// Parses like [`u256`], at most 64 bits.
 pub(super) fn u64(field: &str, value: &RawValue) -> Result<u64, GenesisError> {
     u64::try_from(u256(field, value)?).map_err(|_| malformed(field, NumberError::Overflow { bits: 64 }))
 }
 
-/// A JSON string.
+/// Parses a JSON string.
 pub(super) fn string(field: &str, value: &RawValue) -> Result<String, GenesisError> {
     typed(field, value)
 }
 
-/// A value of any type that serde knows.
+/// Parses a value of any type that serde deserializes.
 pub(super) fn typed<'a, T: serde::Deserialize<'a>>(field: &str, value: &'a RawValue) -> Result<T, GenesisError> {
     serde_json::from_str(value.get()).map_err(|source| GenesisError::Type { field: field.to_owned(), source })
 }
 
-/// Whole bytes in hex, with or without 0x.
+/// Parses bytes in hex, with or without 0x.
 pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
     let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
     if !digits.len().is_multiple_of(2) {
@@ -43,14 +43,14 @@ pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
     bytes.map(Bytes::from).ok_or_else(|| malformed(field, NumberError::Digit))
 }
 
-/// 32 bytes in hex, with or without 0x; fewer digits are padded on the left.
+/// Parses 32 bytes in hex, with or without 0x. Fewer digits are padded on the left.
 pub(super) fn h256(field: &str, text: &str) -> Result<H256, GenesisError> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let number = digits_to_u256(digits, 16).map_err(|source| malformed(field, source))?;
     Ok(H256(number.to_big_endian()))
 }
 
-/// 20 bytes in hex, with or without 0x.
+/// Parses 20 bytes in hex, with or without 0x.
 pub(super) fn address(field: &str, text: &str) -> Result<Address, GenesisError> {
     let bytes = bytes(field, text)?;
     match <[u8; 20]>::try_from(bytes.as_ref()) {
@@ -59,7 +59,7 @@ pub(super) fn address(field: &str, text: &str) -> Result<Address, GenesisError> 
     }
 }
 
-/// A number as text: decimal, or hex after 0x.
+/// Parses a decimal number, or a hex number after 0x.
 fn u256_text(text: &str) -> Result<U256, NumberError> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => digits_to_u256(digits, 16),

@@ -4,7 +4,7 @@ use node_core::forks::{BlobParams, Fork};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A genesis file with every fork to Osaka, some of it replaced.
+/// The development genesis file after `change`.
 fn file(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut file: Value = serde_json::from_str(DEV_GENESIS).unwrap();
     change(&mut file);
@@ -13,7 +13,7 @@ fn file(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn the_conformance_genesis_has_its_hash() {
+fn parses_the_conformance_genesis() {
     let genesis = Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap();
     let expected = "0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99";
     assert_eq!(format!("{:#x}", genesis.block().header.hash), expected);
@@ -21,7 +21,7 @@ fn the_conformance_genesis_has_its_hash() {
     let spec = genesis.spec;
     assert_eq!(spec.chain_id, 3_503_995_874_084_926);
     assert_eq!(spec.terminal_total_difficulty, Some(4_732_352.into()));
-    // First block or time of each fork, and the block before.
+    // First block of a fork, and the forks before and from it on.
     for (number, before, fork) in [(3, Fork::Homestead, Fork::TangerineWhistle), (27, Fork::Berlin, Fork::London)] {
         assert_eq!(spec.fork_at(number - 1, 0, false), before);
         assert_eq!(spec.fork_at(number, 0, false), fork);
@@ -59,7 +59,7 @@ fn the_development_genesis_is_complete() {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn the_development_genesis_agrees_with_the_public_chains() {
+fn the_development_genesis_matches_the_public_chains() {
     let parse = |path| Genesis::parse(&shared(path)).unwrap();
     let (conformance, bench) = (parse("conformance/chain/genesis.json"), parse("bench/dev20k.genesis.json"));
     let dev = dev_genesis();
@@ -69,7 +69,7 @@ fn the_development_genesis_agrees_with_the_public_chains() {
     for end in ["4788", "2935", "7002", "7251"] {
         let contract = |genesis: &Genesis| {
             let of_protocol = |address: &Address| address.as_bytes()[0] == 0 && format!("{address:x}").ends_with(end);
-            // The contract of EIP-4788 is the one whose address does not end in the number.
+            // The address of the contract of EIP-4788 does not end in the number.
             let by_code = |code: &Bytes| end == "4788" && code.len() == 97;
             let found = genesis.alloc.iter().find(|(address, account)| of_protocol(address) || by_code(&account.code));
             found.map(|(address, account)| (*address, account.code.clone()))
@@ -84,7 +84,7 @@ fn the_development_genesis_agrees_with_the_public_chains() {
 }
 
 #[test]
-fn numbers_come_in_many_forms() {
+fn parses_numbers_in_every_format() {
     let huge = "58750000000000000000000";
     // Balance as JSON; the number.
     let cases = [
@@ -112,7 +112,7 @@ fn numbers_come_in_many_forms() {
 }
 
 #[test]
-fn storage_words_are_padded() {
+fn pads_storage_words() {
     let json = file(|file| {
         file["alloc"] = json!({"0x00000000000000000000000000000000000000aa":
             {"balance": 1, "nonce": 7, "code": "0x6000", "storage": {"0x1": "0x0203", "00ff": "04"}}});
@@ -154,7 +154,7 @@ fn header_fields_follow_the_forks() {
 }
 
 #[test]
-fn harmless_properties_are_ignored() {
+fn ignores_other_properties() {
     let json = file(|file| {
         file["comment"] = json!("x");
         file["config"]["ethash"] = json!({});
@@ -168,7 +168,7 @@ fn harmless_properties_are_ignored() {
 }
 
 #[test]
-fn faults_are_named() {
+fn reports_faults() {
     // A change to a good file; the error with its sources, up to what the JSON parser says.
     let cases: [(&str, Value, &str); 25] = [
         ("/config/amsterdamTime", json!(0), "unknown fork amsterdamTime"),
@@ -180,12 +180,12 @@ fn faults_are_named() {
         (
             "/config/byzantiumBlock",
             Value::Null,
-            "constantinopleBlock is set, and byzantiumBlock, which it builds on, is not",
+            "constantinopleBlock is set, but byzantiumBlock, which it requires, is not",
         ),
         ("/config/shanghaiTime", json!(5), "cancunTime at 0 comes before shanghaiTime at 5"),
         ("/config/bpo1Time", json!(5), "bpo2Time at 0 comes before bpo1Time at 5"),
-        ("/config/pragueTime", Value::Null, "osakaTime is set, and pragueTime, which it builds on, is not"),
-        ("/config/londonBlock", Value::Null, "arrowGlacierBlock is set, and londonBlock, which it builds on, is not"),
+        ("/config/pragueTime", Value::Null, "osakaTime is set, but pragueTime, which it requires, is not"),
+        ("/config/londonBlock", Value::Null, "arrowGlacierBlock is set, but londonBlock, which it requires, is not"),
         ("/config/eip155Block", json!(1), "eip155Block and eip158Block differ: Some(1) and Some(0)"),
         ("/config/bpo3Time", json!(0), "blobSchedule has no entry bpo3"),
         (
@@ -215,7 +215,7 @@ fn faults_are_named() {
         (
             "/alloc",
             json!({"0x00000000000000000000000000000000000000aa": {}, "00000000000000000000000000000000000000AA": {}}),
-            "alloc names 0x00000000000000000000000000000000000000aa twice",
+            "alloc has two entries for 0x00000000000000000000000000000000000000aa",
         ),
     ];
     for (path, value, expected) in cases {
@@ -229,10 +229,10 @@ fn faults_are_named() {
 }
 
 #[test]
-fn rules_that_need_others_are_refused_without_them() {
+fn rejects_forks_without_those_they_require() {
     let cases = [
         (json!({"clique": {}}), "consensus by clique is not supported"),
-        (json!({"shanghaiTime": 0}), "shanghaiTime is set, and londonBlock, which it builds on, is not"),
+        (json!({"shanghaiTime": 0}), "shanghaiTime is set, but londonBlock, which it requires, is not"),
     ];
     for (config, expected) in cases {
         let json = json!({"config": config, "alloc": {}, "difficulty": 1, "gasLimit": 5000});
@@ -242,7 +242,7 @@ fn rules_that_need_others_are_refused_without_them() {
 
 proptest! {
     #[test]
-    fn random_bytes_are_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+    fn rejects_random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
         prop_assert!(Genesis::parse(&bytes).is_err());
     }
 

@@ -14,7 +14,7 @@ fn blocks(count: u64) -> Vec<Vec<u8>> {
     }
     let mut file = Vec::new();
     let view = chain.backend().view().unwrap();
-    // Beyond the head there is nothing to export.
+    // The range may exceed the head.
     export_blocks(&*view, 1..=count + 10, &mut file).unwrap();
     BlockStream::new(&file[..]).map(|block| block.unwrap().bytes).collect()
 }
@@ -26,7 +26,7 @@ fn import(file: &[u8]) -> (Result<ImportSummary, FileError>, u64) {
 }
 
 #[test]
-fn files_of_several_batches_are_imported_in_order() {
+fn imports_several_batches_in_order() {
     let blocks = blocks(3 * BATCH_BLOCKS as u64 + 5);
     let chain = chain_of(&dev_genesis());
     let file = blocks.concat();
@@ -41,7 +41,7 @@ fn files_of_several_batches_are_imported_in_order() {
 }
 
 #[test]
-fn blocks_before_a_fault_stay() {
+fn blocks_before_a_fault_stay_imported() {
     let blocks = blocks(5);
     let offset = blocks[..3].iter().map(Vec::len).sum::<usize>();
     let mut wrong = Block::decode(&blocks[3]).unwrap();
@@ -51,7 +51,7 @@ fn blocks_before_a_fault_stay() {
     let cases: [(Vec<u8>, String); 6] = [
         (
             blocks[3][..100].to_vec(),
-            format!("the chain file is damaged: the block at byte {offset} breaks off: 100 of "),
+            format!("the chain file is damaged: the block at byte {offset} is truncated: 100 of "),
         ),
         (b"garbage".to_vec(), format!("the chain file is damaged: no block begins at byte {offset}: found 0x67")),
         (vec![0xff; 20], format!("the chain file is damaged: the block at byte {offset} has ")),
@@ -74,14 +74,14 @@ fn blocks_before_a_fault_stay() {
 }
 
 #[test]
-fn an_empty_file_is_no_error() {
+fn imports_an_empty_file() {
     let (result, head) = import(&[]);
     assert_eq!((result.unwrap().imported, head), (0, 0));
 }
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn what_was_imported_is_exported() {
+fn exports_what_was_imported() {
     let file = shared("conformance/chain/chain.rlp");
     let chain = chain_of(&Genesis::parse(&shared("conformance/chain/genesis.json")).unwrap());
     let summary = import_file(&chain, &Context::unbounded(), &file[..], |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! The body of a block against its header.
+//! Validation of a body against its header.
 
 use super::BlockError;
 use crate::prepared::PreparedBlock;
@@ -6,11 +6,13 @@ use node_core::assembly::MAX_BLOCK_SIZE;
 use node_core::forks::Fork;
 use node_types::consensus::HeaderField;
 
-/// Checks that the body is of a form that `fork` knows, and that its ommers and withdrawals are those of the header.
+/// Checks the form of the body under the rules of `fork`, and that its ommers and withdrawals match the header.
 ///
-/// Transactions are left to the executor, which refuses those that `fork` does not know. The transactions root is left
-/// to [`validate_outcome`](super::validate_outcome): a transaction that no block may hold is a better reason than a
-/// root that does not commit to it.
+/// The executor checks the transactions. [`validate_outcome`](super::validate_outcome) checks the transactions root, after
+/// execution, because an invalid transaction is a better explanation than a root that does not match.
+///
+/// # Errors
+/// Returns a [`BlockError`] for the first rule that the body violates.
 pub fn validate_body(fork: Fork, block: &PreparedBlock) -> Result<(), BlockError> {
     let header = &block.header;
     if fork >= Fork::Osaka && block.size > MAX_BLOCK_SIZE {

@@ -5,18 +5,18 @@ use node_core::forks::Fork;
 use node_types::consensus::HeaderField;
 use node_types::{Address, Bytes, H256, U256};
 
-/// The rule that a block breaks. `got` is what the block says, `expected` what it has to say.
+/// The rule that a block violates. `got` is the block's value, `expected` the correct one.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// Not one above the parent.
+    /// The number is not the parent's plus one.
     #[error("number {got}, expected {expected}")]
     Number {
         /// In the header.
         got: u64,
-        /// One above the parent's.
+        /// The parent's plus one.
         expected: u64,
     },
-    /// Not after the parent.
+    /// The timestamp is not after the parent's.
     #[error("timestamp {got} is not after the parent's {parent}")]
     Timestamp {
         /// In the header.
@@ -24,33 +24,33 @@ pub enum BlockError {
         /// The parent's.
         parent: u64,
     },
-    /// Extra data too long.
+    /// The extra data is too long.
     #[error("{length} bytes of extra data, at most 32 are allowed")]
     ExtraDataTooLong {
         /// Length in bytes.
         length: usize,
     },
-    /// Not the extra data that the ten blocks from the DAO fork on must have.
+    /// The extra data is not the one required in the first ten blocks of the DAO fork (EIP-779).
     #[error("extra data {got}, expected that of the DAO fork")]
     DaoExtraData {
         /// In the header.
         got: Bytes,
     },
-    /// Gas limit too far from the parent's.
+    /// The gas limit is too far from the parent's.
     #[error("gas limit {got} is not within 1/1024 of the parent's {parent}")]
     GasLimitStep {
         /// In the header.
         got: u64,
-        /// The parent's; doubled for the first London block.
+        /// The parent's, doubled for the first London block.
         parent: u64,
     },
-    /// Gas limit outside what any block may have.
+    /// The gas limit is outside of the valid range.
     #[error("gas limit {got} is not between 5000 and 2^63 - 1")]
     GasLimitRange {
         /// In the header.
         got: u64,
     },
-    /// More gas used than allowed.
+    /// The gas used exceeds the gas limit.
     #[error("gas used {used} is above the gas limit {limit}")]
     GasUsedAboveLimit {
         /// In the header.
@@ -58,38 +58,38 @@ pub enum BlockError {
         /// In the header.
         limit: u64,
     },
-    /// Wrong difficulty of a proof-of-work block.
+    /// The difficulty of a proof-of-work block is wrong.
     #[error("difficulty {got}, expected {expected}")]
     Difficulty {
         /// In the header.
         got: U256,
-        /// By the fork's formula.
+        /// By the formula of the fork.
         expected: U256,
     },
-    /// A proof-of-work block where the terminal total difficulty is reached (EIP-3675).
+    /// The difficulty is not zero although the parent reaches the terminal total difficulty (EIP-3675).
     #[error("difficulty {got} after the merge, expected 0")]
     DifficultyAfterMerge {
         /// In the header.
         got: U256,
     },
-    /// A block without difficulty before the terminal total difficulty is reached (EIP-3675).
+    /// The difficulty is zero although the parent does not reach the terminal total difficulty (EIP-3675).
     #[error("difficulty 0 before the merge: total difficulty {total_difficulty}, terminal {terminal:?}")]
     MergedTooEarly {
         /// The parent's.
         total_difficulty: U256,
-        /// The chain's; none if it never merges.
+        /// The chain's. `None` if the chain never merges.
         terminal: Option<U256>,
     },
-    /// A nonce after the merge (EIP-3675).
+    /// The nonce is not zero after the merge (EIP-3675).
     #[error("nonce {got} after the merge, expected 0")]
     NonceAfterMerge {
         /// In the header, as a number.
         got: u64,
     },
-    /// Ommers after the merge (EIP-3675).
+    /// There are ommers after the merge (EIP-3675).
     #[error("ommers after the merge")]
     OmmersAfterMerge,
-    /// A header field whose fork is not in force yet.
+    /// The header has a field of a later fork.
     #[error("{field} is present in a block of {fork:?}")]
     UnexpectedField {
         /// The field.
@@ -97,7 +97,7 @@ pub enum BlockError {
         /// The fork in force.
         fork: Fork,
     },
-    /// A header field that the fork demands is missing.
+    /// The header lacks a field that the fork requires.
     #[error("{field} is missing in a block of {fork:?}")]
     MissingField {
         /// The field.
@@ -105,32 +105,32 @@ pub enum BlockError {
         /// The fork in force.
         fork: Fork,
     },
-    /// Wrong base fee (EIP-1559).
+    /// The base fee is wrong (EIP-1559).
     #[error("base fee {got}, expected {expected}")]
     BaseFee {
         /// In the header.
         got: u64,
-        /// From the parent.
+        /// Computed from the parent.
         expected: u64,
     },
-    /// Wrong excess blob gas (EIP-4844, EIP-7918).
+    /// The excess blob gas is wrong (EIP-4844, EIP-7918).
     #[error("excess blob gas {got}, expected {expected}")]
     ExcessBlobGas {
         /// In the header.
         got: u64,
-        /// From the parent.
+        /// Computed from the parent.
         expected: u64,
     },
-    /// More blob gas used than allowed (EIP-4844).
+    /// The blob gas used exceeds the limit (EIP-4844).
     #[error("blob gas used {used} is above the limit {limit}")]
     BlobGasUsedAboveLimit {
         /// In the header.
         used: u64,
-        /// At the block's time.
+        /// At the block's timestamp.
         limit: u64,
     },
-    /// Blob gas used that is no multiple of a blob's (EIP-4844).
-    #[error("blob gas used {got} is no multiple of a blob's")]
+    /// The blob gas used is not a multiple of the gas of a blob (EIP-4844).
+    #[error("blob gas used {got} is not a multiple of a blob's")]
     BlobGasUsedFraction {
         /// In the header.
         got: u64,
@@ -140,10 +140,10 @@ pub enum BlockError {
     BlockSize {
         /// Length of the encoding in bytes.
         size: u64,
-        /// Allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The ommers are not those of the header.
+    /// The ommers do not match the header.
     #[error("ommers hash {got:#x}, expected {expected:#x}")]
     OmmersHash {
         /// In the header.
@@ -151,7 +151,7 @@ pub enum BlockError {
         /// Of the body.
         expected: H256,
     },
-    /// The transactions are not those of the header.
+    /// The transactions do not match the header.
     #[error("transactions root {got:#x}, expected {expected:#x}")]
     TransactionsRoot {
         /// In the header.
@@ -159,7 +159,7 @@ pub enum BlockError {
         /// Of the body.
         expected: H256,
     },
-    /// The withdrawals are not those of the header.
+    /// The withdrawals do not match the header.
     #[error("withdrawals root {got:#x}, expected {expected:#x}")]
     WithdrawalsRoot {
         /// In the header.
@@ -167,74 +167,74 @@ pub enum BlockError {
         /// Of the body.
         expected: H256,
     },
-    /// No list of withdrawals in the body since Shanghai.
+    /// The body lacks the list of withdrawals, which is required since Shanghai.
     #[error("the list of withdrawals is missing")]
     MissingWithdrawals,
-    /// A list of withdrawals in the body before Shanghai.
+    /// The body has a list of withdrawals before Shanghai.
     #[error("withdrawals before Shanghai")]
     UnexpectedWithdrawals,
-    /// Too many ommers.
+    /// There are too many ommers.
     #[error("{count} ommers, at most 2 are allowed")]
     TooManyOmmers {
-        /// How many.
+        /// Number of ommers.
         count: usize,
     },
-    /// One ommer twice in a block.
-    #[error("ommer {hash:#x} stands twice in the block")]
+    /// An ommer occurs twice in the block.
+    #[error("ommer {hash:#x} occurs twice in the block")]
     RepeatedOmmer {
-        /// The ommer.
+        /// Hash of the ommer.
         hash: H256,
     },
-    /// An ommer that is no ommer, but an ancestor.
+    /// An ommer is an ancestor of the block.
     #[error("ommer {hash:#x} is an ancestor of the block")]
     OmmerIsAncestor {
-        /// The ommer.
+        /// Hash of the ommer.
         hash: H256,
     },
-    /// An ommer that an ancestor has already.
+    /// An ancestor already includes the ommer.
     #[error("ommer {hash:#x} is included in an ancestor")]
     OmmerIncludedBefore {
-        /// The ommer.
+        /// Hash of the ommer.
         hash: H256,
     },
-    /// The ommer's parent is no ancestor of the second to the seventh generation.
-    #[error("the parent {parent:#x} of ommer {hash:#x} is no ancestor of the second to seventh generation")]
+    /// The parent of an ommer is not an ancestor of the second to seventh generation.
+    #[error("the parent {parent:#x} of ommer {hash:#x} is not an ancestor of the second to seventh generation")]
     OmmerParent {
-        /// The ommer.
+        /// Hash of the ommer.
         hash: H256,
-        /// Its parent.
+        /// Hash of its parent.
         parent: H256,
     },
-    /// The ommer's own header is invalid.
+    /// The header of an ommer is invalid.
     #[error("the header of ommer {hash:#x} is invalid")]
     OmmerHeader {
-        /// The ommer.
+        /// Hash of the ommer.
         hash: H256,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<BlockError>,
     },
     /// A transaction is invalid.
     #[error("transaction {index} is invalid")]
     Transaction {
-        /// Its position in the block.
+        /// Index of the transaction in the block.
         index: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: TransactionError,
     },
-    /// The executor refuses what comes before or after all transactions.
-    #[error("the executor refuses the block apart from its transactions")]
+    /// The executor refuses the block outside of its transactions.
+    #[error("the executor refuses the block outside of its transactions")]
     Refused(#[source] TransactionError),
     /// A system contract is missing or failed (EIP-6110, EIP-7002, EIP-7251).
     #[error("system contract {address:#x}: {reason}")]
     SystemContract {
         /// The contract.
         address: Address,
-        /// What happened.
+        /// What went wrong.
         reason: String,
     },
-    /// Execution used another amount of gas.
+    /// Execution used a different amount of gas.
     #[error("gas used {got}, expected {expected}")]
     GasUsed {
         /// In the header.
@@ -242,7 +242,7 @@ pub enum BlockError {
         /// By execution.
         expected: u64,
     },
-    /// Execution used another amount of blob gas.
+    /// Execution used a different amount of blob gas.
     #[error("blob gas used {got}, expected {expected}")]
     BlobGasUsed {
         /// In the header.
@@ -250,10 +250,10 @@ pub enum BlockError {
         /// By execution.
         expected: u64,
     },
-    /// Execution gave other logs.
-    #[error("the logs bloom is not that of the logs")]
+    /// The logs bloom does not match the logs of the execution.
+    #[error("the logs bloom does not match the logs")]
     LogsBloom,
-    /// Execution gave other receipts.
+    /// The receipts root does not match the receipts of the execution.
     #[error("receipts root {got:#x}, expected {expected:#x}")]
     ReceiptsRoot {
         /// In the header.
@@ -261,7 +261,7 @@ pub enum BlockError {
         /// By execution.
         expected: H256,
     },
-    /// Execution gave other requests (EIP-7685).
+    /// The requests hash does not match the requests of the execution (EIP-7685).
     #[error("requests hash {got:#x}, expected {expected:#x}")]
     RequestsHash {
         /// In the header.
@@ -269,7 +269,7 @@ pub enum BlockError {
         /// By execution.
         expected: H256,
     },
-    /// Execution led to another state.
+    /// The state root does not match the state after the execution.
     #[error("state root {got:#x}, expected {expected:#x}")]
     StateRoot {
         /// In the header.

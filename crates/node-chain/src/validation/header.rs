@@ -1,4 +1,4 @@
-//! The header of a block against that of its parent.
+//! Validation of a header against its parent.
 
 use super::BlockError;
 use node_core::assembly::MAX_EXTRA_DATA;
@@ -9,15 +9,18 @@ use node_core::forks::{ChainSpec, Fork};
 use node_core::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 
-/// Extra data of the ten blocks from the DAO fork on: "dao-hard-fork".
+/// Extra data of the first blocks of the DAO fork (EIP-779).
 const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 
-/// How many blocks from the DAO fork on must have its extra data.
+/// Number of blocks from the DAO fork on that must have its extra data (EIP-779).
 const DAO_EXTRA_RANGE: u64 = 10;
 
-/// Checks everything that a header and its parent alone decide, by the fork in force. Seals are not checked.
+/// Checks all rules that depend only on a header and its parent, except for seals.
 ///
-/// The rules after the merge apply exactly if `parent` reaches the terminal total difficulty (EIP-3675).
+/// The rules after the merge apply if and only if `parent` reaches the terminal total difficulty (EIP-3675).
+///
+/// # Errors
+/// Returns a [`BlockError`] for the first rule that the header violates.
 pub fn validate_header(spec: &ChainSpec, header: &Header, parent: &SealedHeader) -> Result<(), BlockError> {
     let merged = spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal);
     let fork = spec.fork_at(header.number, header.timestamp, merged);
@@ -96,7 +99,7 @@ fn field_presence(fork: Fork, header: &Header) -> Result<(), BlockError> {
 
 fn gas(spec: &ChainSpec, fork: Fork, header: &Header, parent: &Header) -> Result<(), BlockError> {
     let got = header.gas_limit;
-    // With the first London block the limit doubles, and the gas target takes its place (EIP-1559).
+    // The limit doubles in the first London block, so that the gas target equals the old limit (EIP-1559).
     let parent_limit = if fork >= Fork::London && parent.base_fee_per_gas.is_none() {
         parent.gas_limit.saturating_mul(ELASTICITY_MULTIPLIER)
     } else {

@@ -1,4 +1,4 @@
-//! Ommers before the merge (Yellow Paper, section 11.1).
+//! Validation of ommers (Yellow Paper, section 11.1).
 
 use super::{BlockError, validate_header};
 use node_core::block::SealedHeader;
@@ -7,23 +7,26 @@ use node_types::H256;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// How many generations above the block an ommer's sibling may be.
+/// Maximum distance in generations between a block and the sibling of its ommer.
 pub const MAX_OMMER_DEPTH: usize = 6;
 
 const MAX_OMMERS: usize = 2;
 
-/// A block that the checked block descends from.
+/// An ancestor of the checked block.
 #[derive(Clone, Debug)]
 pub struct Ancestor {
-    /// Its header.
+    /// The header.
     pub header: Arc<SealedHeader>,
-    /// Hashes of its ommers.
+    /// Hashes of the ancestor's ommers.
     pub ommers: Vec<H256>,
 }
 
 /// Checks the ommers of a block.
 ///
-/// `ancestors` are the block's, its parent first: [`MAX_OMMER_DEPTH`] + 1 of them, or all there are.
+/// `ancestors` are the last [`MAX_OMMER_DEPTH`] + 1 ancestors of the block, or all if there are fewer, parent first.
+///
+/// # Errors
+/// Returns a [`BlockError`] for the first rule that the ommers violate.
 pub fn validate_ommers(spec: &ChainSpec, ommers: &[Header], ancestors: &[Ancestor]) -> Result<(), BlockError> {
     if ommers.len() > MAX_OMMERS {
         return Err(BlockError::TooManyOmmers { count: ommers.len() });
@@ -39,7 +42,7 @@ pub fn validate_ommers(spec: &ChainSpec, ommers: &[Header], ancestors: &[Ancesto
         if ancestors.iter().take(MAX_OMMER_DEPTH).any(|ancestor| ancestor.ommers.contains(&hash)) {
             return Err(BlockError::OmmerIncludedBefore { hash });
         }
-        // A child of the block's parent would be its sibling.
+        // The first ancestor is skipped: its children are siblings of the block.
         let parent = ancestors.iter().skip(1).find(|ancestor| ancestor.header.hash == ommer.parent_hash);
         let Some(parent) = parent else {
             return Err(BlockError::OmmerParent { hash, parent: ommer.parent_hash });

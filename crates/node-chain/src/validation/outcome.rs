@@ -1,4 +1,4 @@
-//! What was executed, and what that gave, against the header. The state root comes last, from the backend.
+//! Validation of the result of execution against the header, except for the state root.
 
 use super::BlockError;
 use node_core::executor::BlockOutcome;
@@ -8,7 +8,10 @@ use node_types::consensus::{Bloom, Header, Receipt, requests_hash};
 
 /// Checks transactions root, gas used, blob gas used, bloom, receipts root and requests hash.
 ///
-/// `transactions_root` is that of the transactions that were executed.
+/// `transactions_root` is the root of the executed transactions.
+///
+/// # Errors
+/// Returns a [`BlockError`] for the first field that does not match.
 pub fn validate_outcome(header: &Header, transactions_root: H256, outcome: &BlockOutcome) -> Result<(), BlockError> {
     if header.transactions_root != transactions_root {
         return Err(BlockError::TransactionsRoot { got: header.transactions_root, expected: transactions_root });

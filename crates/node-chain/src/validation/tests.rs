@@ -13,12 +13,12 @@ fn sealed(header: &Header, total_difficulty: U256) -> SealedHeader {
     SealedHeader { hash: header.hash(), header: header.clone(), total_difficulty, size: 0 }
 }
 
-/// What `validate_header` says, with all sources.
+/// Returns the result of `validate_header`, with all sources of an error.
 fn verdict(spec: &ChainSpec, header: &Header, parent: &SealedHeader) -> Result<(), String> {
     validate_header(spec, header, parent).map_err(|error| chained(&error))
 }
 
-/// A change to a valid header, and what is to be said of it then.
+/// A change to a valid header and the expected result.
 type Case = (fn(&mut Header), Result<(), &'static str>);
 
 /// Applies each change to a valid child of `parent` and compares the verdict.
@@ -35,7 +35,7 @@ fn check(spec: &ChainSpec, parent: &SealedHeader, cases: &[Case]) {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn the_headers_of_the_conformance_chain_follow_from_their_parents() {
+fn accepts_the_headers_of_the_conformance_chain() {
     let (genesis, blocks) = conformance_chain();
     let spec = &genesis.spec;
     let mut parent = genesis.block().header.as_ref().clone();
@@ -54,7 +54,7 @@ fn the_headers_of_the_conformance_chain_follow_from_their_parents() {
 }
 
 #[test]
-fn headers_after_the_merge() {
+fn validates_headers_after_the_merge() {
     let genesis = dev_genesis();
     let parent = genesis.block().header;
     check(
@@ -76,7 +76,7 @@ fn headers_after_the_merge() {
             (|header| header.difficulty = 1.into(), Err("difficulty 1 after the merge, expected 0")),
             (|header| header.nonce = [0, 0, 0, 0, 0, 0, 0, 5], Err("nonce 5 after the merge, expected 0")),
             (|header| header.ommers_hash = H256::zero(), Err("ommers after the merge")),
-            // 30,000,000 / 1024 = 29,296: strictly less than that may it move.
+            // The change must be below 30,000,000 / 1024 = 29,296.
             (|header| header.gas_limit = 30_029_295, Ok(())),
             (
                 |header| header.gas_limit = 30_029_296,
@@ -96,7 +96,7 @@ fn headers_after_the_merge() {
             (|header| header.base_fee_per_gas = Some(1), Err("base fee 1, expected 875000000")),
             (|header| header.blob_gas_used = Some(21 << 17), Ok(())),
             (|header| header.blob_gas_used = Some(22 << 17), Err("blob gas used 2883584 is above the limit 2752512")),
-            (|header| header.blob_gas_used = Some(1), Err("blob gas used 1 is no multiple of a blob's")),
+            (|header| header.blob_gas_used = Some(1), Err("blob gas used 1 is not a multiple of a blob's")),
             (|header| header.excess_blob_gas = Some(5), Err("excess blob gas 5, expected 0")),
             (|header| header.base_fee_per_gas = None, Err("base fee is missing in a block of Osaka")),
             (|header| header.withdrawals_root = None, Err("withdrawals root is missing in a block of Osaka")),
@@ -112,7 +112,7 @@ fn headers_after_the_merge() {
 }
 
 #[test]
-fn headers_before_the_merge() {
+fn validates_headers_before_the_merge() {
     let genesis = work_genesis();
     let parent = genesis.block().header;
     check(
@@ -145,11 +145,11 @@ fn headers_before_the_merge() {
 }
 
 #[test]
-fn the_terminal_total_difficulty_decides_about_the_merge() {
+fn the_terminal_total_difficulty_determines_the_merge() {
     let mut genesis = work_genesis();
     genesis.spec.block_forks.extend([(Fork::Berlin, 0), (Fork::London, 0)]);
     genesis.header.base_fee_per_gas = Some(7);
-    // The genesis weighs 1,000,000. Terminal; whether a block of the merged chain, or one with work, may follow.
+    // The total difficulty of genesis is 1,000,000. The terminal one, and whether the next block comes after the merge.
     for (terminal, merged) in [(999_999u64, true), (1_000_000, true), (1_000_001, false)] {
         genesis.spec.terminal_total_difficulty = Some(terminal.into());
         let spec = &genesis.spec;
@@ -191,7 +191,7 @@ fn the_first_london_block_doubles_the_gas_limit() {
 }
 
 #[test]
-fn ten_blocks_from_the_dao_fork_on_say_so() {
+fn the_first_ten_blocks_of_the_dao_fork_need_its_extra_data() {
     let mut genesis = work_genesis();
     genesis.spec.dao_fork = Some(5);
     let spec = &genesis.spec;
@@ -206,7 +206,7 @@ fn ten_blocks_from_the_dao_fork_on_say_so() {
 }
 
 #[test]
-fn gas_limits_have_a_floor() {
+fn gas_limits_have_a_minimum() {
     let mut genesis = work_genesis();
     genesis.header.gas_limit = 5_002;
     let parent = genesis.block().header;
@@ -217,7 +217,7 @@ fn gas_limits_have_a_floor() {
 }
 
 #[test]
-fn blocks_have_a_longest_encoding_since_osaka() {
+fn the_size_of_blocks_is_limited_since_osaka() {
     let genesis = dev_genesis();
     let block = Block { header: genesis.header.clone(), withdrawals: Some(Vec::new()), ..Block::default() };
     let mut block = PreparedBlock::new(block, &Secp256k1Recovery);
