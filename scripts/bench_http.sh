@@ -59,8 +59,8 @@ requests | while read -r name _ method path body; do
           echo "wrk.body = [[$body]]"
           echo "wrk.headers['Content-Type'] = 'application/json'"
       fi; } >"$work/$name.lua"
-    status=$(curl -s -o "$work/answer" -w '%{http_code}' -X "$method" ${body:+-H 'Content-Type: application/json' -d "$body"} "$url$path")
-    [ "$status" = 200 ] || { echo "$name returned $status: $(cat "$work/answer")" >&2; exit 1; }
+    status=$(curl -s -o "$work/response" -w '%{http_code}' -X "$method" ${body:+-H 'Content-Type: application/json' -d "$body"} "$url$path")
+    [ "$status" = 200 ] || { echo "$name returned $status: $(cat "$work/response")" >&2; exit 1; }
 done
 
 for _ in $(seq "$rounds"); do

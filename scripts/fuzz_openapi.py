@@ -138,7 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description="Tries a server against its own description.")
     parser.add_argument("--bin", type=Path, help="the server [default: build it]")
     parser.add_argument("--short", action="store_true", help="a couple of minutes")
-    parser.add_argument("--venv", type=Path, help="where schemathesis is, or is to be kept")
+    parser.add_argument("--venv", type=Path, help="virtual environment with schemathesis; created if it does not exist")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     binary = (options.bin or build() / "node-server").resolve()

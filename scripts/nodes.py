@@ -113,7 +113,7 @@ class Anvil(Server):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        # --silent, because anvil would block when nobody reads its log. So the script polls its port.
+        # --silent, because anvil blocks if its log is not read. The script polls its port instead.
         command = [str(part) for part in (program, "--silent", "--port", port, *options)]
         self.errors = open("/dev/null")
         # npm's wrapper starts another process; killing the process group ends both.

@@ -64,18 +64,18 @@ export function prove(root, key, nodes, { keccak, decode }) {
 
 /// Verifies a result of eth_getProof for an account with one slot against the state root of its block, and that a modified
 /// proof fails.
-export function checkProof(answer, stateRoot, slot, expected, tools) {
+export function checkProof(result, stateRoot, slot, expected, tools) {
   const hex = (number) => {
     const digits = BigInt(number).toString(16);
     return BigInt(number) === 0n ? "0x" : `0x${digits.length % 2 ? "0" : ""}${digits}`;
   };
-  const account = tools.decode(prove(stateRoot, answer.address, answer.accountProof, tools));
-  assert.deepEqual(account, [hex(answer.nonce), hex(answer.balance), answer.storageHash, answer.codeHash]);
-  const [proof] = answer.storageProof;
-  const value = tools.decode(prove(answer.storageHash, slot, proof.proof, tools));
+  const account = tools.decode(prove(stateRoot, result.address, result.accountProof, tools));
+  assert.deepEqual(account, [hex(result.nonce), hex(result.balance), result.storageHash, result.codeHash]);
+  const [proof] = result.storageProof;
+  const value = tools.decode(prove(result.storageHash, slot, proof.proof, tools));
   assert.equal(BigInt(value), expected);
   assert.equal(BigInt(proof.value), expected);
-  const last = answer.accountProof.at(-1);
-  const changed = [...answer.accountProof.slice(0, -1), last.slice(0, -1) + (last.endsWith("0") ? "1" : "0")];
-  assert.throws(() => prove(stateRoot, answer.address, changed, tools), /not the one/);
+  const last = result.accountProof.at(-1);
+  const changed = [...result.accountProof.slice(0, -1), last.slice(0, -1) + (last.endsWith("0") ? "1" : "0")];
+  assert.throws(() => prove(stateRoot, result.address, changed, tools), /not the one/);
 }

@@ -275,7 +275,7 @@ fn does_not_read_from_a_client_that_does_not_read() {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", false]});
     let batch = Message::text(Value::from(vec![request; 60]).to_string());
     let stuck = (0..20_000).any(|_| silent.inner().send(batch.clone()).is_err());
-    assert!(stuck, "the server read on, though nobody took its answers");
+    assert!(stuck, "the server kept reading although the client did not");
     let mut other = connect(&server);
     assert_eq!(other.call("eth_chainId", json!([])), "0x7a69");
     // The requests are processed once the client reads, starting with the first.

@@ -77,10 +77,10 @@ await step("read", async () => {
 await step("call", async () => {
   assert.deepEqual([...await store.set.staticCallResult(1, 2)], []);
   const { data } = await store.count.populateTransaction();
-  const answer = await rpc("eth_call", { to: store.target, data }, "latest", {
+  const result = await rpc("eth_call", { to: store.target, data }, "latest", {
     [store.target]: { stateDiff: { [toBeHex(1, 32)]: toBeHex(99, 32) } },
   });
-  assert.equal(BigInt(answer), 99n);
+  assert.equal(BigInt(result), 99n);
 });
 
 await step("estimate", async () => {
@@ -138,8 +138,8 @@ await step("revert reason", async () => {
 await step("proof", async () => {
   const block = await rpc("eth_getBlockByNumber", "latest", false);
   const slot = keccak256(AbiCoder.defaultAbiCoder().encode(["uint256", "uint256"], [7, 0]));
-  const answer = await rpc("eth_getProof", store.target, [slot], block.number);
-  checkProof(answer, block.stateRoot, slot, 42n, { keccak: keccak256, decode: decodeRlp });
+  const result = await rpc("eth_getProof", store.target, [slot], block.number);
+  checkProof(result, block.stateRoot, slot, 42n, { keccak: keccak256, decode: decodeRlp });
 });
 
 await step("signatures", async () => {

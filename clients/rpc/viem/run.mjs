@@ -163,9 +163,9 @@ await step("revert reason", async () => {
 await step("proof", async () => {
   const block = await node.getBlock();
   const slot = keccak256(encodeAbiParameters([{ type: "uint256" }, { type: "uint256" }], [7n, 0n]));
-  const answer = await node.getProof({ address, storageKeys: [slot], blockNumber: block.number });
+  const result = await node.getProof({ address, storageKeys: [slot], blockNumber: block.number });
   const tools = { keccak: keccak256, decode: (bytes) => fromRlp(bytes, "hex") };
-  checkProof({ ...answer, address: address.toLowerCase() }, block.stateRoot, slot, 42n, tools);
+  checkProof({ ...result, address: address.toLowerCase() }, block.stateRoot, slot, 42n, tools);
 });
 
 await step("signatures", async () => {

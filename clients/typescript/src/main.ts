@@ -18,11 +18,11 @@ client.use({
   },
 });
 
-type Answer<T> = Promise<{ data?: T; error?: unknown; response: Response }>;
+type Reply<T> = Promise<{ data?: T; error?: unknown; response: Response }>;
 
-/** The body of an answer, which has to be a 200. */
-async function ok<T>(answer: Answer<T>): Promise<T> {
-  const { data, error, response } = await answer;
+/** Returns the body of a response, which must be a 200. */
+async function ok<T>(reply: Reply<T>): Promise<T> {
+  const { data, error, response } = await reply;
   assert.equal(response.status, 200, `${response.url}: ${JSON.stringify(error)}`);
   assert.ok(data !== undefined, response.url);
   return data;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(about = "Replays recorded exchanges of JSON-RPC and compares the answers")]
+#[command(about = "Replays recorded JSON-RPC exchanges and compares the responses")]
 struct Options {
     /// URL of the server
     url: String,

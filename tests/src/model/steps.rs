@@ -148,7 +148,7 @@ impl Run {
     }
 
     fn send_unsigned(&mut self) {
-        self.at.what = "a transaction is sent in another's name";
+        self.at.what = "an impersonated transaction is sent";
         let sender = self.generator.address(&mut self.random);
         let (mut fields, scarce) = self.generator.fields(&mut self.random, &self.model, sender);
         let input = wire::ImpersonateInput { address: Data(sender) };
@@ -301,7 +301,7 @@ impl Run {
     }
 
     fn revert(&mut self) {
-        self.at.what = "a snapshot is gone back to";
+        self.at.what = "a revert to a snapshot";
         let recent = &self.snapshots[self.snapshots.len().saturating_sub(4)..];
         let id = if recent.is_empty() || self.random.chance(5) { 1 << 40 } else { *self.random.pick(recent) };
         let input = wire::SnapshotId { snapshot_id: Quantity(id) };
