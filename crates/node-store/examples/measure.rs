@@ -1,7 +1,7 @@
-//! Prints what a store costs on made-up chains: time, memory and disk of appending, and time of reading.
+//! Measures a store on generated chains: time, memory and disk space of appending, and time of reading.
 //!
-//! `cargo run --release -p node-store --example measure -- ACCOUNTS BLOCKS CHANGES [FOLDER]` begins with so many
-//! accounts and appends blocks that change so many of them each.
+//! `cargo run --release -p node-store --example measure -- ACCOUNTS BLOCKS CHANGES [FOLDER]` creates a chain of
+//! ACCOUNTS accounts and appends BLOCKS blocks that change CHANGES of them each.
 
 use node_core::backend::StateBackend;
 use node_core::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The chain that is being made, with its state.
+/// The generated chain with its state.
 struct World {
     random: u64,
     trie: Trie,
@@ -100,7 +100,7 @@ struct World {
 }
 
 impl World {
-    /// A number below `bound` (SplitMix64).
+    /// Returns a number below `bound` (SplitMix64).
     fn below(&mut self, bound: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;
@@ -109,7 +109,7 @@ impl World {
         (word ^ (word >> 31)) % bound
     }
 
-    /// The next block: it changes `touched` and has so many transactions with a log each.
+    /// Returns the next block. It changes the accounts `touched` and has `transactions` transactions with one log each.
     fn block(&mut self, touched: Vec<u64>, transactions: u64) -> ExecutedBlock {
         let mut changes = StateChanges::default();
         for index in touched {
@@ -171,7 +171,7 @@ fn trie_bytes(store: &Store) -> Result<u64, Box<dyn Error>> {
     Ok(stats.tables.iter().find(|table| table.name == "trie").map_or(0, |table| table.stored_bytes))
 }
 
-/// The most memory the process has had, where the system tells.
+/// Returns the peak memory of the process with its unit, or "unknown" if the system does not report it.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim().to_owned()

@@ -1,4 +1,5 @@
-//! An executed block as bytes: parts that are rows of the database, entries of the log, or both.
+//! The encoding of an executed block. Its parts are rows of the database as well as parts of entries of the write-ahead
+//! log.
 
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
@@ -12,7 +13,7 @@ use node_types::{Bytes, H256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The parts of a block, encoded once for the log and for the rows.
+/// The parts of a block, encoded once for the log and the rows.
 pub(crate) struct BlockBytes {
     pub(crate) header: Vec<u8>,
     pub(crate) body: Vec<u8>,
@@ -30,7 +31,7 @@ impl BlockBytes {
         }
     }
 
-    /// Appends all parts, and the code that `block`, whose parts they are, deployed.
+    /// Appends all parts, and the deployed code of `block`, which must be the block that was encoded.
     pub(crate) fn append(&self, block: &ExecutedBlock, out: &mut Vec<u8>) {
         let parts = [&self.header, &self.body, &self.receipts, &self.accounts];
         parts.into_iter().for_each(|part| put_bytes(out, part));
@@ -42,7 +43,7 @@ impl BlockBytes {
     }
 }
 
-/// Reads what [`BlockBytes::append`] wrote; more may follow it.
+/// Decodes the output of [`BlockBytes::append`] from the front of `reader`.
 pub(crate) fn decode_block(reader: &mut Reader<'_>) -> Result<ExecutedBlock, StoreError> {
     let header = decode_header(reader.bytes()?)?;
     let body = decode_body(reader.bytes()?)?;

@@ -1,4 +1,4 @@
-//! Decoded objects that were read lately, bounded in bytes.
+//! Caches of decoded objects, bounded in bytes.
 
 use crate::rows::SnapshotId;
 use node_core::block::{BlockLog, BlockLogs, Body, SealedHeader};
@@ -11,26 +11,26 @@ use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Objects by the hash of their block, or of themselves, or by their place in a snapshot of the database. What a hash names
-/// and a snapshot holds never changes, so nothing goes stale.
+/// Caches whose keys are hashes of blocks or code, or places in a snapshot of the database. The value of such a key
+/// never changes, so entries are never invalidated.
 pub(crate) struct Caches {
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
     pub(crate) receipts: ByHash<Arc<Vec<Receipt>>>,
-    /// Of blocks in memory.
+    /// Logs of blocks that are in memory.
     pub(crate) new_logs: ByHash<Arc<BlockLogs>>,
-    /// Of blocks in a snapshot of the database: found without their hashes, which many a search has no other use for.
+    /// Logs of blocks in a snapshot of the database, by number: many searches do not need the hash of a block.
     pub(crate) logs: Cached<(SnapshotId, BlockNumber), Arc<BlockLogs>>,
     pub(crate) tips: ByHash<Arc<Vec<(U256, u64)>>>,
     pub(crate) code: ByHash<Bytes>,
 }
 
 impl Caches {
-    /// Caches of so many bytes together.
+    /// Creates caches of `bytes` bytes in total.
     pub(crate) fn new(bytes: u64) -> Self {
         Self {
-            // At the default size, those of 300,000 blocks.
+            // At the default size: the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
             headers: Cached::new(bytes / 8),
             bodies: Cached::new(bytes / 8),
@@ -42,7 +42,7 @@ impl Caches {
         }
     }
 
-    /// What each holds.
+    /// Returns the use of each cache.
     pub(crate) fn usage(&self) -> [CacheUse; 8] {
         let Self { hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
         [
@@ -58,15 +58,15 @@ impl Caches {
     }
 }
 
-/// Block hashes of a snapshot of the database, in runs of consecutive blocks. What a snapshot holds never changes, so
-/// nothing goes stale.
+/// Block hashes of snapshots of the database, in runs of consecutive blocks. A snapshot never changes, so entries are
+/// never invalidated.
 pub(crate) struct BlockHashes(Cache<(SnapshotId, BlockNumber), Arc<[H256]>>);
 
 impl BlockHashes {
-    /// Blocks of a run: whoever asks for one often asks for the next.
+    /// Blocks per run. Readers often want the hash of the next block, too.
     const RUN: BlockNumber = 8;
 
-    /// Bytes that a run takes.
+    /// Bytes of a run in memory.
     const BYTES: usize = Self::RUN as usize * size_of::<H256>() + ENTRY;
 
     fn new(bytes: u64) -> Self {
@@ -85,8 +85,8 @@ impl BlockHashes {
         }
     }
 
-    /// The hash that the snapshot has for the block `number`, if it has one; `read` gets those of a range of blocks, as
-    /// many as there are.
+    /// Returns the hash of block `number` in the snapshot, or `None` if the snapshot ends before. `read` returns the
+    /// hashes of a range of blocks, up to the end of the snapshot.
     pub(crate) fn get<E>(
         &self,
         snapshot: SnapshotId,
@@ -105,13 +105,13 @@ impl BlockHashes {
     }
 }
 
-/// Values, each counted with the bytes it takes.
+/// A cache that counts the bytes of each value.
 pub(crate) struct Cached<K, T>(Cache<K, (T, u32), Bytewise>);
 
 /// Values by hash.
 pub(crate) type ByHash<T> = Cached<H256, T>;
 
-/// Bytes that an entry takes beside its value.
+/// Bytes of an entry without its value.
 const ENTRY: usize = 128;
 
 #[derive(Clone)]
@@ -123,9 +123,9 @@ impl<K, T> Weighter<K, (T, u32)> for Bytewise {
     }
 }
 
-/// What is kept.
+/// A cached value.
 pub(crate) trait Decoded: Clone {
-    /// About how many bytes it takes, if its encoding has `encoded`.
+    /// Estimates the size in memory in bytes, given the length of the encoding.
     fn bytes(&self, encoded: usize) -> usize {
         2 * encoded
     }
@@ -137,7 +137,7 @@ impl Decoded for Arc<Vec<(U256, u64)>> {}
 
 impl Decoded for Arc<Vec<Receipt>> {
     fn bytes(&self, encoded: usize) -> usize {
-        // Zeros of bloom filters are not stored.
+        // The encoding does not contain the zeros of bloom filters.
         2 * encoded + self.len() * size_of::<Receipt>()
     }
 }
@@ -169,13 +169,13 @@ impl<K: Hash + Eq + Copy, T: Decoded> Cached<K, T> {
         self.0.get(&key).map(|(value, _)| value)
     }
 
-    /// Keeps a value whose encoding has `encoded` bytes.
+    /// Inserts a value whose encoding has `encoded` bytes.
     pub(crate) fn insert(&self, key: K, value: T, encoded: usize) {
         let bytes = u32::try_from(value.bytes(encoded) + ENTRY).unwrap_or(u32::MAX);
         self.0.insert(key, (value, bytes));
     }
 
-    /// The value of `key`, which `read` gets with the length of its encoding if it is not here.
+    /// Returns the value of `key`. If it is not cached, `read` returns it with the length of its encoding.
     pub(crate) fn get_or<E>(&self, key: K, read: impl FnOnce() -> Result<(T, usize), E>) -> Result<T, E> {
         if let Some(value) = self.get(key) {
             return Ok(value);
@@ -192,7 +192,7 @@ mod tests {
     use node_types::consensus::{Bloom, Log, ReceiptOutcome, TransactionType};
     use std::convert::Infallible;
 
-    /// Receipts that take many bytes decoded and few encoded.
+    /// Receipts with a short encoding that need much memory.
     fn receipts() -> Arc<Vec<Receipt>> {
         let receipt = Receipt {
             transaction_type: TransactionType::Legacy,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_in_bytes() {
+    fn caches_stay_within_their_bounds() {
         let capacity = 1 << 20;
         let cache = ByHash::new(capacity);
         for index in 0..1_000 {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_hashes_are_read_once_and_end_where_the_snapshot_does() {
+    fn reads_runs_of_hashes_once_up_to_the_end_of_the_snapshot() {
         let cache = BlockHashes::new(1 << 20);
         let hash = H256::from_low_u64_be;
         let end = BlockHashes::RUN + 3;

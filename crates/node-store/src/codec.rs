@@ -1,13 +1,13 @@
-//! The primitives of all values in the database: bytes, and integers of variable length.
+//! The primitives of values in the database: byte strings and integers of variable length.
 
 use node_types::{Address, H256, U256};
 
-/// Bytes are not what was once written there.
+/// Stored bytes do not decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is malformed")]
 pub struct Malformed(pub &'static str);
 
-/// Appends `value`, seven bits a byte, the lowest first; the top bit says that more follow.
+/// Appends `value` as a varint: seven bits per byte, the lowest first, with the top bit set on all bytes but the last.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -16,7 +16,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends the length of `bytes` and `bytes`.
+/// Appends the length of `bytes` as a varint, and `bytes`.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -29,21 +29,21 @@ pub(crate) fn put_u256(out: &mut Vec<u8>, value: U256) {
     out.extend_from_slice(&value.to_big_endian()[32 - length..]);
 }
 
-/// What is left of a value to be read.
+/// The unread rest of a value.
 ///
-/// Every method fails when the bytes end too early, and takes no more memory than there are bytes.
+/// Methods fail if the bytes end too early. They never allocate more than there are bytes.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
     what: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`; `what` names them in errors.
+    /// Creates a reader. Errors say that `what` is malformed.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
 
-    /// The error that says the bytes are malformed.
+    /// Returns the error for malformed bytes.
     pub(crate) fn malformed(&self) -> Malformed {
         Malformed(self.what)
     }
@@ -52,12 +52,12 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// Fails if anything is left.
+    /// Fails unless all bytes were read.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.malformed()) }
     }
 
-    /// All that is left.
+    /// Reads all remaining bytes.
     pub(crate) fn remainder(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -102,20 +102,20 @@ impl<'a> Reader<'a> {
         Err(self.malformed())
     }
 
-    /// A count of items that take at least `size` bytes each.
+    /// Reads a number of items, each of which has at least `size` bytes.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Malformed> {
         let count = self.varint()?;
         let fits = usize::try_from(count).ok().filter(|count| *count <= self.rest.len() / size);
         fits.ok_or(Malformed(self.what))
     }
 
-    /// What [`put_bytes`] wrote.
+    /// Reads the output of [`put_bytes`].
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.count(1)?;
         self.take(length)
     }
 
-    /// What [`put_u256`] wrote.
+    /// Reads the output of [`put_u256`].
     pub(crate) fn u256(&mut self) -> Result<U256, Malformed> {
         let length = usize::from(self.byte()?);
         if length > 32 {
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn integers_and_bytes_return(number: u64, limbs: [u64; 4], bytes: Vec<u8>) {
+        fn integers_and_bytes_round_trip(number: u64, limbs: [u64; 4], bytes: Vec<u8>) {
             let wide = U256(limbs) >> (number % 256);
             let mut out = Vec::new();
             put_varint(&mut out, number);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_64_bits_are_refused() {
+    fn rejects_integers_beyond_64_bits() {
         let mut bytes = [0xff; 10];
         bytes[9] = 1;
         assert_eq!(Reader::new(&bytes, "test").varint(), Ok(u64::MAX));

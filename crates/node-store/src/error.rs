@@ -1,4 +1,4 @@
-//! What goes wrong with a folder.
+//! Errors of a store.
 
 use crate::codec::Malformed;
 use crate::files::FolderError;
@@ -12,7 +12,7 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-/// Why a store did not open, or did not answer.
+/// Why a store cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database failed.
@@ -33,32 +33,32 @@ pub enum StoreError {
     /// A consensus object within a row cannot be read.
     #[error("a stored consensus object is damaged")]
     Consensus(#[from] DecodeError),
-    /// A row that another row demands is not there.
+    /// A row is missing although another row refers to it.
     #[error("a row of {table} that must be there is missing")]
     Missing {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
     },
-    /// The folder is empty, or of something else.
+    /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
-    /// The folder is another chain's.
+    /// The folder contains another chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
     OtherGenesis {
-        /// Genesis of the chain in the folder.
+        /// Genesis hash of the chain in the folder.
         found: H256,
-        /// Genesis asked for.
+        /// Genesis hash that the caller expected.
         expected: H256,
     },
-    /// The database has a layout that this version does not know.
+    /// This version does not support the layout of the database.
     #[error(
         "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"
     )]
     UnsupportedLayout {
-        /// In the database.
+        /// Layout of the database.
         found: u64,
-        /// What this version reads.
+        /// Layout that this version reads and writes.
         supported: u64,
     },
     /// The earliest state does not match its header.
@@ -72,19 +72,19 @@ pub enum StoreError {
         /// The first difference.
         difference: Box<Difference>,
     },
-    /// The database was not made by this program.
+    /// The database was written by another program.
     #[error("the database is not one of this program")]
     Foreign,
-    /// The block cannot be kept: keys have room for 2^40 blocks of 2^24 logs.
+    /// The block cannot be stored: keys have room for 2^40 blocks with 2^24 logs each.
     #[error("block {0} is beyond what can be stored")]
     BeyondLimits(BlockRef),
-    /// An earlier write failed, so that it is unknown what is on the disk. Opening the folder again recovers.
+    /// An earlier write failed, so that the content of the disk is unknown. Opening the folder again recovers it.
     #[error("an earlier write failed; the folder must be opened again")]
     Poisoned,
 }
 
 impl StoreError {
-    /// The answer of the operating system, if it is the cause.
+    /// Returns the error of the operating system that is the cause, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
         if let Self::Database(error) = self
             && let redb::Error::Io(error) = &**error
@@ -102,7 +102,7 @@ impl StoreError {
         None
     }
 
-    /// Whether the database only says that it has failed before.
+    /// Returns whether the database only reports that an earlier operation failed.
     pub(crate) fn is_previous_failure(&self) -> bool {
         matches!(self, Self::Database(error) if matches!(**error, redb::Error::PreviousIo))
     }
@@ -114,7 +114,7 @@ impl From<StoreError> for BackendError {
     }
 }
 
-/// redb has an error type for each kind of call; all of them convert to [`redb::Error`].
+/// redb has an error type for each kind of call. All of them convert to [`redb::Error`].
 macro_rules! from_database {
     ($($error:ty),+) => {
         $(impl From<$error> for StoreError {

@@ -1,4 +1,4 @@
-//! Entries of the write-ahead log: one for each change of a store.
+//! Entries of the write-ahead log: one per change of a store.
 
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
@@ -12,7 +12,7 @@ const SWITCH: u8 = 2;
 const SIDE_BLOCK: u8 = 3;
 const RECORDS: u8 = 4;
 
-/// A change that is to be made again after a crash.
+/// A change that is repeated after a crash.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Append(ExecutedBlock),
@@ -93,7 +93,7 @@ fn decode_write(reader: &mut Reader<'_>) -> Result<RecordWrite, Malformed> {
     })
 }
 
-/// How the kind of a record is written, in the log and in the database.
+/// Returns the byte that stands for the kind of a record in the log and in the database.
 pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
     match kind {
         RecordKind::PoolTransaction => 0,

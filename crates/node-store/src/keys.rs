@@ -1,7 +1,8 @@
 //! Tables and the keys of their rows.
 //!
-//! A key is a prefix that says what the row is about, and in most tables a version: the block that wrote it. Versions
-//! are stored as complements, so that one seek finds the newest row at or before a block. All integers are big-endian.
+//! A key is a prefix that identifies the subject of the row, and in some tables a version: the number of the block that
+//! wrote the row. Versions are stored as complements, so that one seek finds the newest row at or before a block. All
+//! integers are big-endian.
 
 use node_core::block::LogPosition;
 use node_types::{Address, BlockNumber, H256};
@@ -9,55 +10,55 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Blocks are numbered with 40 bits in keys: enough for 34,000 years of a block a second.
+/// Block numbers have 40 bits in keys: room for 34,000 years of one block per second.
 pub(crate) const MAX_BLOCK: BlockNumber = (1 << 40) - 1;
 
-/// Logs of one block are numbered with 24 bits.
+/// The index of a log in its block has 24 bits.
 pub(crate) const MAX_LOGS: u64 = 1 << 24;
 
 /// A table whose rows belong to blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Table {
-    /// Number to header.
+    /// Block number to header.
     Headers,
-    /// Hash of a canonical block to its number.
+    /// Hash of a canonical block to block number.
     Numbers,
-    /// Number to transactions with senders, ommers, withdrawals.
+    /// Block number to transactions with senders, ommers and withdrawals.
     Bodies,
-    /// Number to receipts.
+    /// Block number to receipts.
     Receipts,
-    /// Hash of a transaction to block and index.
+    /// Hash of a transaction to block number and index in the block.
     Transactions,
-    /// Hash of an address and version to an account.
+    /// Hash of an address and version to account.
     Accounts,
-    /// Storage trie, hash of a slot and version to a value.
+    /// Storage trie, hash of a slot and version to value.
     Storage,
-    /// Hash to code.
+    /// Code hash to code.
     Code,
-    /// Trie, position and version to a node.
+    /// Trie, position and version to node.
     Trie,
-    /// Term and first log to a chunk of logs.
+    /// Term and first log of a chunk to the chunk.
     Postings,
-    /// Number to what a block changed.
+    /// Block number to the changes of the block.
     Changes,
-    /// Number to what the fee history needs.
+    /// Block number to the data of the fee history.
     Fees,
 }
 
-/// What follows the prefix in a key of the database.
+/// The part of a key in the database that follows the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suffix {
-    /// Nothing: there is one row a prefix.
+    /// Nothing: there is one row per prefix.
     None,
     /// The complement of the number of the block that wrote the row.
     Block,
-    /// The first log of a chunk.
+    /// The id of the first log of a chunk.
     Log,
 }
 
 impl Suffix {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::None => 0,
@@ -68,7 +69,7 @@ impl Suffix {
 }
 
 impl Table {
-    /// All of them, in the order of their discriminants.
+    /// All tables, in the order of their discriminants.
     pub const ALL: [Self; 12] = [
         Self::Headers,
         Self::Numbers,
@@ -84,7 +85,7 @@ impl Table {
         Self::Fees,
     ];
 
-    /// Its name in the database.
+    /// Returns the name in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Headers => "headers",
@@ -111,23 +112,24 @@ impl Table {
     }
 }
 
-/// A trie: that of the accounts, or one of storage.
+/// The trie of accounts, or a storage trie.
 ///
-/// A storage trie is named by the block that began it and a number within that block. An account that is recreated, or
-/// whose storage was empty, begins a new one, so that nothing has to be swept away.
+/// A storage trie is identified by the block that created it and a number within that block. An account that is
+/// recreated, or whose storage was empty, gets a new storage trie. So the slots of a deleted account need not be
+/// deleted one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TrieId(pub(crate) u64);
 
 impl TrieId {
-    /// The trie of the accounts.
+    /// The trie of accounts.
     pub(crate) const ACCOUNTS: Self = Self(0);
 
-    /// The storage trie number `index` of those that `block` begins.
+    /// Returns the id of storage trie `index` among those that `block` creates.
     pub(crate) fn storage(block: BlockNumber, index: u32) -> Self {
         Self((block << 24 | u64::from(index)) + 1)
     }
 
-    /// Appends a length byte and the significant bytes: no encoding is a prefix of another.
+    /// Appends a length byte and the significant bytes, so that no encoding is a prefix of another.
     fn append(self, key: &mut Key) {
         let bytes = self.0.to_be_bytes();
         let significant = &bytes[self.0.leading_zeros() as usize / 8..];
@@ -136,17 +138,17 @@ impl TrieId {
     }
 }
 
-/// Position of a log as one integer: block number, then position in the block.
+/// Position of a log as one integer: the block number, then the index in the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogId(pub(crate) u64);
 
 impl LogId {
-    /// The first log of `block`, had it any.
+    /// Returns the id of the first log of `block`, whether or not the block has logs.
     pub(crate) fn first_of(block: BlockNumber) -> Self {
         Self(block << 24)
     }
 
-    /// The first that is not before `position`; none if nothing can be there.
+    /// Returns the first id at or after `position`, or `None` if there is none.
     pub(crate) fn at_or_after(position: LogPosition) -> Option<Self> {
         match position {
             LogPosition { block, .. } if block > MAX_BLOCK => None,
@@ -160,20 +162,20 @@ impl LogId {
     }
 }
 
-/// What a log is found by.
+/// A property of logs by which the index finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Term {
-    /// Being a log.
+    /// Every log.
     Any,
-    /// Its address.
+    /// The address.
     Address(Address),
     /// The topic at a position.
     Topic(u8, H256),
-    /// Its address and its first topic.
+    /// The address and the first topic.
     AddressTopic(Address, H256),
 }
 
-/// A table and the prefix of a key in it. Kept inline, for there are hundreds of thousands of them in memory.
+/// A table and the prefix of a key in it. Stored inline, because there are hundreds of thousands of them in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
     length: u8,
@@ -181,7 +183,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The longest is that of an address with a topic.
+    /// The longest prefix is an address with a topic.
     const CAPACITY: usize = 1 + 1 + 20 + 32;
 
     fn new(table: Table, prefix: &[u8]) -> Self {
@@ -191,17 +193,17 @@ impl Key {
         key
     }
 
-    /// A row about the canonical block `number`.
+    /// Returns the key of a row about the canonical block `number`.
     pub(crate) fn of_block(table: Table, number: BlockNumber) -> Self {
         Self::new(table, &number.to_be_bytes()[3..])
     }
 
-    /// A row about what has the hash `hash`: a block, a transaction, code, or an address.
+    /// Returns the key of a row about the block, transaction, code or address with the hash `hash`.
     pub(crate) fn of_hash(table: Table, hash: H256) -> Self {
         Self::new(table, hash.as_bytes())
     }
 
-    /// A slot by its hash.
+    /// Returns the key of a storage slot.
     pub(crate) fn of_slot(trie: TrieId, slot_hash: H256) -> Self {
         let mut key = Self::new(Table::Storage, &[]);
         trie.append(&mut key);
@@ -209,7 +211,8 @@ impl Key {
         key
     }
 
-    /// A position in a trie: so many nibbles of `path`, in whole bytes, what is left of the last one zero.
+    /// Returns the key of a position in a trie: the number of nibbles, and the nibbles packed two to a byte. If their
+    /// number is odd, the last half byte must be zero.
     pub(crate) fn of_node(trie: TrieId, nibbles: u8, path: &[u8]) -> Self {
         let mut key = Self::new(Table::Trie, &[]);
         trie.append(&mut key);
@@ -239,7 +242,7 @@ impl Key {
         key
     }
 
-    /// The block that a key of [`Self::of_block`] is about.
+    /// Returns the block number in a key of [`Self::of_block`].
     pub(crate) fn block_number(&self) -> BlockNumber {
         self.prefix().iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -248,12 +251,12 @@ impl Key {
         Table::ALL[usize::from(self.bytes[0])]
     }
 
-    /// The key without the table.
+    /// Returns the key without the table.
     pub(crate) fn prefix(&self) -> &[u8] {
         &self.as_slice()[1..]
     }
 
-    /// The key in the database of the row with this prefix and `version`.
+    /// Returns the key in the database of the row with this prefix and `version`.
     pub(crate) fn versioned(&self, version: u64) -> DatabaseKey {
         let mut key = DatabaseKey { length: 0, bytes: [0; DatabaseKey::CAPACITY] };
         key.extend(self.prefix());
@@ -273,7 +276,7 @@ impl Key {
         self.extend(&[byte]);
     }
 
-    /// Every caller stays within the capacity: hashes, addresses and integers have fixed lengths, and a path at most 32
+    /// Callers do not exceed the capacity: hashes, addresses and integers have fixed lengths, and a path has at most 32
     /// bytes.
     fn extend(&mut self, bytes: &[u8]) {
         let start = usize::from(self.length);
@@ -308,7 +311,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A key as the database has it.
+/// A key of the database.
 #[derive(Clone, Copy)]
 pub(crate) struct DatabaseKey {
     length: u8,
@@ -333,7 +336,7 @@ impl std::ops::Deref for DatabaseKey {
     }
 }
 
-/// The version at the end of a key of the database.
+/// Returns the version at the end of a key of the database.
 pub(crate) fn version_of(suffix: Suffix, key: &[u8]) -> Option<u64> {
     match suffix {
         Suffix::None => None,
@@ -346,7 +349,7 @@ pub(crate) fn version_of(suffix: Suffix, key: &[u8]) -> Option<u64> {
     }
 }
 
-/// The trie in a key of `storage` or `trie`.
+/// Returns the trie in a key of `storage` or `trie`.
 pub(crate) fn trie_of(key: &[u8]) -> Option<TrieId> {
     let (length, rest) = key.split_first()?;
     let significant = rest.get(..usize::from(*length)).filter(|bytes| bytes.len() <= 8)?;

@@ -1,7 +1,34 @@
-//! A durable archive of a chain in one folder: every state it ever had, proofs of each, and an index of its logs.
+//! A durable archive of a chain in one folder: every state of the chain with Merkle proofs, and an index of its logs.
 //!
-//! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks live in memory over a
-//! [write-ahead log](wal) that is synced before anything is acknowledged; they go to the database in large commits.
+//! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
+//! [write-ahead log](wal) that is synced before a change is acknowledged. Large commits move them to a redb database.
+//! `docs/storage.md` describes the format of the files.
+//!
+//! # Examples
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use node_core::backend::StateBackend;
+//! use node_core::block::{ExecutedBlock, SealedHeader};
+//! use node_store::{Options, Store};
+//! use node_types::U256;
+//! use node_types::consensus::{EMPTY_ROOT, Header};
+//!
+//! let header = Header { state_root: EMPTY_ROOT, ..Header::default() };
+//! let sealed = SealedHeader { hash: header.hash(), header, total_difficulty: U256::zero(), size: 0 };
+//! let genesis = ExecutedBlock {
+//!     header: sealed.into(),
+//!     body: Default::default(),
+//!     receipts: Default::default(),
+//!     changes: Default::default(),
+//! };
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path();
+//! let store = Store::open(path, genesis, Options::default())?;
+//! assert_eq!(store.view()?.head().number, 0);
+//! # Ok(())
+//! # }
+//! ```
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,7 @@
-//! The index of logs: for each term the logs that have it, as chunks of ascending ids.
+//! The index of logs: for each term the ids of the logs that have it, in chunks of ascending ids.
 //!
-//! A chunk is a row under its first id; its value holds the distance from each id to the next. A block writes one
-//! chunk a term; on the way to the database, chunks of one term are joined.
+//! A chunk is a row whose key ends with its first id. The value contains the distance from each id to the next. A block
+//! writes one chunk per term; when rows move to the database, chunks of the same term are joined.
 
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::error::StoreError;
@@ -15,13 +15,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::ControlFlow;
 
-/// Most ids of a chunk in the database.
+/// Maximum number of ids in a chunk of the database.
 const CHUNK: usize = 256;
 
-/// More pairs of an address with a first topic than this are not looked up one by one.
+/// Maximum number of pairs of address and first topic that are looked up one by one.
 const MAX_PAIRS: usize = 64;
 
-/// The terms of a block's logs, each with the logs that have it; none if there are more logs than ids.
+/// Returns the terms of a block's logs, each with the logs that have it. `None` if the block has more logs than there
+/// are ids.
 pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashMap<Key, Vec<LogId>>> {
     let mut terms: HashMap<Key, Vec<LogId>> = HashMap::new();
     let first = LogId::first_of(block);
@@ -40,14 +41,14 @@ pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashM
     Some(terms)
 }
 
-/// The chunk of ascending `ids`.
+/// Encodes ascending `ids` as a chunk.
 pub(crate) fn encode(ids: &[LogId]) -> Vec<u8> {
     let mut out = Vec::with_capacity(ids.len() * 4);
     ids.windows(2).for_each(|pair| put_varint(&mut out, pair[1].0 - pair[0].0));
     out
 }
 
-/// The ids of the chunk that begins with `first`.
+/// Decodes the chunk whose first id is `first`.
 pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> {
     let mut reader = Reader::new(value, "a row of postings");
     let mut ids = vec![LogId(first)];
@@ -59,7 +60,7 @@ pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> 
     Ok(ids)
 }
 
-/// Joins the chunks of one term, ascending, into larger ones.
+/// Joins ascending chunks of one term into larger ones.
 pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
     let mut ids = Vec::new();
     for (first, value) in chunks {
@@ -68,10 +69,10 @@ pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Mal
     Ok(ids.chunks(CHUNK).map(|ids| (ids[0], encode(ids))).collect())
 }
 
-/// The logs that may match `filter` from `from` up to and including block `to`, ascending, at most `limit`.
+/// Returns the logs from `from` up to and including block `to` that may match `filter`, ascending, at most `limit`.
 ///
-/// Each part of the filter is a list of logs in order. The lists are read in turn, each from where the one before has
-/// arrived, so that what is read follows the shortest of them.
+/// Each part of the filter is an ordered list of logs. The lists are searched in turn, each from the position that the
+/// previous search reached, so that the number of reads follows the shortest list.
 pub(crate) fn candidates(
     rows: &Rows,
     context: &Context,
@@ -109,7 +110,7 @@ pub(crate) fn candidates(
     Ok(found)
 }
 
-/// The parts of a filter, all of which a log must match, each as the terms of which it must have one.
+/// Returns the parts of a filter as lists of terms. A log must have at least one term of every part.
 fn parts_of(filter: &LogFilter) -> Vec<Vec<Term>> {
     let mut parts = Vec::new();
     let addresses: BTreeSet<_> = filter.addresses.iter().copied().collect();
@@ -133,10 +134,10 @@ fn parts_of(filter: &LogFilter) -> Vec<Vec<Term>> {
     parts
 }
 
-/// The logs that have one of several terms.
+/// An ordered list of the logs that have any of several terms.
 struct Union {
     cursors: Vec<Cursor>,
-    /// Cursors that are not at their end, the one at the first log on top.
+    /// Cursors that are not at their end. The one at the first log is on top.
     heap: BinaryHeap<Reverse<(LogId, usize)>>,
 }
 
@@ -158,7 +159,7 @@ impl Union {
         self.heap.peek().map(|Reverse((id, _))| *id)
     }
 
-    /// Goes on to the first log that is not before `wanted`.
+    /// Moves to the first log that is not before `wanted`.
     fn seek(&mut self, rows: &Rows, wanted: LogId) -> Result<Option<LogId>, StoreError> {
         while let Some(Reverse((id, index))) = self.heap.peek().copied() {
             if id >= wanted {
@@ -173,13 +174,13 @@ impl Union {
     }
 }
 
-/// A place in the logs that have one term.
+/// A position in the list of logs that have one term.
 struct Cursor {
     key: Key,
-    /// The chunk that was read last; `index` is the place in it.
+    /// The last chunk that was read, in which `index` is the position.
     chunk: Vec<LogId>,
     index: usize,
-    /// Whether the database has nothing behind that chunk.
+    /// Whether it is the last chunk in the database.
     database_ended: bool,
 }
 
@@ -197,7 +198,7 @@ impl Cursor {
         Ok(self.chunk.get(self.index).copied())
     }
 
-    /// The first chunk that does not end before `wanted`; empty if there is none.
+    /// Returns the first chunk that does not end before `wanted`, or an empty one if there is none.
     fn next_chunk(&mut self, rows: &Rows, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
         if !self.database_ended {
             let ids = self.next_in_database(rows, wanted)?;
@@ -231,7 +232,7 @@ impl Cursor {
                 self.database_ended = false;
                 return Ok(ControlFlow::Break(()));
             }
-            // Chunks from the end on hold logs of blocks that were taken back.
+            // Later chunks have logs of blocks that left the chain.
             if first >= end.0 {
                 return Ok(ControlFlow::Break(()));
             }

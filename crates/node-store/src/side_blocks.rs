@@ -1,10 +1,10 @@
-//! Blocks beside the canonical chain.
+//! Blocks that are not canonical.
 
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::{BlockNumber, H256};
 use rpds::{HashTrieMapSync, RedBlackTreeSetSync};
 
-/// The side blocks. All of them are in memory; cloning is cheap.
+/// All side blocks, in memory. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SideBlocks {
     blocks: HashTrieMapSync<H256, ExecutedBlock>,
@@ -33,7 +33,7 @@ impl SideBlocks {
         }
     }
 
-    /// All of them, the lowest first.
+    /// Returns all side blocks, the lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (BlockRef, &ExecutedBlock)> {
         self.order
             .iter()

@@ -1,12 +1,13 @@
-//! States: reading them from rows, and making the rows of the next.
+//! Reading states from rows, and creating the rows of the next state.
 
 use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
 use crate::rows::{Rows, Value};
-use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Path, Source, Stored, Update};
+use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
+use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
 use quick_cache::Weighter;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// An account as of block `at`.
+/// Returns an account as of block `at`.
 pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Result<Option<AccountRow>, StoreError> {
     let mut account = None;
     rows.newest_first(&Key::of_hash(Table::Accounts, address_hash), at, |_, value| {
@@ -25,7 +26,7 @@ pub(crate) fn account(rows: &Rows, address_hash: H256, at: BlockNumber) -> Resul
     Ok(account)
 }
 
-/// A slot as of block `at`, by its hash.
+/// Returns the value of a slot as of block `at`.
 pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) -> Result<U256, StoreError> {
     let mut word = U256::zero();
     rows.newest_first(&Key::of_slot(trie, slot_hash), at, |_, value| {
@@ -35,15 +36,15 @@ pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) 
     Ok(word)
 }
 
-/// The newest version of nodes that were read or written lately. Only the writer of the newest state uses it.
-pub(crate) type NodeCache = Cache<(TrieId, Path), Arc<Stored>, NodeBytes>;
+/// A cache of the newest version of trie nodes. Only the writer of the newest state uses it.
+pub(crate) type NodeCache = Cache<(TrieId, NibblePath), Arc<Stored>, NodeBytes>;
 
-/// A cache of so many bytes.
+/// Creates a cache of `bytes` bytes.
 pub(crate) fn node_cache(bytes: usize) -> NodeCache {
     NodeCache::with_weighter(bytes / NodeBytes::LEAF, bytes as u64, NodeBytes)
 }
 
-/// What it holds.
+/// Returns the use of the cache.
 pub(crate) fn nodes_usage(nodes: &NodeCache) -> CacheUse {
     CacheUse {
         name: "trie_nodes",
@@ -54,7 +55,7 @@ pub(crate) fn nodes_usage(nodes: &NodeCache) -> CacheUse {
     }
 }
 
-/// Counts the bytes that a node takes, with its key and the administration of both.
+/// Counts the bytes of a cached node, including its key and bookkeeping.
 #[derive(Clone)]
 pub(crate) struct NodeBytes;
 
@@ -62,8 +63,8 @@ impl NodeBytes {
     const LEAF: usize = 192;
 }
 
-impl Weighter<(TrieId, Path), Arc<Stored>> for NodeBytes {
-    fn weight(&self, _key: &(TrieId, Path), stored: &Arc<Stored>) -> u64 {
+impl Weighter<(TrieId, NibblePath), Arc<Stored>> for NodeBytes {
+    fn weight(&self, _key: &(TrieId, NibblePath), stored: &Arc<Stored>) -> u64 {
         let branch = if matches!(stored.node, Node::Branch(_)) { size_of::<Branch>() } else { 0 };
         (Self::LEAF + branch) as u64
     }
@@ -73,13 +74,15 @@ impl Weighter<(TrieId, Path), Arc<Stored>> for NodeBytes {
 pub(crate) struct TrieReader<'a> {
     pub(crate) rows: &'a Rows,
     pub(crate) trie: TrieId,
-    /// None: the trie has nothing yet.
+    /// `None` for a new trie, which has no nodes.
     pub(crate) at: Option<BlockNumber>,
     pub(crate) cache: Option<&'a mut NodeCache>,
 }
 
 impl Source for TrieReader<'_> {
-    fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError> {
+    type Error = StoreError;
+
+    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, StoreError> {
         let Some(at) = self.at else { return Ok(Arc::new(Stored::NOTHING)) };
         if let Some(stored) = self.cache.as_mut().and_then(|cache| cache.get(&(self.trie, *position))) {
             return Ok(Arc::clone(stored));
@@ -104,7 +107,7 @@ impl Source for TrieReader<'_> {
         Ok(stored)
     }
 
-    fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError> {
+    fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, StoreError> {
         let hash = H256::from_slice(leaf.packed());
         let at = self.at.unwrap_or_default();
         if self.trie == TrieId::ACCOUNTS {
@@ -118,7 +121,7 @@ impl Source for TrieReader<'_> {
     }
 }
 
-/// What changes make of a state.
+/// A new state, as the rows in which it differs from the one before.
 #[derive(Default)]
 pub(crate) struct NewState {
     /// The state root.
@@ -128,10 +131,11 @@ pub(crate) struct NewState {
     /// The storage trie of each changed account in which slots were written.
     pub(crate) tries: Vec<Option<TrieId>>,
     /// Positions at which nodes were written, with the nodes.
-    pub(crate) nodes: Vec<(TrieId, Path, Arc<Stored>)>,
+    pub(crate) nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
 }
 
-/// The state of block `number`, which lays `changes` over the state as of `parent`; genesis has none.
+/// Returns the state of block `number`: `changes` applied to the state as of `parent`. `parent` is `None` for the
+/// genesis block.
 pub(crate) fn apply(
     rows: &Rows,
     mut cache: Option<&mut NodeCache>,
@@ -164,7 +168,7 @@ pub(crate) fn apply(
         }
         let value = after.map(|account| account.encode()).unwrap_or_default();
         new.rows.push((Key::of_hash(Table::Accounts, hash), value.into()));
-        leaves.push((Path::of_key(hash.0), after.map(|account| account.leaf().encode().into())));
+        leaves.push((NibblePath::from(hash), after.map(|account| account.leaf().encode().into())));
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
     let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent, cache };
@@ -175,7 +179,8 @@ pub(crate) fn apply(
 }
 
 impl NewState {
-    /// Writes the slots of one account whose storage was `before`; answers what it is now.
+    /// Writes the changed slots of one account whose storage trie was `before`, and returns its storage trie
+    /// afterwards.
     fn change_storage(
         &mut self,
         rows: &Rows,
@@ -185,7 +190,7 @@ impl NewState {
         fresh: TrieId,
         change: &AccountChange,
     ) -> Result<Option<(TrieId, H256)>, StoreError> {
-        // In a trie that is new there is nothing to free.
+        // A new trie has no slots that could become zero.
         let slots: BTreeMap<_, _> = change
             .storage
             .iter()
@@ -202,7 +207,7 @@ impl NewState {
         };
         self.tries.push(Some(trie));
         let leaf = |(hash, word): (&H256, &Vec<u8>)| {
-            (Path::of_key(hash.0), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
+            (NibblePath::from(*hash), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
         let Update { root, rows } = trie::update(&mut TrieReader { rows, trie, at, cache }, &leaves)?;
@@ -219,7 +224,7 @@ impl NewState {
     }
 }
 
-/// The rows of the state that a block wrote, by what its row of changes says.
+/// Returns the keys of the rows of the state that a block wrote, according to its row of changes.
 pub(crate) fn keys_of(row: &crate::values::ChangesRow) -> Vec<Key> {
     let mut keys = Vec::with_capacity(row.accounts.len() + row.nodes.len());
     let mut account = |address: &Address, change: &AccountChange, trie: Option<TrieId>| {

@@ -1,4 +1,4 @@
-//! Byte strings of any length.
+//! Byte strings.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,12 +8,12 @@ use std::ops::Deref;
 pub struct Bytes(pub ::bytes::Bytes);
 
 impl Bytes {
-    /// The empty byte string.
+    /// Returns the empty byte string.
     pub const fn new() -> Self {
         Self(::bytes::Bytes::new())
     }
 
-    /// Wraps bytes that live as long as the program.
+    /// Wraps static bytes without copying them.
     pub const fn from_static(bytes: &'static [u8]) -> Self {
         Self(::bytes::Bytes::from_static(bytes))
     }

@@ -9,7 +9,15 @@ pub const KECCAK_EMPTY: H256 = H256([
     0x53, 0xca, 0x82, 0x27, 0x3b, 0x7b, 0xfa, 0xd8, 0x04, 0x5d, 0x85, 0xa4, 0x70,
 ]);
 
-/// Hashes `bytes` with Keccak-256 (the padding of the original submission, not that of FIPS 202).
+/// Returns the Keccak-256 of `bytes`, with the padding of the original submission rather than that of FIPS 202 (SHA-3).
+///
+/// # Examples
+///
+/// ```
+/// use node_types::{KECCAK_EMPTY, keccak256};
+///
+/// assert_eq!(keccak256([]), KECCAK_EMPTY);
+/// ```
 pub fn keccak256(bytes: impl AsRef<[u8]>) -> H256 {
     let mut hasher = Keccak::v256();
     hasher.update(bytes.as_ref());

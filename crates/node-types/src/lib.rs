@@ -1,7 +1,8 @@
-//! The vocabulary of an Ethereum execution node: consensus objects with their RLP encodings, and the
-//! requests and answers of its HTTP interface with their JSON encodings.
+//! The data types of an Ethereum execution node: consensus objects with their RLP encodings, and the requests and
+//! responses of its HTTP interface with their JSON encodings.
 //!
-//! * [`consensus`] holds what Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
+//! * [`consensus`] holds the objects that Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
+//! * [`rlp`] writes strings and list headers, for tries and for objects alike.
 //! * [`wire`] holds what a client sends and receives.
 //!
 //! The crate does no I/O and links no C code, so that a client can be built on it alone.
@@ -11,6 +12,7 @@ mod bytes;
 pub mod consensus;
 mod keccak;
 mod number;
+pub mod rlp;
 pub mod wire;
 
 pub use crate::block_id::{BlockId, BlockNumberOrTag};

@@ -1,8 +1,6 @@
-//! Merkle Patricia tries in memory (Yellow Paper, appendix D).
-//!
-//! Nodes are shared between a trie and its clones, and every node remembers its hash: cloning is free, an update
-//! copies only the nodes on the way to its key, and the next [`Trie::root`] hashes only what was copied since.
+//! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, a trie in memory, and the check of proofs.
 
+mod encode;
 mod nibbles;
 mod node;
 mod ordered;
@@ -12,105 +10,114 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
+pub use nibbles::NibblePath;
 pub use ordered::ordered_root;
-pub use proof::{NodeError, ProofError, verify_proof};
+pub use proof::{MalformedNode, ProofError, verify_proof};
 
-use nibbles::Nibbles;
 use node::{Link, Node};
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Bytes, H256};
 
 /// A map from byte strings to byte strings with a Merkle root.
 ///
-/// Keys are taken as they are; for the secure tries of Ethereum the caller hashes them. A branch holds the value of a
-/// key that is a prefix of others. The trie is as deep as its longest shared prefix, so keys from outside must be
-/// hashed or short.
+/// Nodes are shared between a trie and its clones, and every node remembers its hash: cloning is free, an update copies
+/// only the nodes on the way to its key, and the next [`Trie::root`] hashes only what was copied since.
+///
+/// Keys have at most 32 bytes, else methods panic. They are not hashed: for the secure tries of Ethereum the caller does
+/// that. A branch holds the value of a key that is a prefix of others.
+///
+/// # Examples
+///
+/// ```
+/// use node_core::trie::{Trie, verify_proof};
+/// use node_types::keccak256;
+///
+/// let key = keccak256("key");
+/// let trie = Trie::from_iter([(key, b"value".to_vec()), (keccak256("other"), b"2".to_vec())]);
+/// let proof = trie.prove(key.as_bytes());
+/// assert_eq!(verify_proof(trie.root(), key.as_bytes(), &proof).unwrap().as_deref(), Some(&b"value"[..]));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Trie {
     root: Option<Link>,
 }
 
 impl Trie {
-    /// The empty trie.
+    /// Returns the empty trie.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there is no key.
+    /// Returns whether the trie holds no key.
     pub fn is_empty(&self) -> bool {
         self.root.is_none()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &[u8]) -> Option<&Bytes> {
-        let nibbles = Nibbles::unpack(key);
-        let mut rest = &nibbles[..];
+        let key = NibblePath::of_key(key);
         let mut link = self.root.as_ref()?;
         loop {
             match link.node() {
-                Node::Leaf { path, value } => return (**path == *rest).then_some(value),
-                Node::Extension { path, child } => {
-                    rest = rest.strip_prefix(&path[..])?;
-                    link = child;
-                }
-                Node::Branch(branch) => match rest.split_first() {
-                    None => return branch.value.as_ref(),
-                    Some((nibble, behind)) => {
-                        rest = behind;
-                        link = branch.child(*nibble)?;
-                    }
-                },
+                Node::Leaf { path, value } => return (*path == key).then_some(value),
+                Node::Branch(branch) if !key.starts_with(&branch.path) => return None,
+                Node::Branch(branch) if key == branch.path => return branch.value.as_ref(),
+                Node::Branch(branch) => link = branch.child(&key)?,
             }
         }
     }
 
-    /// Sets the value of `key`. An empty value removes the key, for a trie cannot hold one.
+    /// Sets the value of `key`. An empty value removes the key, because a trie cannot hold one.
     pub fn insert(&mut self, key: &[u8], value: impl Into<Bytes>) {
         let value = value.into();
         if value.is_empty() {
             self.remove(key);
         } else {
-            self.root = Some(update::insert(self.root.take(), &Nibbles::unpack(key), value));
+            self.root = Some(update::insert(self.root.take(), 0, &NibblePath::of_key(key), value));
         }
     }
 
-    /// Removes `key`; answers whether it was there.
+    /// Removes `key` and returns whether the trie held it.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let held = self.get(key).is_some();
         if held {
-            self.root = self.root.take().and_then(|root| update::remove(root, &Nibbles::unpack(key)));
+            self.root = self.root.take().and_then(|root| update::remove(root, &NibblePath::of_key(key)));
         }
         held
     }
 
-    /// The root hash.
+    /// Returns the root hash.
     pub fn root(&self) -> H256 {
         self.root.as_ref().map_or(EMPTY_ROOT, Link::hash)
     }
 
-    /// The nodes from the root on the way to `key`, as RLP: a proof of its value, or that there is none.
+    /// Returns the RLP of the nodes from the root on the way to `key`: a proof of its value, or of its absence.
     ///
-    /// Nodes shorter than 32 bytes stand within their parents and are not listed. The empty trie proves with nothing.
+    /// Nodes shorter than 32 bytes are contained in their parents and not listed. The proof of the empty trie is empty.
     pub fn prove(&self, key: &[u8]) -> Vec<Bytes> {
-        let nibbles = Nibbles::unpack(key);
-        let mut rest = &nibbles[..];
+        let key = NibblePath::of_key(key);
         let mut proof = Vec::new();
+        let mut push = |encoded: Vec<u8>| {
+            if encoded.len() >= 32 || proof.is_empty() {
+                proof.push(Bytes::from(encoded));
+            }
+        };
         let mut next = self.root.as_ref();
         while let Some(link) = next {
-            if proof.is_empty() || !link.reference().is_inline() {
-                proof.push(Bytes::from(link.node().encode()));
-            }
-            next = match link.node() {
-                Node::Leaf { .. } => None,
-                Node::Extension { path, child } => rest.strip_prefix(&path[..]).map(|behind| {
-                    rest = behind;
-                    child
-                }),
-                Node::Branch(branch) => rest.split_first().and_then(|(nibble, behind)| {
-                    rest = behind;
-                    branch.child(*nibble)
-                }),
+            let Node::Branch(branch) = link.node() else {
+                push(link.encode());
+                break;
             };
+            let encoded = branch.encode();
+            if let Some(extension) = encode_extension(&branch.path, link.start(), &encoded) {
+                push(extension);
+            }
+            if !key.starts_with(&branch.path) {
+                break;
+            }
+            push(encoded);
+            next = if key == branch.path { None } else { branch.child(&key) };
         }
         proof
     }

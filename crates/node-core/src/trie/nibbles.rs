@@ -1,72 +1,163 @@
-//! Paths of half bytes, and their compact encoding (Yellow Paper, appendix C).
+//! Paths of nibbles, and their compact encoding (Yellow Paper, appendix C).
 
-use std::ops::Deref;
+use node_types::H256;
+use std::fmt;
 
-/// A path: a sequence of values from 0 to 15.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Nibbles(Box<[u8]>);
+/// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.
+///
+/// Ordered by neither length nor content; compare [`Self::packed`] of paths of equal length.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NibblePath {
+    length: u8,
+    /// Zero after the last nibble, so that equal paths have equal bytes.
+    bytes: [u8; 32],
+}
 
-impl Nibbles {
-    /// The halves of each byte of `key`, the higher one first.
-    pub(super) fn unpack(key: &[u8]) -> Self {
-        Self(key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect())
+impl NibblePath {
+    /// The most nibbles of a path: those of a 32-byte key.
+    pub const MAX_LEN: usize = 64;
+
+    /// The empty path.
+    pub const ROOT: Self = Self { length: 0, bytes: [0; 32] };
+
+    /// Returns the path of `key`.
+    ///
+    /// # Panics
+    ///
+    /// If `key` is longer than 32 bytes. Keys of Ethereum's tries are hashes or RLP-encoded indices.
+    pub fn of_key(key: &[u8]) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..key.len()].copy_from_slice(key);
+        Self { length: 2 * key.len() as u8, bytes }
     }
 
-    /// `self` behind `prefix`.
-    pub(super) fn behind(&self, prefix: &[u8]) -> Self {
-        Self([prefix, &self.0].concat().into())
+    /// Returns the first `length` nibbles of this path, which must have at least as many.
+    pub fn prefix(&self, length: usize) -> Self {
+        let mut path = Self { length: length as u8, bytes: [0; 32] };
+        let whole = length / 2;
+        path.bytes[..whole].copy_from_slice(&self.bytes[..whole]);
+        if length % 2 == 1 {
+            path.bytes[whole] = self.bytes[whole] & 0xf0;
+        }
+        path
     }
 
-    /// The compact encoding: a nibble that holds the kind of node and whether the length is odd, then the path, filled
-    /// up at the front to whole bytes.
-    pub(super) fn compact(&self, leaf: bool) -> Vec<u8> {
+    /// Returns this path, which must have less than 64 nibbles, followed by `nibble`.
+    pub fn child(mut self, nibble: u8) -> Self {
+        let byte = usize::from(self.length / 2);
+        self.bytes[byte] |= if self.length.is_multiple_of(2) { nibble << 4 } else { nibble };
+        self.length += 1;
+        self
+    }
+
+    /// Returns the number of nibbles.
+    pub fn len(&self) -> usize {
+        usize::from(self.length)
+    }
+
+    /// Returns whether this is the path of the root.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the nibble at `index`, which must be below 64.
+    pub fn nibble(&self, index: usize) -> u8 {
+        let byte = self.bytes[index / 2];
+        if index.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
+    }
+
+    /// Returns the length of the longest common prefix of this path and `other`.
+    pub fn common(&self, other: &Self) -> usize {
+        let shorter = self.len().min(other.len());
+        let Some(byte) = self.bytes.iter().zip(&other.bytes).position(|(a, b)| a != b) else { return shorter };
+        let high = usize::from(self.bytes[byte] >> 4 == other.bytes[byte] >> 4);
+        shorter.min(2 * byte + high)
+    }
+
+    /// Returns whether this path begins with all of `prefix`.
+    pub fn starts_with(&self, prefix: &Self) -> bool {
+        self.common(prefix) == prefix.len()
+    }
+
+    /// Returns the nibbles in whole bytes. If their number is odd, the last half byte is zero.
+    pub fn packed(&self) -> &[u8] {
+        &self.bytes[..self.len().div_ceil(2)]
+    }
+
+    /// Returns the bytes that hold the nibbles from `start` on. If `start` is odd, the first byte also holds the nibble
+    /// before it.
+    pub fn packed_from(&self, start: usize) -> &[u8] {
+        &self.packed()[start / 2..]
+    }
+
+    /// Returns the path of `length` nibbles that begins with this path, given its [`Self::packed_from`] the length of
+    /// this path. `None` if `tail` has another length or contradicts this path.
+    pub fn join_packed(&self, length: usize, tail: &[u8]) -> Option<Self> {
+        let start = self.len() / 2;
+        if length < self.len() || length > Self::MAX_LEN || start + tail.len() != length.div_ceil(2) {
+            return None;
+        }
+        let mut path = Self { length: length as u8, bytes: self.bytes };
+        path.bytes[start..start + tail.len()].copy_from_slice(tail);
+        (path.prefix(self.len()) == *self && path.prefix(length) == path).then_some(path)
+    }
+
+    /// Returns the compact encoding of the nibbles from `start` on: a nibble with the kind of node and the parity of the
+    /// length, padding to a whole byte, and the nibbles.
+    pub fn compact_from(&self, start: usize, leaf: bool) -> Vec<u8> {
         let flag = if leaf { 0x20 } else { 0 };
-        let (first, pairs) = match self.0.len() % 2 {
-            0 => (flag, &self.0[..]),
-            _ => (flag | 0x10 | self.0[0], &self.0[1..]),
-        };
-        let mut compact = Vec::with_capacity(1 + pairs.len() / 2);
-        compact.push(first);
-        compact.extend(pairs.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]));
-        compact
+        let mut out = Vec::with_capacity(1 + (self.len() - start) / 2);
+        let mut index = start;
+        if (self.len() - start) % 2 == 1 {
+            out.push(flag | 0x10 | self.nibble(start));
+            index += 1;
+        } else {
+            out.push(flag);
+        }
+        while index < self.len() {
+            out.push(self.nibble(index) << 4 | self.nibble(index + 1));
+            index += 2;
+        }
+        out
     }
 
-    /// The path and whether it is that of a leaf; none if `compact` is not what [`Self::compact`] gives.
-    pub(super) fn from_compact(compact: &[u8]) -> Option<(Self, bool)> {
+    /// Returns this path followed by the nibbles of a compact encoding, and whether the encoding is that of a leaf. `None`
+    /// if `compact` is not a valid encoding, or if the path would have more than 64 nibbles.
+    pub fn join_compact(&self, compact: &[u8]) -> Option<(Self, bool)> {
         let (first, pairs) = compact.split_first()?;
-        let pairs = Self::unpack(pairs);
-        let path = match first & 0xd0 {
-            0 if first & 0x0f == 0 => pairs,
-            0x10 => pairs.behind(&[first & 0x0f]),
+        let odd = match first & 0xd0 {
+            0 if first & 0x0f == 0 => false,
+            0x10 => true,
             _ => return None,
         };
+        if self.len() + usize::from(odd) + 2 * pairs.len() > Self::MAX_LEN {
+            return None;
+        }
+        let start = if odd { self.child(first & 0x0f) } else { *self };
+        let path = pairs.iter().fold(start, |path, pair| path.child(pair >> 4).child(pair & 0x0f));
         Some((path, first & 0x20 != 0))
     }
 }
 
-impl Deref for Nibbles {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
+impl From<H256> for NibblePath {
+    fn from(key: H256) -> Self {
+        Self { length: Self::MAX_LEN as u8, bytes: key.0 }
     }
 }
 
-impl From<&[u8]> for Nibbles {
-    fn from(nibbles: &[u8]) -> Self {
-        debug_assert!(nibbles.iter().all(|nibble| *nibble < 16));
-        Self(nibbles.into())
+impl fmt::Debug for NibblePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (0..self.len()).try_for_each(|index| write!(f, "{:x}", self.nibble(index)))
     }
-}
-
-/// How many nibbles `a` and `b` have in common from the start.
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn path(nibbles: &[u8]) -> NibblePath {
+        nibbles.iter().fold(NibblePath::ROOT, |path, nibble| path.child(*nibble))
+    }
 
     #[test]
     fn compact_encoding_round_trips() {
@@ -78,17 +169,20 @@ mod tests {
             (&[0, 15, 1, 12, 11, 8], true, &[0x20, 0x0f, 0x1c, 0xb8]),
             (&[15, 1, 12, 11, 8], true, &[0x3f, 0x1c, 0xb8]),
         ];
-        for (path, leaf, compact) in cases {
-            let path = Nibbles::from(path);
-            assert_eq!(path.compact(leaf), compact, "{path:?}");
-            assert_eq!(Nibbles::from_compact(compact), Some((path, leaf)), "{compact:x?}");
+        for (nibbles, leaf, compact) in cases {
+            for start in [&[][..], &[7], &[7, 8]] {
+                let whole = path(&[start, nibbles].concat());
+                assert_eq!(whole.compact_from(start.len(), leaf), compact, "{whole:?} from {}", start.len());
+                assert_eq!(path(start).join_compact(compact), Some((whole, leaf)), "{start:x?} and {compact:x?}");
+            }
         }
     }
 
     #[test]
-    fn other_encodings_are_refused() {
+    fn rejects_invalid_compact_encodings() {
         for compact in [&[][..], &[0x01], &[0x2f, 0x12], &[0x40], &[0x80, 0x12], &[0xff]] {
-            assert_eq!(Nibbles::from_compact(compact), None, "{compact:x?}");
+            assert_eq!(NibblePath::ROOT.join_compact(compact), None, "{compact:x?}");
         }
+        assert_eq!(NibblePath::of_key(&[0; 32]).join_compact(&[0x31]), None, "65 nibbles");
     }
 }

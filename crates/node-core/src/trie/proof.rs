@@ -1,17 +1,25 @@
-//! Checking proofs of what a trie holds, from its root alone.
+//! Checking proofs of what a trie holds, given only its root.
 
-use super::nibbles::Nibbles;
+use super::nibbles::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Bytes, H256, keccak256};
 use rlp::{DecoderError, Rlp};
 
-/// Checks that `proof` leads from `root` to `key`; answers the value, or none if the proof shows that there is none.
+/// Checks that `proof` connects `root` to `key`. Returns the value, or `None` if the proof shows that the trie does not
+/// hold the key.
 ///
-/// A proof holds the nodes on the way in order, without those that stand within their parents, and no others. Only the
-/// empty trie has an empty proof.
+/// A proof consists of the nodes on the way in order, without those that are contained in their parents, and of no others.
+/// Only the empty trie has an empty proof.
+///
+/// # Errors
+///
+/// Fails if the proof shows neither. Nodes whose paths exceed 64 nibbles are malformed.
+///
+/// # Panics
+///
+/// If `key` is longer than 32 bytes.
 pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Result<Option<Bytes>, ProofError> {
-    let nibbles = Nibbles::unpack(key);
-    let mut rest = &nibbles[..];
+    let mut walk = Walk { key: NibblePath::of_key(key), position: NibblePath::ROOT };
     let mut nodes = proof.iter().map(AsRef::as_ref).enumerate();
     let mut depth = 0;
     let mut next = if root == EMPTY_ROOT { Next::Absent } else { Next::Hash(root) };
@@ -35,9 +43,9 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
             }
         };
         if !fits(encoded.len()) {
-            return Err(ProofError::Malformed { index: depth, source: NodeError::Reference });
+            return Err(ProofError::Malformed { index: depth, source: MalformedNode::Reference });
         }
-        next = step(encoded, &mut rest).map_err(|source| ProofError::Malformed { index: depth, source })?;
+        next = walk.step(encoded).map_err(|source| ProofError::Malformed { index: depth, source })?;
     }
     match (nodes.next(), next) {
         (Some((index, _)), _) => Err(ProofError::Surplus { index }),
@@ -46,10 +54,10 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
     }
 }
 
-/// Why a proof proves nothing.
+/// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// A node is not the one its parent, or the root, refers to.
+    /// The hash of a node differs from the one by which its parent, or the root, refers to it.
     #[error("proof node {index} has the hash {got:#x}, expected {expected:#x}")]
     HashMismatch {
         /// Position in the proof.
@@ -71,27 +79,27 @@ pub enum ProofError {
         /// Position in the proof.
         index: usize,
     },
-    /// A node, or one within it, is none.
+    /// Bytes, or those of a node contained in them, are not the RLP of a trie node.
     #[error("proof node {index} is malformed")]
     Malformed {
         /// Position in the proof.
         index: usize,
         /// What is wrong with it.
         #[source]
-        source: NodeError,
+        source: MalformedNode,
     },
 }
 
-/// Why bytes are no trie node.
+/// Why bytes are not the RLP of a trie node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NodeError {
-    /// It is not RLP.
+pub enum MalformedNode {
+    /// They are not RLP.
     #[error("invalid RLP")]
     Rlp(#[from] DecoderError),
-    /// It is RLP of another shape.
+    /// They are the RLP of something else.
     #[error("neither a leaf, an extension nor a branch")]
     Shape,
-    /// A path is not in compact encoding.
+    /// A path is not in compact encoding, or goes on after 64 nibbles.
     #[error("invalid path")]
     Path,
     /// A reference is neither a hash nor a node that is shorter than one.
@@ -99,7 +107,7 @@ pub enum NodeError {
     Reference,
 }
 
-/// Where the way to the key goes on.
+/// What a node says about the key.
 enum Next {
     Absent,
     Value(Bytes),
@@ -107,62 +115,70 @@ enum Next {
     Inline(Vec<u8>),
 }
 
-/// Goes through one node, taking from `rest` what it decides of the key.
-fn step(encoded: &[u8], rest: &mut &[u8]) -> Result<Next, NodeError> {
-    match items(encoded)?.as_slice() {
-        [path, entry] => {
-            let (path, leaf) = Nibbles::from_compact(&string(path)?).ok_or(NodeError::Path)?;
-            match rest.strip_prefix(&path[..]) {
-                Some([]) if leaf => value(entry),
-                None => Ok(Next::Absent),
-                Some(_) if leaf => Ok(Next::Absent),
-                Some(behind) => {
-                    *rest = behind;
-                    reference(entry)
+struct Walk {
+    key: NibblePath,
+    /// The prefix of the key that the nodes so far consume.
+    position: NibblePath,
+}
+
+impl Walk {
+    /// Moves through one node.
+    fn step(&mut self, encoded: &[u8]) -> Result<Next, MalformedNode> {
+        match items(encoded)?.as_slice() {
+            [path, entry] => {
+                let (path, leaf) = self.position.join_compact(&string(path)?).ok_or(MalformedNode::Path)?;
+                if leaf {
+                    return if path == self.key { value(entry) } else { Ok(Next::Absent) };
                 }
+                if !self.key.starts_with(&path) {
+                    return Ok(Next::Absent);
+                }
+                self.position = path;
+                reference(entry)
             }
+            [children @ .., entry] if children.len() == 16 => {
+                if self.position == self.key {
+                    return value(entry);
+                }
+                let nibble = self.key.nibble(self.position.len());
+                self.position = self.position.child(nibble);
+                reference(&children[usize::from(nibble)])
+            }
+            _ => Err(MalformedNode::Shape),
         }
-        [children @ .., entry] if children.len() == 16 => match rest.split_first() {
-            None => value(entry),
-            Some((nibble, behind)) => {
-                *rest = behind;
-                reference(&children[usize::from(*nibble)])
-            }
-        },
-        _ => Err(NodeError::Shape),
     }
 }
 
-/// The items of the list `encoded`, which has nothing before, between or behind them.
-fn items(encoded: &[u8]) -> Result<Vec<Rlp<'_>>, NodeError> {
+/// Returns the items of a list whose encoding fills `encoded` exactly.
+fn items(encoded: &[u8]) -> Result<Vec<Rlp<'_>>, MalformedNode> {
     let list = Rlp::new(encoded);
     let payload = list.payload_info()?;
     let items: Vec<_> = list.iter().collect();
-    // Iterating ends at the first malformed item.
+    // The iterator ends at the first malformed item.
     let length: usize = items.iter().map(|item| item.as_raw().len()).sum();
     if list.is_list() && payload.total() == encoded.len() && payload.value_len == length {
         Ok(items)
     } else {
-        Err(NodeError::Shape)
+        Err(MalformedNode::Shape)
     }
 }
 
-fn string(item: &Rlp<'_>) -> Result<Vec<u8>, NodeError> {
+fn string(item: &Rlp<'_>) -> Result<Vec<u8>, MalformedNode> {
     Ok(item.decoder().decode_value(|bytes| Ok(bytes.to_vec()))?)
 }
 
-fn value(item: &Rlp<'_>) -> Result<Next, NodeError> {
+fn value(item: &Rlp<'_>) -> Result<Next, MalformedNode> {
     let value = string(item)?;
     Ok(if value.is_empty() { Next::Absent } else { Next::Value(value.into()) })
 }
 
-fn reference(item: &Rlp<'_>) -> Result<Next, NodeError> {
+fn reference(item: &Rlp<'_>) -> Result<Next, MalformedNode> {
     if item.is_list() {
         return Ok(Next::Inline(item.as_raw().to_vec()));
     }
     match string(item)?.as_slice() {
         [] => Ok(Next::Absent),
         hash if hash.len() == 32 => Ok(Next::Hash(H256::from_slice(hash))),
-        _ => Err(NodeError::Reference),
+        _ => Err(MalformedNode::Reference),
     }
 }

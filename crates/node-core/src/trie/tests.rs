@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Root and proof of `key` as alloy-trie gives them; it knows only keys of one length.
+/// Returns the root and the proof of `key` by alloy-trie, which supports only keys of equal length.
 fn alloy(entries: &Entries, key: &[u8]) -> (B256, Vec<Vec<u8>>) {
     let target = AlloyNibbles::unpack(key);
     let mut builder = HashBuilder::default().with_proof_retainer(ProofRetainer::from_iter([target]));
@@ -22,27 +22,32 @@ fn alloy(entries: &Entries, key: &[u8]) -> (B256, Vec<Vec<u8>>) {
     }
     let root = builder.root();
     let nodes = builder.take_proof_nodes().matching_nodes_sorted(&target).into_iter().map(|(_, node)| node.to_vec());
-    // alloy-trie also lists the nodes that stand within their parents.
+    // alloy-trie also lists nodes that are contained in their parents.
     (root, nodes.enumerate().filter(|(depth, node)| *depth == 0 || node.len() >= 32).map(|(_, node)| node).collect())
 }
 
 /// The root by the recursive definition of the Yellow Paper, equations 191 to 196: slow, and without any state.
 fn defined_root(entries: &Entries) -> H256 {
     let entries: Vec<(Vec<u8>, &[u8])> =
-        entries.iter().map(|(key, value)| (Nibbles::unpack(key).to_vec(), value.as_slice())).collect();
+        entries.iter().map(|(key, value)| (nibbles_of(key), value.as_slice())).collect();
     if entries.is_empty() { EMPTY_ROOT } else { keccak256(defined_node(&entries, 0)) }
+}
+
+fn nibbles_of(key: &[u8]) -> Vec<u8> {
+    key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect()
 }
 
 fn defined_node(entries: &[(Vec<u8>, &[u8])], depth: usize) -> Vec<u8> {
     let mut stream = RlpStream::new();
     if let [(path, value)] = entries {
-        stream.begin_list(2).append(&Nibbles::from(&path[depth..]).compact(true)).append(value);
+        stream.begin_list(2).append(&defined_compact(&path[depth..], true)).append(value);
         return stream.out().to_vec();
     }
     let first = &entries[0].0[depth..];
-    let shared = entries.iter().map(|(path, _)| nibbles::common_prefix(first, &path[depth..])).min().unwrap();
+    let common = |path: &[u8]| first.iter().zip(path).take_while(|(a, b)| a == b).count();
+    let shared = entries.iter().map(|(path, _)| common(&path[depth..])).min().unwrap();
     if shared > 0 {
-        stream.begin_list(2).append(&Nibbles::from(&first[..shared]).compact(false));
+        stream.begin_list(2).append(&defined_compact(&first[..shared], false));
         append_defined(&mut stream, entries, depth + shared);
         return stream.out().to_vec();
     }
@@ -54,6 +59,16 @@ fn defined_node(entries: &[(Vec<u8>, &[u8])], depth: usize) -> Vec<u8> {
     let here = entries.iter().find(|(path, _)| path.len() == depth).map(|(_, value)| *value);
     stream.append(&here.unwrap_or_default());
     stream.out().to_vec()
+}
+
+/// The compact encoding by the Yellow Paper, equation 186.
+fn defined_compact(nibbles: &[u8], leaf: bool) -> Vec<u8> {
+    let flag = if leaf { 2 } else { 0 };
+    let padded = match nibbles.len() % 2 {
+        0 => [&[flag, 0], nibbles].concat(),
+        _ => [&[flag + 1], nibbles].concat(),
+    };
+    padded.chunks(2).map(|pair| 16 * pair[0] + pair[1]).collect()
 }
 
 fn append_defined(stream: &mut RlpStream, entries: &[(Vec<u8>, &[u8])], depth: usize) {
@@ -79,12 +94,12 @@ fn nested_keys() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![Just(0x11u8), Just(0x12), any::<u8>()], 0..5)
 }
 
-/// Values on both sides of the length from which nodes are hashed.
+/// Values short enough that nodes are contained in their parents, and longer ones.
 fn values() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 1..4), vec(any::<u8>(), 20..40)]
 }
 
-/// Changes to a trie in order; none removes a key.
+/// Changes to a trie in order; `None` removes the key.
 fn changes(keys: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<(Vec<u8>, Option<Vec<u8>>)>> {
     vec((keys, proptest::option::weighted(0.6, values())), 0..80)
 }
@@ -101,7 +116,7 @@ fn change(trie: &mut Trie, entries: &mut Entries, key: &[u8], value: Option<&Vec
 
 proptest! {
     #[test]
-    fn roots_and_proofs_are_those_of_alloy(entries in btree_map(fixed_keys(), values(), 0..60), other in fixed_keys()) {
+    fn roots_and_proofs_equal_those_of_alloy(entries in btree_map(fixed_keys(), values(), 0..60), other in fixed_keys()) {
         let trie: Trie = entries.iter().map(|(key, value)| (key, value.clone())).collect();
         for key in entries.keys().chain([&other]) {
             let (root, proof) = alloy(&entries, key);
@@ -114,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn every_step_of_a_history_has_the_defined_root(history in changes(nested_keys()), hash_often in any::<bool>()) {
+    fn every_change_leaves_the_defined_root(history in changes(nested_keys()), hash_often in any::<bool>()) {
         let (mut trie, mut entries) = (Trie::new(), Entries::new());
         let mut clones = Vec::new();
         for (key, value) in &history {
@@ -133,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn removing_everything_leaves_nothing(entries in btree_map(nested_keys(), values(), 0..40)) {
+    fn removing_every_key_leaves_the_empty_trie(entries in btree_map(nested_keys(), values(), 0..40)) {
         let mut trie: Trie = entries.iter().map(|(key, value)| (key, value.clone())).collect();
         for (key, value) in &entries {
             prop_assert_eq!(trie.get(key).map(|value| value.to_vec()), Some(value.clone()));
@@ -179,7 +194,7 @@ proptest! {
         prop_assert_eq!(verify_proof(root, &key, &longer), Err(ProofError::Surplus { index: proof.len() }));
     }
 
-    /// Whatever the bytes, they are taken for the nodes that they hash to, so that decoding is reached.
+    /// The root is the hash of the first node, so that its bytes reach the decoder.
     #[test]
     fn random_nodes_never_panic(
         nodes in vec(prop_oneof![vec(any::<u8>(), 0..80), node_like()], 1..4),
@@ -190,7 +205,7 @@ proptest! {
     }
 }
 
-/// Bytes that begin like a node: a list whose items are as long as they say, or nearly.
+/// Lists whose header is right, or off by one byte.
 fn node_like() -> impl Strategy<Value = Vec<u8>> {
     let item = prop_oneof![Just(vec![0x80]), Just(vec![0x20]), vec(any::<u8>(), 1..4)];
     (vec(item, 1..18), -1i8..2).prop_map(|(items, error)| {
@@ -202,7 +217,7 @@ fn node_like() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn the_empty_trie_has_the_empty_proof_and_nothing_else_has() {
+fn only_the_empty_trie_has_an_empty_proof() {
     let empty: [Bytes; 0] = [];
     assert_eq!(Trie::new().root(), EMPTY_ROOT);
     assert!(Trie::new().prove(b"key").is_empty());
@@ -213,7 +228,7 @@ fn the_empty_trie_has_the_empty_proof_and_nothing_else_has() {
 }
 
 #[test]
-fn ordered_roots_are_those_of_alloy() {
+fn ordered_roots_equal_those_of_alloy() {
     for count in [0, 1, 2, 16, 127, 128, 129, 300] {
         let items: Vec<Vec<u8>> = (0..count).map(|item| vec![item as u8 | 1; 1 + item % 50]).collect();
         let expected =
@@ -254,7 +269,7 @@ fn recorded_roots() {
     }
 }
 
-/// The changes of a recorded test in order: an object, or an array of pairs. Null removes a key.
+/// Returns the changes of a recorded test in order. The file has an object or an array of pairs; null removes a key.
 fn recorded_changes(changes: &serde_json::Value) -> Vec<(Vec<u8>, Vec<u8>)> {
     let bytes = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => alloy_primitives::hex::decode(hex).unwrap(),

@@ -1,4 +1,4 @@
-//! One version of a whole chain.
+//! One version of a chain.
 
 mod view;
 mod write;
@@ -17,24 +17,25 @@ use node_types::{BlockNumber, H256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A chain as of one moment, which is also a view of it. Cloning is cheap, for everything within is shared.
+/// An immutable version of the chain, which is also a view of it. Cheap to clone, because clones share their content.
 ///
-/// A method that fails leaves the chain half changed: changes are made to a clone. What a clone appends goes to the
-/// young generation that both share, where the original does not see it.
+/// Changes are made to a clone, because a method that fails leaves it half changed. Blocks that are appended to a clone
+/// go to the young generation, which both share; the original ignores rows above its own head.
 #[derive(Clone)]
 pub(crate) struct Chain {
     pub(crate) head: BlockRef,
-    /// The lowest block whose state is kept.
+    /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
     pub(crate) rows: Rows,
-    /// The last block of the old generation. Those of the database end at `rows.limit`; the young one has the rest.
+    /// The last block of the old generation. The database has the blocks up to `rows.limit`, the young generation those
+    /// after `old_end`.
     pub(crate) old_end: BlockNumber,
     pub(crate) side_blocks: SideBlocks,
     pub(crate) caches: Arc<Caches>,
 }
 
 impl Chain {
-    /// The chain whose blocks up to `head` are all in the database.
+    /// Returns the chain whose blocks up to `head` are all in the database.
     pub(crate) fn in_database(
         head: BlockRef,
         earliest: BlockNumber,
@@ -53,7 +54,7 @@ impl Chain {
         }
     }
 
-    /// The number of a block and the hash of the header that the canonical chain has there; none for side blocks.
+    /// Returns the number of a canonical block and the hash of the header at that number. `None` for side blocks.
     pub(crate) fn locate(&self, id: BlockHashOrNumber) -> Result<Option<(BlockNumber, H256)>, StoreError> {
         match id {
             BlockHashOrNumber::Number(number) => Ok(self.canonical(number)?.map(|hash| (number, hash))),
@@ -64,12 +65,12 @@ impl Chain {
         }
     }
 
-    /// The hash of the canonical block `number`.
+    /// Returns the hash of the canonical block `number`.
     pub(crate) fn canonical(&self, number: BlockNumber) -> Result<Option<H256>, StoreError> {
         if number > self.head.number {
             return Ok(None);
         }
-        // Up to the limit, what the database has is canonical.
+        // Blocks of the database up to the limit are canonical.
         if number <= self.rows.limit {
             let database = &self.rows.database;
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
@@ -84,12 +85,12 @@ impl Chain {
         Ok(Some(values::header_hash(&self.block_row(Table::Headers, number)?)?))
     }
 
-    /// A row that every canonical block has.
+    /// Returns a row that every canonical block has.
     pub(crate) fn block_row(&self, table: Table, number: BlockNumber) -> Result<Value, StoreError> {
         self.rows.get(&Key::of_block(table, number))?.ok_or(StoreError::Missing { table: table.name() })
     }
 
-    /// The header of the canonical block `number`, not above the head.
+    /// Returns the header of the canonical block `number`, which must not be above the head.
     pub(crate) fn canonical_header(&self, number: BlockNumber) -> Result<Arc<SealedHeader>, StoreError> {
         let hash = self.canonical(number)?.ok_or(StoreError::Missing { table: Table::Headers.name() })?;
         self.caches.headers.get_or(hash, || {
@@ -98,12 +99,12 @@ impl Chain {
         })
     }
 
-    /// Refuses blocks above the head.
+    /// Fails for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
     }
 
-    /// Refuses blocks whose state is not there.
+    /// Fails for blocks whose state is not stored.
     fn check_state(&self, block: BlockNumber) -> Result<(), BackendError> {
         self.check(block)?;
         let earliest = self.earliest;

@@ -1,10 +1,10 @@
-//! Answering from a chain.
+//! Reading from a chain.
 
 use super::Chain;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
 use crate::state::{self, TrieReader};
-use crate::trie::{self, Path};
+use crate::trie;
 use crate::{postings, values};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
 use node_core::block::{
@@ -12,6 +12,7 @@ use node_core::block::{
 };
 use node_core::context::Context;
 use node_core::state::{AccountState, StateChanges};
+use node_core::trie::NibblePath;
 use node_types::consensus::Receipt;
 use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::ops::RangeInclusive;
@@ -74,7 +75,7 @@ impl View for Chain {
             let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
             Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
         };
-        // Up to the limit, what the database has is canonical.
+        // Blocks of the database up to the limit are canonical.
         if number <= self.rows.limit {
             return Ok(Some(self.caches.logs.get_or((self.rows.database.id(), number), read)?));
         }
@@ -138,7 +139,7 @@ impl View for Chain {
         let reader = |trie| TrieReader { rows: &self.rows, trie, at: Some(at), cache: None };
         let leaf = account.map(|account| account.leaf());
         let value = leaf.map(|leaf| leaf.encode());
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &Path::of_key(hash.0), value.as_deref())?;
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_deref())?;
         let storage = account.and_then(|account| account.storage);
         let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
             let Some((trie, _)) = storage else {
@@ -147,7 +148,7 @@ impl View for Chain {
             let hash = keccak256(slot);
             let value = state::slot(&self.rows, trie, hash, at)?;
             let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
-            let proof = trie::prove(&mut reader(trie), &Path::of_key(hash.0), word.as_deref())?;
+            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_deref())?;
             Ok(StorageProof { slot: *slot, value, proof })
         };
         Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
@@ -155,7 +156,7 @@ impl View for Chain {
 
     fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
         self.check_state(at)?;
-        // Changes of the block after the head, whatever `at` is: its storage tries are none that exist.
+        // Applied as those of the block after the head, whatever `at` is, so that new storage tries have unused ids.
         Ok(state::apply(&self.rows, None, Some(at), self.head.number + 1, changes)?.root)
     }
 

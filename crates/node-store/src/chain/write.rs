@@ -15,13 +15,13 @@ use node_types::BlockNumber;
 use std::sync::Arc;
 
 impl Chain {
-    /// Adds the first block to a chain that has none; `self.head` is ignored.
+    /// Adds the genesis block to an empty chain, ignoring `self.head`.
     pub(crate) fn begin(&mut self, genesis: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let new = state::apply(&self.rows, None, None, 0, &genesis.changes)?;
         self.push(genesis, bytes, new)
     }
 
-    /// Adds `block`, whose parts `bytes` are, behind the head. `nodes` are those of the head's state.
+    /// Appends `block` to the head. `bytes` is its encoding, `nodes` the cache of nodes of the head's state.
     pub(crate) fn extend(
         &mut self,
         block: &ExecutedBlock,
@@ -64,7 +64,7 @@ impl Chain {
             }
         }
 
-        // From here on nothing fails: no row of a block that is refused stays.
+        // Nothing fails after this point, so that no row of a rejected block stays.
         let young = &self.rows.young;
         let put = |key, value: Value| young.put(key, number, value);
         code_rows.into_iter().for_each(|(key, value)| put(key, value));
@@ -93,7 +93,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Makes the blocks above `ancestor` side blocks; answers them, the highest first.
+    /// Turns the blocks above `ancestor` into side blocks and returns them, the highest first.
     pub(crate) fn take_back(&mut self, ancestor: BlockNumber) -> Result<Vec<BlockRef>, BackendError> {
         let mut removed = Vec::new();
         while self.head.number > ancestor {
@@ -104,7 +104,7 @@ impl Chain {
             self.side_blocks.insert(block);
         }
         if !removed.is_empty() {
-            // Other versions of the chain still have the generations with all their rows.
+            // Other versions of the chain still have the generations with all rows.
             self.rows.young = Arc::new(self.rows.young.up_to(ancestor));
             if ancestor < self.old_end {
                 self.rows.old = Arc::new(self.rows.old.up_to(ancestor));
@@ -115,7 +115,7 @@ impl Chain {
         Ok(removed)
     }
 
-    /// What the canonical block `number` changed.
+    /// Returns the changes of the canonical block `number`.
     pub(super) fn changes_of(&self, number: BlockNumber) -> Result<StateChanges, BackendError> {
         let row = self.block_row(Table::Changes, number)?;
         let row = values::decode_changes_row(&row).map_err(StoreError::from)?;
@@ -127,7 +127,7 @@ impl Chain {
         Ok(changes)
     }
 
-    /// The canonical block `reference` as it was appended.
+    /// Returns the canonical block `reference` as it was appended.
     fn executed(&self, reference: BlockRef) -> Result<ExecutedBlock, BackendError> {
         let changes = self.changes_of(reference.number)?;
         let id = BlockHashOrNumber::Hash(reference.hash);
@@ -140,20 +140,20 @@ impl Chain {
         })
     }
 
-    /// Drops rows of blocks above the head, which a change that failed has left.
+    /// Removes rows above the head, which remain after a change that failed.
     pub(crate) fn forget_above_head(&mut self) {
         self.rows.young = Arc::new(self.rows.young.up_to(self.head.number));
     }
 
-    /// The chain after its old generation went to the database, of which `database` is a snapshot. Blocks of that
-    /// generation that were taken back meanwhile are hidden there.
+    /// Returns the chain after its old generation was written to the database, of which `database` is a snapshot. If
+    /// blocks of that generation left the chain meanwhile, they are hidden in the database.
     pub(crate) fn old_is_in_database(&mut self, database: Arc<Tables>) {
         self.rows.database = database;
         self.rows.limit = self.old_end;
         self.rows.old = Arc::default();
     }
 
-    /// Makes the young generation old. There must be no block in the old one.
+    /// Turns the young generation into the old one, which must be empty.
     pub(crate) fn age(&mut self) {
         debug_assert_eq!(self.old_end, self.rows.limit);
         self.rows.old = std::mem::take(&mut self.rows.young);
@@ -161,7 +161,7 @@ impl Chain {
     }
 }
 
-/// All rows that a block wrote, but for code.
+/// All rows that a block wrote, except for code.
 pub(crate) fn keys_of_block(block: &ExecutedBlock, row: &values::ChangesRow) -> Result<Vec<Key>, StoreError> {
     let BlockRef { number, hash } = block.header.block_ref();
     let mut keys = state::keys_of(row);

@@ -1,14 +1,14 @@
-//! The file of checksums beside the database.
+//! The file of checksums of the database.
 //!
-//! redb reads pages without checking them, so that a flipped bit would become a wrong answer. This file has a checksum
-//! of each block of the database but the first. redb never overwrites a block of the last commit, so that the checksums
-//! of these stand still too: a power cut can spoil those of an unfinished commit only, whose blocks are written
-//! again before they are read.
+//! redb reads pages without checking them, so that a flipped bit would go unnoticed. This file has a checksum for each
+//! block of the database except the first. redb never overwrites a block of the last commit, so these checksums do not
+//! change either: a power cut can only damage the checksums of an unfinished commit, whose blocks are written again
+//! before they are read.
 //!
-//! The first block holds redb's header, which is overwritten in place, and says which of two commits is valid by a bit
-//! that no checksum covers. So the header is kept here, in two copies that are written and synced one after the other:
-//! at any moment one of them is whole, and one that is not is known for it. Of the copy that was written last nobody knows
-//! whether it is durable, if its sync failed or the process ended, so that the next header goes there first.
+//! The first block contains redb's header. It is overwritten in place, and a bit that no checksum covers selects the
+//! valid one of two commits. So this file has two copies of the header, which are written and synced one after the
+//! other: at any time one copy is intact, and damage of the other is detected. If the sync of the copy that was written
+//! last failed, or the process ended, that copy may not be durable, so the next header is written to it first.
 
 use super::{File, Folder};
 use parking_lot::Mutex;
@@ -18,37 +18,37 @@ use std::sync::Arc;
 use std::{fmt, io};
 use twox_hash::XxHash3_64;
 
-/// The unit that has a checksum, which is redb's smallest page.
+/// The unit that has a checksum: redb's smallest page.
 pub(super) const BLOCK: usize = 4096;
 
-/// Bytes of the first block that are kept; redb's header is 320 bytes long.
+/// Bytes of the first block that are copied. redb's header has 320 bytes.
 pub(super) const HEADER: usize = 512;
 
-/// Where the copies of the header are: in blocks of their own.
+/// Offsets of the copies of the header, in blocks of their own.
 const COPIES: [u64; 2] = [0, BLOCK as u64];
 
-/// Where the checksums are, that of the first block included, which means nothing.
+/// Offset of the checksums. That of the first block is present but unused.
 const CHECKSUMS: u64 = 2 * BLOCK as u64;
 
-/// Bytes of a checksum.
+/// Length of a checksum in bytes.
 const CHECKSUM: usize = 8;
 
-/// A copy of the header: sequence (8), length of the database (8), header, checksum of these (8).
+/// Length of a copy of the header: sequence (8), length of the database (8), header, checksum of these (8).
 const COPY: usize = 16 + HEADER + 8;
 
 /// The header of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// The least length of the database, which holds everything that was committed.
+    /// The minimum length of the database, up to the end of the last commit.
     pub(super) length: u64,
     pub(super) bytes: [u8; HEADER],
 }
 
 impl Header {
-    /// The header of a database that is to be created.
+    /// Returns the header of a database that does not exist yet.
     pub(super) const EMPTY: Self = Self { length: 0, bytes: [0; HEADER] };
 
-    /// Whether the creation of the database was completed: the last thing redb writes then is the mark at its start.
+    /// Returns whether the creation of the database was completed: redb writes the magic number at its start last.
     pub(super) fn is_complete(&self) -> bool {
         self.bytes[0] != 0
     }
@@ -63,7 +63,7 @@ impl Header {
         copy
     }
 
-    /// The header of a copy, with its sequence.
+    /// Encodes a copy of the header.
     fn decode(copy: &[u8; COPY]) -> Option<(u64, Self)> {
         let (rest, sum) = copy.split_last_chunk::<CHECKSUM>()?;
         let (sequence, rest) = rest.split_first_chunk()?;
@@ -75,32 +75,32 @@ impl Header {
 
 pub(super) struct Checksums {
     file: Arc<dyn File>,
-    /// The name of the database's file.
+    /// Name of the file of the database.
     database: String,
-    /// Held while a header is written.
+    /// Locked while a header is written.
     written: Mutex<Written>,
     /// Checksums that are not in the file yet, by block.
     noted: Mutex<BTreeMap<u64, [u8; CHECKSUM]>>,
-    /// Parts of the file that were read lately, by their place.
+    /// Recently read parts of the file, by offset.
     read: Cache<u64, Arc<Part>>,
 }
 
-/// Which copy was written last.
+/// The state of the two copies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
-    /// Counts the copies that were written.
+    /// Number of copies written so far.
     sequence: u64,
-    /// Which copy the next header goes to first.
+    /// The copy to which the next header is written first.
     next: usize,
 }
 
-/// Checksums that are read at once.
+/// Number of checksums per read.
 const PART_BLOCKS: usize = BLOCK / CHECKSUM;
 
-/// Parts that are kept: 4 MiB, for 2 GiB of the database.
+/// Number of cached parts: 4 MiB, which covers 2 GiB of the database.
 const PARTS: usize = 1024;
 
-/// The checksums of consecutive blocks, as many as the file has.
+/// The checksums of consecutive blocks, fewer at the end of the file.
 type Part = Vec<[u8; CHECKSUM]>;
 
 impl fmt::Debug for Checksums {
@@ -110,7 +110,8 @@ impl fmt::Debug for Checksums {
 }
 
 impl Checksums {
-    /// Opens the file, if there is one, with the last header that was written as a whole; none if both copies are damaged.
+    /// Opens the file, if it exists, with the last header that was written completely. The header is `None` if both
+    /// copies are damaged.
     pub(super) fn open(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Option<(Self, Option<Header>)>> {
         let file = match folder.open(name) {
             Ok(file) => file,
@@ -118,12 +119,12 @@ impl Checksums {
             Err(error) => return Err(error),
         };
         let (first, second) = match COPIES.map(|offset| read_copy(&*file, offset)) {
-            // A copy that cannot be read is damaged, as long as there is the other.
+            // A copy that cannot be read counts as damaged if the other can be read.
             [Err(_), Ok(second @ Some(_))] => (None, second),
             [Ok(first @ Some(_)), Err(_)] => (first, None),
             [first, second] => (first?, second?),
         };
-        // A damaged copy is the one that was written last; else that with the higher number is.
+        // A damaged copy is the one that was written last; if both are intact, the one with the higher sequence is.
         let (next, newest) = match (first, second) {
             (Some(first), Some(second)) if first.0 > second.0 => (0, Some(first)),
             (Some(_), Some(second)) => (1, Some(second)),
@@ -135,7 +136,7 @@ impl Checksums {
         Ok(Some((Self { written: Mutex::new(written), ..Self::of(file, database) }, header)))
     }
 
-    /// Creates the file. Its name is durable only after the folder is synced.
+    /// Creates the file. Its name is durable after the folder is synced.
     pub(super) fn create(folder: &dyn Folder, name: &str, database: &str) -> io::Result<Self> {
         Ok(Self::of(folder.create(name)?, database))
     }
@@ -150,29 +151,29 @@ impl Checksums {
         }
     }
 
-    /// Writes a header, durably. After a crash, or an error, the last one that was durable or this is found.
+    /// Writes a header durably. After a crash or an error, either this header or the last durable one is found.
     pub(super) fn write_header(&self, header: &Header) -> io::Result<()> {
         let mut written = self.written.lock();
         for _ in COPIES {
             written.sequence += 1;
             self.file.write_at(COPIES[written.next], &header.encode(written.sequence))?;
             self.file.sync_data()?;
-            // The one that is durable now stays until the other is.
+            // The durable copy stays until the other is durable.
             written.next = 1 - written.next;
         }
         Ok(())
     }
 
-    /// Notes that these blocks are written from `offset` on.
+    /// Records the checksums of blocks that are written at `offset`.
     pub(super) fn note(&self, offset: u64, blocks: &[u8]) {
         let sums = (offset / BLOCK as u64..).zip(blocks.chunks(BLOCK));
         let sums: Vec<_> = sums.map(|(index, block)| (index, checksum(index, block))).collect();
         self.noted.lock().extend(sums);
     }
 
-    /// Makes what was noted durable.
+    /// Makes the recorded checksums durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        // Readers wait: what is taken out here is in the file when they look there.
+        // Readers wait, so that they find in the file what is removed here.
         let mut noted = self.noted.lock();
         let sums: Vec<_> = noted.iter().collect();
         for run in sums.chunk_by(|(before, _), (block, _)| **before + 1 == **block) {
@@ -185,11 +186,11 @@ impl Checksums {
         Ok(())
     }
 
-    /// Refuses blocks that are not what was written from `offset` on.
+    /// Fails unless the blocks are those that were written at `offset`.
     pub(super) fn check(&self, offset: u64, blocks: &[u8]) -> io::Result<()> {
         for (index, block) in (offset / BLOCK as u64..).zip(blocks.chunks(BLOCK)) {
             let found = checksum(index, block);
-            // What was read may have been overtaken by what was noted while it was read.
+            // A block that was written during the read has a newer checksum.
             if self.noted.lock().get(&index) == Some(&found) || self.read_lately(index)? == Some(found) {
                 continue;
             }
@@ -201,7 +202,7 @@ impl Checksums {
         Ok(())
     }
 
-    /// The checksum of a block in the file, unless the file ends before.
+    /// Returns the checksum of a block in the file, or `None` if the file ends before.
     fn read_lately(&self, block: u64) -> io::Result<Option<[u8; CHECKSUM]>> {
         let (part, index) = (block / PART_BLOCKS as u64, block as usize % PART_BLOCKS);
         if let Some(sums) = self.read.get(&part) {
@@ -224,7 +225,7 @@ impl Checksums {
     }
 }
 
-/// A copy of the header with its sequence; none if it is damaged.
+/// Decodes a copy of the header. `None` if it is damaged.
 fn read_copy(file: &dyn File, offset: u64) -> io::Result<Option<(u64, Header)>> {
     let mut copy = [0; COPY];
     match file.read_at(offset, &mut copy) {
@@ -234,17 +235,17 @@ fn read_copy(file: &dyn File, offset: u64) -> io::Result<Option<(u64, Header)>> 
     Ok(Header::decode(&copy))
 }
 
-/// What to answer when a file is not as it was written.
+/// Returns the error for a file that is damaged.
 pub(super) fn damage(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Where the checksum of a block is.
+/// Returns the offset of the checksum of a block.
 fn place(block: u64) -> u64 {
     CHECKSUMS + block * CHECKSUM as u64
 }
 
-/// The checksum of a block. Its number is the seed, so that a block in the wrong place is found too.
+/// Returns the checksum of a block. Its number is the seed, so that a block in the wrong place is detected too.
 fn checksum(block: u64, bytes: &[u8]) -> [u8; CHECKSUM] {
     XxHash3_64::oneshot_with_seed(block, bytes).to_be_bytes()
 }
@@ -262,16 +263,16 @@ mod tests {
         Ok(Checksums::open(&*disk.folder(), "checksums", "database")?.unwrap())
     }
 
-    /// The disk fails, the process ends, it fails again, and the power is cut: there is always a header.
+    /// Operations fail in two successive runs of the process, and the power is cut: an intact header remains.
     #[test]
-    fn a_header_outlives_failures_that_follow_one_another() {
+    fn a_header_survives_successive_failures() {
         for (first, second, tries, seed) in cases() {
             let disk = FaultyDisk::new();
             let created = Checksums::create(&*disk.folder(), "checksums", "database").unwrap();
             created.write_header(&header(1)).unwrap();
             disk.folder().sync().unwrap();
             let mut durable = 1;
-            // Whoever meets a failure may try again.
+            // After a failure the caller may try again.
             let mut write = |checksums: &Checksums, first: u8| {
                 for number in first..first + tries {
                     if checksums.write_header(&header(number)).is_ok() {
@@ -296,14 +297,14 @@ mod tests {
         }
     }
 
-    /// Which operation fails, which of the next run, how often a header is written in each, and how the power is cut.
+    /// The operation that fails in each run, how often each run writes a header, and how the power is cut.
     fn cases() -> impl Iterator<Item = (u64, u64, u8, u64)> {
         (0..10 * 10 * 2 * 40).map(|case| (case % 10, case / 10 % 10, 1 + (case / 100 % 2) as u8, case / 200))
     }
 
-    /// Folders of the first layout have the same sequence in both copies.
+    /// Early folders have the same sequence in both copies.
     #[test]
-    fn of_equal_copies_the_second_was_written_last() {
+    fn of_equal_copies_the_second_counts_as_newer() {
         let disk = FaultyDisk::new();
         let mut file = vec![0; 2 * BLOCK];
         file[..COPY].copy_from_slice(&header(1).encode(7));

@@ -1,4 +1,4 @@
-//! redb on the port.
+//! A file for redb on the [`Folder`] port.
 
 use super::checksums::{BLOCK, Checksums, HEADER, Header, damage};
 use super::{File, Folder};
@@ -9,35 +9,35 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A file of a [`Folder`] as redb wants it, with a file of checksums beside it.
+/// A file of a [`Folder`] as redb's storage backend, with a file of checksums.
 ///
-/// What is read is what was written, or there is an error of the kind [`io::ErrorKind::InvalidData`]. This demands that
-/// every commit is in two phases: only then does redb never read a block of a commit that a crash has cut short.
+/// Reads return the bytes that were written, or an error of the kind [`io::ErrorKind::InvalidData`]. This requires that
+/// every commit has two phases: only then does redb never read a block of a commit that a crash interrupted.
 ///
-/// redb's own locks are left out: whoever holds the folder has already locked it.
+/// redb's own locks are not implemented, because the folder is already locked.
 #[derive(Debug)]
 pub struct DatabaseFile {
     file: Arc<dyn File>,
     checksums: Checksums,
     header: Mutex<CurrentHeader>,
-    /// Whether anything but the header was written since the last sync.
+    /// Whether anything except the header was written since the last sync.
     unsynced: AtomicBool,
 }
 
 #[derive(Debug)]
 struct CurrentHeader {
     durable: Header,
-    /// What redb has written since. It becomes durable with the next sync, after all blocks.
+    /// The header that redb has written since. The next sync makes it durable, after all blocks.
     written: Option<[u8; HEADER]>,
 }
 
 impl DatabaseFile {
-    /// Opens the file `name` with the file of its checksums, or creates both, durable by name.
+    /// Opens the file `name` and the file of its checksums, or creates both, with durable names.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidData`] if one of them is missing, cut off or damaged where it tells what was committed.
-    /// Nothing has been changed then.
+    /// [`io::ErrorKind::InvalidData`] if one of them is missing, truncated or damaged in a way that affects committed
+    /// data. The files are not changed in that case.
     pub fn open(folder: &dyn Folder, name: &str, checksums: &str) -> io::Result<Self> {
         let file = match folder.open(name) {
             Ok(file) => Some(file),
@@ -48,7 +48,7 @@ impl DatabaseFile {
         let (found, header) = Checksums::open(folder, checksums, name)?.unzip();
         let header = match header.flatten() {
             Some(header) if header.is_complete() => header,
-            // Its creation was not completed; it is begun again.
+            // Its creation was not completed, so it starts again.
             Some(header) => Header { length: 0, ..header },
             None if size == 0 => Header::EMPTY,
             None => return Err(damage(format!("{checksums}, the checksums of {name}, is missing or damaged"))),
@@ -60,14 +60,14 @@ impl DatabaseFile {
 
         let is_new = file.is_none() || found.is_none();
         let checksums = found.map_or_else(|| Checksums::create(folder, checksums, name), Ok)?;
-        // If its sync failed before, the header may be in the memory of the operating system only.
+        // If its sync failed earlier, the header may only be in the memory of the operating system.
         checksums.write_header(&header)?;
         let file = file.map_or_else(|| folder.create(name), Ok)?;
         if is_new {
             folder.sync()?;
         }
         if size > header.length {
-            // What an unfinished commit had added. Its length may not be durable.
+            // The end belongs to an unfinished commit. Its length may not be durable.
             file.set_len(header.length)?;
         }
         let header = Mutex::new(CurrentHeader { durable: header, written: None });
@@ -93,7 +93,7 @@ impl StorageBackend for DatabaseFile {
     fn set_len(&self, length: u64) -> io::Result<()> {
         let mut header = self.header.lock();
         if length < header.durable.length {
-            // Or a crash would leave less than the header promises.
+            // Otherwise a crash would leave a file that is shorter than the header says.
             let shorter = Header { length, ..header.durable.clone() };
             self.checksums.write_header(&shorter)?;
             header.durable = shorter;
@@ -124,7 +124,7 @@ impl StorageBackend for DatabaseFile {
             let mut bytes = header.written.unwrap_or(header.durable.bytes);
             bytes[range].copy_from_slice(data);
             header.written = Some(bytes);
-            // It is never read here, but makes the file one that other tools can read.
+            // This program never reads it, but other tools can read the file because of it.
             return self.file.write_at(offset, data);
         }
         self.checksums.note(offset, data);
@@ -134,8 +134,8 @@ impl StorageBackend for DatabaseFile {
     }
 }
 
-/// Where in the header so many bytes from `offset` on are; nothing if they are whole blocks behind the first. redb
-/// reads and writes nothing else.
+/// Returns the range in the header of `length` bytes at `offset`, or `None` if they are whole blocks after the first.
+/// redb reads and writes nothing else.
 fn within_header(offset: u64, length: usize) -> io::Result<Option<Range<usize>>> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     if start.saturating_add(length) <= HEADER {
@@ -165,7 +165,7 @@ mod tests {
         vec![(round + key) as u8; 100]
     }
 
-    /// Writes the keys 0 to 199, each with the value of this round.
+    /// Writes the keys 0 to 199, each with the number of the round as its value.
     fn commit(database: &Database, round: u64) -> Result<(), redb::Error> {
         let mut transaction = database.begin_write()?;
         transaction.set_quick_repair(true);
@@ -179,7 +179,7 @@ mod tests {
         Ok(())
     }
 
-    /// The round whose values the database holds; 0 if it holds none.
+    /// Returns the round in the database, or 0 if it is empty.
     fn round(database: &Database, candidates: &[u64]) -> u64 {
         let transaction = database.begin_read().unwrap();
         let table = match transaction.open_table(TABLE) {
@@ -219,7 +219,7 @@ mod tests {
                     }
                     committed = tried;
                 }
-                // The crash comes first, or dropping the database would end it cleanly.
+                // The crash comes first, because dropping the database would close it cleanly.
                 disk.crash(seed);
                 drop(database);
                 committed = round(&open(&disk).unwrap(), &[committed, tried]);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_and_space_cures_it() {
+    fn a_full_disk_is_an_error_until_there_is_space() {
         let disk = FaultyDisk::new();
         let database = open(&disk).unwrap();
         commit(&database, 1).unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_of_a_header_leaves_the_other_copy() {
+    fn a_flipped_bit_in_a_header_leaves_the_other_copy() {
         let disk = FaultyDisk::new();
         let database = open(&disk).unwrap();
         commit(&database, 1).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_not_what_was_written_are_refused() {
+    fn rejects_blocks_that_differ_from_those_written() {
         let disk = FaultyDisk::new();
         let file = DatabaseFile::open(&*disk.folder(), "database", "checksums").unwrap();
         let blocks: Vec<u8> = (0..40 * BLOCK).map(|at| (at / 100) as u8).collect();
@@ -297,7 +297,7 @@ mod tests {
             assert_eq!(error.to_string(), damaged);
             disk.put("database", pages.clone());
         }
-        // The blocks of two places exchanged, and one that was never written.
+        // Two blocks are exchanged, and one is replaced by one that was never written.
         let mut exchanged = pages.clone();
         exchanged[BLOCK..3 * BLOCK].rotate_left(BLOCK);
         disk.put("database", exchanged);

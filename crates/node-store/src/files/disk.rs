@@ -1,4 +1,4 @@
-//! The port on a folder of the operating system.
+//! The [`Folder`] port on a folder of the operating system.
 
 use super::{File, Folder};
 use std::fs::{self, OpenOptions, TryLockError};
@@ -7,19 +7,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file whose lock keeps a second process out. It stays when the folder is closed: only its lock means anything.
+/// The file that is locked to exclude other processes. It stays when the folder is closed; only the lock matters.
 pub(crate) const LOCK_FILE: &str = "lock";
 
-/// A folder of the operating system, held by one process at a time.
+/// A folder of the operating system, open in one process at a time.
 #[derive(Debug)]
 pub struct DiskFolder {
     path: PathBuf,
-    // Held for its lock, which ends with the last handle.
+    // Kept open for its lock, which ends with the last handle.
     _lock: fs::File,
 }
 
 impl DiskFolder {
-    /// Opens the folder and locks it until this value is dropped. Creates it and its missing parents durably.
+    /// Opens the folder, creating it and its parents if necessary, and locks it until this value is dropped.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let failed = |source| FolderError::Io { path: path.clone(), source };
@@ -34,7 +34,7 @@ impl DiskFolder {
         }
     }
 
-    /// Where the folder is, with every link followed.
+    /// Returns the path of the folder, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -54,7 +54,7 @@ impl Folder for DiskFolder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // A name that is no text is none of ours.
+            // The names of the store's files are valid UTF-8.
             names.extend(entry?.file_name().into_string().ok());
         }
         Ok(names)
@@ -137,18 +137,18 @@ impl File for DiskFile {
 /// Why a folder cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process, or another part of this one, has it open.
+    /// Another process, or another part of this process, has opened it.
     #[error("the folder {path} is in use by another process")]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system reports an error.
     #[error("cannot open the folder {path}")]
     Io {
         /// The folder.
         path: PathBuf,
-        /// Its reason.
+        /// The error.
         #[source]
         source: io::Error,
     },
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_opening_is_refused_until_the_first_ends() {
+    fn a_folder_cannot_be_opened_twice_at_once() {
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("above").join("data");
         let first = DiskFolder::open(&path).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_and_go() {
+    fn creates_lists_and_removes_files() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = DiskFolder::open(temporary.path()).unwrap();
         assert_eq!(folder.open("a").unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -1,7 +1,7 @@
-//! The port to the disk: one folder of flat files.
+//! The port to the disk: a folder of files without subfolders.
 //!
-//! The database and the write-ahead log reach the disk through it and nothing else, so that a test can cut the power
-//! under both at once.
+//! The database and the write-ahead log use the disk only through this port, so that tests can simulate power cuts that
+//! affect both at the same moment.
 
 mod checksums;
 mod database;
@@ -18,49 +18,51 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A folder of flat files. A name holds no separator.
+/// A folder of files. Names do not contain separators.
 ///
-/// What was created or removed is durable only after [`sync`](Folder::sync).
+/// Created and removed names are durable only after [`sync`](Folder::sync).
 pub trait Folder: Debug + Send + Sync {
-    /// Opens a file; [`io::ErrorKind::NotFound`] if there is none.
+    /// Opens a file. Fails with [`io::ErrorKind::NotFound`] if it does not exist.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
-    /// Creates an empty file, or empties the one there is.
+    /// Creates an empty file, or truncates an existing one.
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
 
-    /// The names of all files, in no order.
+    /// Returns the names of all files, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Removes a file; [`io::ErrorKind::NotFound`] if there is none.
+    /// Removes a file. Fails with [`io::ErrorKind::NotFound`] if it does not exist.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Makes the names durable, not the content of the files.
+    /// Makes the names durable, but not the contents of the files.
     fn sync(&self) -> io::Result<()>;
 
-    /// Where it is, with every link followed; none if it is no folder of the operating system.
+    /// Returns the path with symbolic links resolved, or `None` if this is not a folder of the operating system.
     fn path(&self) -> Option<&Path> {
         None
     }
 }
 
-/// An open file with positioned reads and writes, which threads may share.
+/// An open file with positioned reads and writes. Threads may share it.
 ///
-/// What was written is durable only after [`sync_data`](File::sync_data). Until then a power cut may keep any part
-/// of it, in any order. After a failed sync nothing is known of what was written since the last one that succeeded,
-/// and trying again proves nothing: the operating system may have dropped the pages and call the next sync a success.
+/// Written bytes are durable only after [`sync_data`](File::sync_data). Before that a power cut may preserve any part
+/// of them, in any order. After a failed sync nothing is known about the bytes written since the last successful one,
+/// and another attempt proves nothing: the operating system may have dropped the pages and report success the next
+/// time.
 pub trait File: Debug + Send + Sync {
-    /// The length in bytes.
+    /// Returns the length in bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `buffer` from `offset` on; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
+    /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if the file ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `data`; bytes between the old end and `offset` become zero. On an error a part may be written.
+    /// Writes all of `data` at `offset`. Bytes between the old end and `offset` become zero. After an error, part of
+    /// the data may have been written.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file, or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, size: u64) -> io::Result<()>;
 
-    /// Makes content and length durable.
+    /// Makes contents and length durable.
     fn sync_data(&self) -> io::Result<()>;
 }

@@ -9,7 +9,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition};
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How every table is defined.
+/// Type of the definitions of tables.
 pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 pub(crate) fn definition(table: Table) -> Definition {
@@ -22,7 +22,7 @@ pub(crate) struct Tables {
     tables: Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>,
 }
 
-/// Tells snapshots apart, for as long as the process lives.
+/// Identifies a snapshot within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SnapshotId(u64);
 
@@ -49,12 +49,12 @@ impl Tables {
         &self.tables[table as usize]
     }
 
-    /// The row of a key without versions.
+    /// Returns the row of a key without versions.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         Ok(self.table(key.table()).get(key.prefix())?.map(|value| Value::from(value.value())))
     }
 
-    /// The same, unless it belongs to a block above `limit`.
+    /// Returns the row of a key without versions, or `None` if it belongs to a block above `limit`.
     pub(crate) fn get_up_to(&self, key: &Key, limit: BlockNumber) -> Result<Option<Value>, StoreError> {
         let Some(value) = self.get(key)? else { return Ok(None) };
         let block = match key.table() {
@@ -85,14 +85,14 @@ impl Tables {
         Ok(())
     }
 
-    /// The last row of `key` with this log or an earlier one.
+    /// Returns the last row of `key` with this log or an earlier one.
     pub(crate) fn last_up_to(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
         let from = key.versioned(log);
         let found = self.table(key.table()).upper_bound(Bound::Included(&*from))?.prev()?;
         Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
     }
 
-    /// Visits the last row of `key` with this log or an earlier one, if there is one, then the rows behind it.
+    /// Visits the last row of `key` with this log or an earlier one, if there is one, and then the following rows.
     pub(crate) fn ascending_around(
         &self,
         key: &Key,
@@ -118,9 +118,9 @@ impl Tables {
     }
 }
 
-/// The version in `found`, if it is a key with the prefix of `key`.
+/// Returns the version in `found`, or `None` if it does not have the prefix of `key`.
 fn version_in(key: &Key, found: &[u8]) -> Option<u64> {
     let suffix = key.table().suffix();
-    let behind = found.strip_prefix(key.prefix())?;
-    version_of(suffix, behind)
+    let rest = found.strip_prefix(key.prefix())?;
+    version_of(suffix, rest)
 }

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The bytes of a value.
 pub(crate) type Value = Arc<[u8]>;
 
-/// Rows of consecutive blocks, to which one thread adds blocks while others read.
+/// Rows of consecutive blocks. One thread adds blocks while others read.
 ///
-/// Every row has a version that tells its block, and readers ask for rows up to a block: what is added for later
-/// blocks is nothing to them. Rows are never taken out; [`Generation::up_to`] makes a generation without them.
+/// Every row has a version that implies its block. Readers only see rows up to the head of their view. Rows are never
+/// removed; [`Generation::up_to`] creates a generation without the rows of later blocks.
 #[derive(Default)]
 pub(crate) struct Generation {
     rows: DashMap<Key, Versions>,
@@ -28,12 +28,13 @@ enum Versions {
 }
 
 impl Generation {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Adds a row, whose version is above all others of the key; in tables without versions, that is its block.
+    /// Adds a row. Its version must be above those of the rows that the key has. In tables without versions it is the
+    /// number of the block.
     pub(crate) fn put(&self, key: Key, version: u64, value: Value) {
         self.count.fetch_add(1, Ordering::Relaxed);
         match self.rows.entry(key) {
@@ -42,7 +43,7 @@ impl Generation {
         }
     }
 
-    /// The rows of blocks up to and including `block`.
+    /// Returns a generation with the rows of blocks up to and including `block`.
     pub(crate) fn up_to(&self, block: BlockNumber) -> Self {
         let kept = Self::default();
         for entry in &self.rows {
@@ -58,13 +59,14 @@ impl Generation {
         kept
     }
 
-    /// The newest row of `key` with this version or a lower one.
+    /// Returns the newest row of `key` with this version or a lower one.
     pub(crate) fn newest(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
         let versions = self.rows.get(key)?;
         versions.up_to(version).last().cloned()
     }
 
-    /// Visits the rows of `key` with this version or a lower one, the newest first. `visit` must not come back here.
+    /// Visits the rows of `key` with this version or a lower one, the newest first. `visit` must not use this
+    /// generation, or it may deadlock.
     pub(crate) fn newest_first<E>(
         &self,
         key: &Key,
@@ -80,14 +82,14 @@ impl Generation {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The first row of `key` with this version or a higher one.
+    /// Returns the first row of `key` with this version or a higher one.
     pub(crate) fn oldest_from(&self, key: &Key, version: u64) -> Option<(u64, Value)> {
         let versions = self.rows.get(key)?;
         let below = version.checked_sub(1).map_or(0, |below| versions.up_to(below).len());
         versions.as_slice().get(below).cloned()
     }
 
-    /// Visits all rows, those of one key together and ascending by version.
+    /// Visits all rows: those of one key together, ascending by version.
     pub(crate) fn for_each<E>(&self, mut visit: impl FnMut(&Key, &[(u64, Value)]) -> Result<(), E>) -> Result<(), E> {
         self.rows.iter().try_for_each(|entry| visit(entry.key(), entry.value().as_slice()))
     }
@@ -109,10 +111,10 @@ impl Versions {
         }
     }
 
-    /// The rows with this version or a lower one.
+    /// Returns the rows with this version or a lower one.
     fn up_to(&self, version: u64) -> &[(u64, Value)] {
         let rows = self.as_slice();
-        // Most readers want the newest.
+        // Most reads are of the newest state.
         if rows.last().is_some_and(|(last, _)| *last <= version) {
             return rows;
         }
@@ -120,7 +122,7 @@ impl Versions {
     }
 }
 
-/// The highest version that a row of `key` from `block` can have.
+/// Returns the highest version that a row of `key` from `block` can have.
 fn last_version_of(key: &Key, block: BlockNumber) -> u64 {
     match key.table().suffix() {
         Suffix::Log => LogId::first_of(block + 1).0 - 1,
@@ -136,7 +138,7 @@ mod tests {
     use std::convert::Infallible;
 
     #[test]
-    fn rows_are_found_by_version() {
+    fn finds_rows_by_version() {
         let key = Key::of_hash(Table::Accounts, H256::repeat_byte(1));
         let value = |version: u64| Value::from([version as u8]);
         for versions in [&[3][..], &[3, 5], &[3, 5, 9]] {
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_belong_to_the_block_in_their_id() {
+    fn finds_logs_by_the_block_in_their_id() {
         let key = Key::of_term(crate::keys::Term::Any);
         let rows = Generation::default();
         let ids = [LogId::first_of(4), LogId::first_of(5), LogId(LogId::first_of(6).0 - 1), LogId::first_of(6)];

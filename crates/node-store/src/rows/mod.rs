@@ -1,9 +1,9 @@
-//! Rows: the newest blocks' in memory, the others' in the database.
+//! Rows: those of the newest blocks are in memory, those of older blocks in the database.
 //!
-//! Every row a block writes has a new key. Memory has two generations: new blocks go to the young one; when it is full,
-//! it becomes the old one, which goes to the database in one commit. Blocks that leave the chain after they went to the
-//! database are hidden there by a limit. Within a key, every row of the young generation is newer than any of the old,
-//! and those are newer than any of the database.
+//! Every row that a block writes has a new key. Memory has two generations: new blocks are written to the young one.
+//! When it is full, it becomes the old one, which one commit moves to the database. If blocks leave the chain after
+//! that, a limit hides their rows in the database. For each key, rows of the young generation are newer than rows of
+//! the old one, and those are newer than rows of the database.
 
 mod database;
 mod memory;
@@ -17,21 +17,21 @@ use node_types::BlockNumber;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// All rows of a chain. Cloning is cheap.
+/// All rows of a chain. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Rows {
-    /// The last block. The young generation may have rows of later ones, which belong to newer versions of the chain.
+    /// The last block. The young generation may have rows of later blocks, which belong to newer versions of the chain.
     pub(crate) head: BlockNumber,
     pub(crate) young: Arc<Generation>,
     pub(crate) old: Arc<Generation>,
     pub(crate) database: Arc<Tables>,
-    /// The last block of the database that is still canonical. What is above it was taken back; the next commit
-    /// deletes it.
+    /// The last block of the database that is canonical. The next commit deletes the rows of later blocks, which have
+    /// left the chain.
     pub(crate) limit: BlockNumber,
 }
 
 impl Rows {
-    /// The row of a key without versions.
+    /// Returns the row of a key without versions.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         match self.young.newest(key, self.head).or_else(|| self.old.newest(key, self.head)) {
             Some((_, value)) => Ok(Some(value)),
@@ -39,7 +39,7 @@ impl Rows {
         }
     }
 
-    /// The newest row of `key` from this block or an earlier one, with its block.
+    /// Returns the newest row of `key` from this block or an earlier one, with the number of its block.
     pub(crate) fn newest(&self, key: &Key, block: u64) -> Result<Option<(u64, Value)>, StoreError> {
         let mut newest = None;
         self.newest_first(key, block, |version, value| {
@@ -56,7 +56,7 @@ impl Rows {
         block: u64,
         mut visit: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        // Rows in memory are of blocks above the limit.
+        // Rows in memory belong to blocks above the limit.
         if block > self.limit {
             for generation in [&self.young, &self.old] {
                 if generation.newest_first(key, block.min(self.head), &mut visit)?.is_break() {

@@ -1,8 +1,8 @@
-//! Copying a folder while it is used.
+//! Copying a folder while it is in use.
 //!
-//! A copy is what a crash at one moment would have left: the database as it is after a commit, and the entries of the log that it
-//! has not. Opening the copy makes the changes of these again, as after a crash. So nothing has to stand still while rows
-//! are copied; writers wait only while the few entries are read.
+//! A copy is what a crash at one moment would have left: the database after a commit, and the entries of the log that
+//! the database does not have. Opening the copy repeats the changes of these entries, as after a crash. So the chain
+//! may change while rows are copied; writers wait only while the few entries are read.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
 use super::open::{CHECKSUMS, DATABASE};
@@ -23,51 +23,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Bytes of rows that go to the copy in one commit: so much of it is in memory at a time.
+/// Bytes of rows per commit of the copy, which is how much is in memory at a time.
 const COMMIT_BYTES: usize = 16 << 20;
 
-/// Rows after which others get the processor if they want it, the caller is told how far the copy is, and asked whether it is still
-/// wanted. A thread that has a core keeps it for milliseconds otherwise, also one of low priority.
+/// Number of rows after which the thread yields, reports progress and checks for cancellation. Without yielding, a
+/// thread keeps its core for milliseconds even if its priority is low.
 const STEP: u64 = 64;
 
-/// A copy that was made.
+/// A finished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// The newest block of the copy.
     pub head: BlockRef,
-    /// Rows that were copied.
+    /// Number of rows that were copied.
     pub rows: u64,
-    /// Entries of the log that the copy's database does not have.
+    /// Number of entries of the log that the copy's database does not have.
     pub log_entries: u64,
 }
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupProgress {
-    /// Rows that were copied.
+    /// Number of rows that were copied.
     pub rows: u64,
-    /// Rows there are.
+    /// Number of rows to copy.
     pub of: u64,
 }
 
-/// Why there is no copy.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Something is in the way.
+    /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]
     Exists {
-        /// Where the copy was to be.
+        /// Destination.
         path: PathBuf,
     },
-    /// The copy would be copied.
-    #[error("{path} is inside the folder {folder} that is to be copied")]
+    /// The destination is inside the folder that is copied.
+    #[error("{path} is inside the folder {folder} that would be copied")]
     Inside {
-        /// Where the copy was to be.
+        /// Destination.
         path: PathBuf,
-        /// What was to be copied.
+        /// The folder that is copied.
         folder: PathBuf,
     },
-    /// There is something else where the copy is to be until it is whole.
+    /// The folder of the unfinished copy contains another file.
     #[error("{path} holds the file {file}, which no unfinished copy has")]
     Foreign {
         /// The folder of the unfinished copy.
@@ -75,39 +75,39 @@ pub enum BackupError {
         /// The file.
         file: String,
     },
-    /// Another copy is being made there.
+    /// Another backup to the same destination is running.
     #[error("another backup is being written to {path}")]
     Running {
         /// The folder of the unfinished copy.
         path: PathBuf,
     },
-    /// The disk of the copy is full.
+    /// The disk of the destination is full.
     #[error("there is no space left for {path}")]
     NoSpace {
-        /// Where the copy was to be.
+        /// Destination.
         path: PathBuf,
-        /// The answer of the operating system.
+        /// The error of the operating system.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The copy cannot be written.
     #[error("cannot write {path}")]
     Write {
-        /// Where the copy was to be.
+        /// Destination.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What is to be copied cannot be read.
+    /// The store cannot be read.
     #[error("cannot read the chain")]
     Read(#[source] StoreError),
-    /// The copy is not wanted any more.
+    /// The backup was cancelled.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
-/// What failed.
+/// The failed operation.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Read(StoreError),
@@ -116,16 +116,16 @@ pub(crate) enum Failure {
 }
 
 impl Store {
-    /// Copies the folder to `dest`, which must not be there, or be an empty folder. The copy is that of one moment after this call,
-    /// with everything that was acknowledged before. It has the name `dest` when it is whole and durable; until then the name ends
-    /// with `.part`. Others go on reading and writing meanwhile, and wait for milliseconds.
+    /// Copies the folder to `dest`, which must not exist or be an empty folder. The copy is of one moment after the
+    /// call, with every change that was acknowledged before. Until it is complete and durable, its name ends with
+    /// `.part`. Others may read and write meanwhile, and wait for milliseconds.
     ///
-    /// `progress` is called now and then.
+    /// Calls `progress` regularly.
     ///
     /// # Errors
     ///
-    /// After an error, nothing is left of the copy. Only a process that is killed leaves a folder with the name of an unfinished
-    /// copy, which the next backup to the same place replaces.
+    /// After an error, nothing of the copy is left. If the process is killed, it leaves a folder with the name of an
+    /// unfinished copy, which the next backup to the same destination replaces.
     pub fn backup(
         &self,
         dest: &Path,
@@ -140,7 +140,8 @@ impl Store {
             Ok(backup)
         });
         if done.is_err() {
-            // What is wrong is known already. The lock is held until here, so that no other copy is meant.
+            // All errors of the destination are known by now. The lock is held until here, so that the errors are not
+            // about another copy.
             let _ = fs::remove_dir_all(&place.part);
         }
         done
@@ -171,7 +172,7 @@ impl Store {
         }
         copy.table(SIDE_BLOCKS)?;
         copy.table(RECORDS)?;
-        // What says that there is a chain comes last.
+        // `meta`, which marks the database as complete, comes last.
         copy.table(META)?;
         let rows = copy.rows;
         drop(database);
@@ -180,17 +181,17 @@ impl Store {
     }
 }
 
-/// A moment in the life of a store.
+/// A consistent snapshot of a store.
 struct Snapshot {
     transaction: ReadTransaction,
     meta: Meta,
-    /// The entries of the log that the database has not.
+    /// The entries of the log that the database does not have.
     tail: Vec<Vec<u8>>,
     head: BlockRef,
 }
 
 impl Shared {
-    /// Everything up to now. What is in memory goes to the database before, so that few entries of the log are left.
+    /// Takes a snapshot. Writes memory to the database first, so that few entries of the log remain.
     fn snapshot(&self) -> Result<Snapshot, StoreError> {
         self.flush()?;
         let mut writer = self.writer.lock();
@@ -199,7 +200,7 @@ impl Shared {
         self.log.sync()?;
         let transaction = self.database.begin_read()?;
         let meta = Meta::read(&transaction.open_table(META)?)?.ok_or(StoreError::Missing { table: "meta" })?;
-        // No commit can drop them, for it would take the lock.
+        // No commit can drop these entries, because it would need the lock.
         let entries = self.log.entries_after(meta.logged);
         let tail = entries.map(|entry| entry.map(|entry| entry.payload)).collect::<Result<_, WalError>>()?;
         let head = self.current.read().head;
@@ -215,7 +216,7 @@ fn rows_of(transaction: &ReadTransaction) -> Result<u64, StoreError> {
     Ok(rows)
 }
 
-/// Rows on their way.
+/// A batch of rows to copy.
 struct Copy<'a> {
     from: &'a ReadTransaction,
     to: &'a Database,
@@ -231,7 +232,7 @@ impl Copy<'_> {
         let mut rows = rows.iter().map_err(read)?.peekable();
         loop {
             let mut transaction = self.to.begin_write().map_err(written)?;
-            // As in every commit: `DatabaseFile` demands two phases.
+            // `DatabaseFile` requires commits with two phases, which quick repair implies.
             transaction.set_quick_repair(true);
             {
                 let mut copy = transaction.open_table(table).map_err(written)?;
@@ -266,11 +267,11 @@ fn written(error: impl Into<StoreError>) -> Failure {
     Failure::Write(error.into())
 }
 
-/// Where a copy is to be.
+/// The destination of a copy.
 struct Place {
-    /// When it is whole.
+    /// Path of the finished copy.
     dest: PathBuf,
-    /// Until then.
+    /// Path of the unfinished copy.
     part: PathBuf,
 }
 
@@ -284,7 +285,7 @@ impl Place {
             Some(folder) => Err(BackupError::Inside { path: dest.clone(), folder: folder.to_owned() }),
             None => Ok(()),
         };
-        // Before any folder is made.
+        // Checked before any folder is created.
         if let Some(there) = parent.ancestors().find_map(|folder| folder.canonicalize().ok()) {
             refuse_inside(&there)?;
         }
@@ -303,7 +304,7 @@ impl Place {
         Ok(Self { dest, part: part.into() })
     }
 
-    /// Makes the folder, or empties the one that a process left which was killed.
+    /// Creates the folder, or empties the one that a killed process left.
     fn begin(&self) -> Result<Arc<DiskFolder>, BackupError> {
         let folder = DiskFolder::open(&self.part).map_err(|error| match error {
             FolderError::Locked { path } => BackupError::Running { path },
@@ -319,7 +320,7 @@ impl Place {
         Ok(Arc::new(folder))
     }
 
-    /// Gives the copy its name, durably.
+    /// Renames the copy durably.
     fn finish(&self) -> Result<(), BackupError> {
         let renamed = fs::rename(&self.part, &self.dest).and_then(|()| match self.dest.parent() {
             Some(parent) => fs::File::open(parent)?.sync_all(),
@@ -337,7 +338,7 @@ impl Place {
     }
 }
 
-/// What to answer when the copy cannot be written.
+/// Returns the error for a copy that cannot be written.
 fn failure(path: &Path, error: StoreError) -> BackupError {
     let path = path.to_owned();
     match error.io().map(io::Error::kind) {

@@ -1,4 +1,4 @@
-//! Moving rows to the database, on a thread of its own.
+//! Moving rows to the database, on a separate thread.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
 use super::{Shared, Writer};
@@ -20,29 +20,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What one commit brings to the database.
+/// The contents of one commit.
 struct Batch {
-    /// The chain whose old generation goes there.
+    /// The chain whose old generation is written.
     chain: Arc<Chain>,
-    /// The head of the database before.
+    /// The head of the database before the commit.
     database_head: BlockNumber,
-    /// All entries of the log up to this one are in the database afterwards.
+    /// After the commit, the database has all entries of the log up to this one.
     logged: Sequence,
-    /// The last entry whose change the batch may hold in part.
+    /// The last entry of which the batch may contain a part.
     last: Sequence,
-    /// The records that changed, as they are now.
+    /// The records that changed, with their current values.
     records: Vec<(RecordKind, Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl Shared {
-    /// Moves everything to the database.
+    /// Moves all rows, records and side blocks to the database.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let wanted = self.log.last();
         loop {
             self.wait_for_flusher(&mut writer);
             writer.check()?;
-            // What was read so far is not all.
+            // The log was not read to its end.
             if writer.replaying.is_some() {
                 return Err(StoreError::Poisoned);
             }
@@ -53,7 +53,7 @@ impl Shared {
         }
     }
 
-    /// When the young generation is full, sends it to the database. Waits until the one before has arrived there.
+    /// If the young generation is full, sends it to the database. Waits for the previous one to be committed.
     pub(super) fn flush_when_full(&self, writer: &mut MutexGuard<'_, Writer>) {
         let full = || {
             let chain = self.current.read();
@@ -69,8 +69,8 @@ impl Shared {
         }
     }
 
-    /// The same for changes that make no rows. Does nothing when another thread is changing the chain, which will see to
-    /// it, or the caller is.
+    /// As [`Self::flush_when_full`], for changes that add no rows. Does nothing if the chain is being changed, because
+    /// that change will call it.
     pub(super) fn flush_when_log_is_long(&self) {
         if self.log_is_long()
             && let Some(mut writer) = self.writer.try_lock()
@@ -91,7 +91,7 @@ impl Shared {
         }
     }
 
-    /// Makes the young generation old and wakes the flusher, which has nothing to do.
+    /// Turns the young generation into the old one and wakes the flusher, which must be idle.
     pub(super) fn age(&self, writer: &mut Writer) {
         let mut chain = Chain::clone(&self.current.read());
         chain.age();
@@ -101,14 +101,14 @@ impl Shared {
         self.turn.notify_all();
     }
 
-    /// What the flusher's thread does until the store is closed.
+    /// Runs the flusher's thread until the store is closed.
     pub(super) fn run_flusher(&self) {
         let mut writer = self.writer.lock();
         loop {
             if writer.flushing {
                 let done = catch_unwind(AssertUnwindSafe(|| self.flush_old(&mut writer)));
                 if let Err(error) = done.unwrap_or(Err(StoreError::Poisoned)) {
-                    // What was acknowledged is in the log: the next change has to fail.
+                    // Acknowledged changes are in the log. The next change must fail.
                     writer.failure = Some(Some(error));
                 }
                 writer.flushing = false;
@@ -121,8 +121,8 @@ impl Shared {
         }
     }
 
-    /// Moves the old generation to the database, and what the database has out of the log. Others have the writer's lock
-    /// most of the time.
+    /// Moves the old generation to the database and drops the entries of the log that the database has. Releases the
+    /// writer's lock most of the time.
     pub(super) fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
         writer.check()?;
         let batch = self.batch(writer);
@@ -136,19 +136,19 @@ impl Shared {
         let records = &mut *records;
         let dirty = std::mem::take(&mut records.dirty).into_iter();
         let records = dirty.map(|key| (key.0, key.1.clone(), records.values.get(&key).cloned())).collect();
-        // Records are written to the log under their lock: all entries up to here are in `records`.
+        // Records are logged under the lock of `records`, so `records` has all entries up to this one.
         let last = writer.replaying.unwrap_or_else(|| self.log.last());
         let chain = self.chain();
-        // An entry may hold blocks of both generations.
+        // An entry may contain blocks of both generations.
         let young = writer.entries.iter().find(|(number, _)| *number > chain.old_end);
         let logged = young.map_or(last, |(_, sequence)| sequence.previous());
         Batch { chain, database_head: writer.database_head, logged, last, records }
     }
 
-    /// Writes a batch in one commit; answers the tables as they are then.
+    /// Writes a batch in one commit and returns a snapshot of the tables afterwards.
     fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
         let Batch { chain, .. } = batch;
-        // Nothing comes to the database that a crash could take out of the log.
+        // The database must not contain changes that a crash could remove from the log.
         self.log.sync_through(batch.last)?;
         let transaction = self.begin_write()?;
         for number in chain.rows.limit + 1..=batch.database_head {
@@ -179,7 +179,7 @@ impl Shared {
         Tables::open(&self.database.begin_read()?)
     }
 
-    /// Goes on with what a commit brought to the database.
+    /// Updates the writer and the chain after a commit.
     fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
         writer.database_head = batch.chain.old_end;
         writer.logged = batch.logged;
@@ -192,7 +192,7 @@ impl Shared {
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
         let mut transaction = self.database.begin_write()?;
-        // Without it, opening after a crash would read the whole database.
+        // Without quick repair, opening after a crash would read the whole database.
         transaction.set_quick_repair(true);
         Ok(transaction)
     }
@@ -222,7 +222,7 @@ fn write_rows(transaction: &WriteTransaction, generation: &Generation) -> Result
     Ok(())
 }
 
-/// Deletes the rows of a block that is in the database and not canonical any more.
+/// Deletes the rows of a block in the database that is not canonical any more.
 fn delete_block(transaction: &WriteTransaction, chain: &Chain, number: BlockNumber) -> Result<(), StoreError> {
     let read = |table: Table| {
         let row = chain.rows.database.get(&Key::of_block(table, number))?;
@@ -245,7 +245,7 @@ fn delete_block(transaction: &WriteTransaction, chain: &Chain, number: BlockNumb
     Ok(())
 }
 
-/// Takes the logs from `end` on out of the chunks of a term.
+/// Removes the logs from `end` on from the chunks of a term.
 fn cut_postings(transaction: &WriteTransaction, key: &Key, end: LogId) -> Result<(), StoreError> {
     let mut table = transaction.open_table(definition(Table::Postings))?;
     loop {
@@ -271,7 +271,7 @@ fn cut_postings(transaction: &WriteTransaction, key: &Key, end: LogId) -> Result
     }
 }
 
-/// Makes the table of side blocks hold those of `chain`.
+/// Updates the table of side blocks to those of `chain`.
 fn write_side_blocks(transaction: &WriteTransaction, chain: &Chain) -> Result<(), StoreError> {
     let mut table = transaction.open_table(SIDE_BLOCKS)?;
     let mut stored = BTreeSet::new();
@@ -301,7 +301,7 @@ mod tests {
     use node_core::backend::suite::Random;
 
     #[test]
-    fn what_was_not_read_of_the_log_is_not_taken_for_stored() {
+    fn flushing_fails_if_the_log_was_not_read_to_its_end() {
         let chain = Random(1).chain(10);
         let disk = FaultyDisk::new();
         let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! What the database says of itself, and the tables whose rows belong to no block.
+//! The table `meta`, and the tables whose rows do not belong to canonical blocks.
 
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::error::StoreError;
@@ -8,36 +8,37 @@ use node_core::block::BlockRef;
 use node_types::{BlockNumber, H256};
 use redb::{ReadableTable, TableDefinition};
 
-/// The layout of keys and values that this version reads and writes.
+/// Version of the layout that this version reads and writes. docs/storage.md says when to raise it.
 pub(super) const LAYOUT: u64 = 1;
 
 pub(super) const META: TableDefinition<'static, &'static str, &'static [u8]> = TableDefinition::new("meta");
 
-/// The row of [`META`] with the earliest state that is known to match its header, a varint; genesis if there is no such row.
-/// Versions that could damage a state when they were killed while pruning did not write it.
+/// The row of [`META`] with the number of a block (varint): the earliest state was checked against its header when it was
+/// that of this block or an earlier one. Missing means 0. Versions that could damage a state when they were killed while
+/// pruning did not write it.
 pub(super) const CHECKED_FLOOR: &str = "checked_floor";
 
-/// Block number and hash to a side block.
+/// Block number and hash to side block.
 pub(super) const SIDE_BLOCKS: Definition = TableDefinition::new("side_blocks");
 
-/// Kind and key to a record.
+/// Kind and key to value of a record.
 pub(super) const RECORDS: Definition = TableDefinition::new("records");
 
-/// The rows of the table `meta` but for the layout.
+/// The row `chain` of the table `meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meta {
     /// Hash of the genesis block.
     pub(super) genesis: H256,
     /// The newest block in the database.
     pub(super) head: BlockRef,
-    /// The lowest block whose state is kept.
+    /// The earliest block whose state is stored.
     pub(super) earliest: BlockNumber,
-    /// All entries of the log up to this one are in the database.
+    /// The database has all entries of the log up to this one.
     pub(super) logged: Sequence,
 }
 
 impl Meta {
-    /// Reads the table; none if it is empty.
+    /// Reads the table. `None` if it is empty.
     pub(super) fn read(table: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Option<Self>, StoreError> {
         let Some(layout) = table.get("layout")? else { return Ok(None) };
         let found = Reader::new(layout.value(), "the layout").varint()?;
@@ -56,7 +57,7 @@ impl Meta {
         Ok(Some(meta))
     }
 
-    /// The rows of the table.
+    /// Returns the rows of the table.
     pub(super) fn rows(&self) -> [(&'static str, Vec<u8>); 2] {
         let mut layout = Vec::new();
         put_varint(&mut layout, LAYOUT);
@@ -69,7 +70,7 @@ impl Meta {
     }
 }
 
-/// The value of the row [`CHECKED_FLOOR`].
+/// Encodes the row [`CHECKED_FLOOR`].
 pub(super) fn encode_floor(floor: BlockNumber) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, floor);
@@ -86,7 +87,7 @@ pub(super) fn checked_floor(
     }
 }
 
-/// The key of a side block.
+/// Returns the key of a side block.
 pub(super) fn side_block_key(block: BlockRef) -> Vec<u8> {
     [&block.number.to_be_bytes()[..], block.hash.as_bytes()].concat()
 }

@@ -33,22 +33,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-/// How a store is to be opened.
+/// Options for opening a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Bytes of all caches together, those of the database included.
+    /// Total size of all caches in bytes, including that of the database.
     pub cache_bytes: usize,
-    /// When changes are durable; [`Store::set_sync_policy`] changes it.
+    /// When changes become durable. [`Store::set_sync_policy`] changes it later.
     pub sync: SyncPolicy,
-    /// Rows that go to the database in one commit. Up to twice as many are in memory.
+    /// Rows per commit to the database. Up to twice as many are in memory.
     pub commit_rows: usize,
-    /// At least so many of the newest blocks stay in memory, unless they are longer than `memory_bytes`.
+    /// Minimum number of the newest blocks that stay in memory, unless `memory_bytes` is exceeded.
     pub blocks_in_memory: BlockNumber,
-    /// Bytes of blocks and records that go to the database in one commit, however few rows they are.
+    /// Maximum bytes of blocks and records per commit to the database, however few rows they are.
     pub memory_bytes: usize,
-    /// Rows that pruning deletes in one commit. The rows of one key are never divided, so it can be more.
+    /// Rows that pruning deletes per commit. It can be more, because the rows of one key are deleted together.
     pub prune_rows: usize,
-    /// Sizes of the log.
+    /// Options of the write-ahead log.
     pub log: WalOptions,
 }
 
@@ -61,26 +61,26 @@ impl Default for Options {
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
             prune_rows: 200_000,
-            // Segments are dropped whole: small ones leave less behind.
+            // The log is dropped in whole segments, so small ones leave less to read at the start.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }
     }
 }
 
-/// When changes are durable.
+/// When changes become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Before they are acknowledged.
     Always,
-    /// When [`Store::sync`] has returned: for imports, which can begin again. A crash before loses the newest changes,
-    /// never one without all that followed it.
+    /// When [`Store::sync`] returns. Meant for imports, which can be repeated. A crash before that loses the newest
+    /// changes: never one without all that followed it.
     OnDemand,
 }
 
-/// Keeps a chain in one folder, with every state it ever had.
+/// A [`StateBackend`] that stores a chain in one folder, with every state of the chain.
 ///
-/// A change is made to a copy of the newest `Chain`, which shares all but what changes; it is written to the log and
-/// synced; then the copy takes the place of the original. Views are references to the chain that was newest when they
+/// A change is made to a clone of the newest version of the chain, which shares unchanged data; it is written to the
+/// log and synced; then the clone replaces the original. Views are references to the version that was newest when they
 /// were opened. Listeners are called under the lock of writers: they may read and write records, but must not change
 /// the chain.
 ///
@@ -101,13 +101,13 @@ pub enum SyncPolicy {
 /// ```
 pub struct Store {
     shared: Arc<Shared>,
-    /// Moves rows to the database; ends when the writer is closing.
+    /// The thread that moves rows to the database. It ends when the writer is closing.
     flusher: Option<JoinHandle<()>>,
     /// Rows that were deleted when the folder was opened.
     repaired_rows: u64,
 }
 
-/// What the callers of a store share with the thread that moves rows to the database.
+/// State shared by callers and the thread that moves rows to the database.
 struct Shared {
     folder: Arc<dyn Folder>,
     options: Options,
@@ -116,35 +116,36 @@ struct Shared {
     database: redb::Database,
     log: Wal,
     current: RwLock<Arc<Chain>>,
-    /// Taken before all other locks.
+    /// Locked before all other locks.
     writer: Mutex<Writer>,
-    /// `flushing` or `closing` of the writer has changed.
+    /// Notified when `flushing` or `closing` of the writer changes.
     turn: Condvar,
-    /// Bytes of entries that the log got since the young generation was begun.
+    /// Bytes that were appended to the log since the young generation was created.
     log_bytes: AtomicUsize,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
-    /// How the writer's cache of nodes was used up to the last change, for those who do not wait for the writer.
+    /// The use of the writer's cache of nodes after the last change, for readers that do not wait for the writer.
     nodes: Mutex<CacheUse>,
 }
 
-/// What only one thread at a time has.
+/// State of the one thread that changes the chain.
 struct Writer {
-    /// Nodes of the head's state.
+    /// Cache of nodes of the head's state.
     nodes: NodeCache,
-    /// Why nothing is written any more; taken by the first who asks.
+    /// The failure after which nothing is written any more. The first caller takes it; later ones get
+    /// [`StoreError::Poisoned`].
     failure: Option<Option<StoreError>>,
     /// The head of the database, which may have blocks that are not canonical any more.
     database_head: BlockNumber,
     /// The last entry of the log that the database has.
     logged: Sequence,
-    /// The blocks in memory, from the lowest on, each with the entry of the log that holds it.
+    /// The blocks in memory, the lowest first, each with the entry of the log that contains it.
     entries: VecDeque<(BlockNumber, Sequence)>,
-    /// Whether the old generation is on its way to the database.
+    /// Whether the old generation is being written to the database.
     flushing: bool,
-    /// Whether the flusher has to end.
+    /// Whether the flusher must end.
     closing: bool,
-    /// While the log is read again: its last entry whose change was made.
+    /// While the log is replayed: the last entry that was applied.
     replaying: Option<Sequence>,
 }
 
@@ -152,7 +153,7 @@ struct Writer {
 #[derive(Default)]
 struct Records {
     values: BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>,
-    /// Records that the database does not have as they are.
+    /// Keys of records that differ from the database.
     dirty: BTreeSet<(RecordKind, Vec<u8>)>,
 }
 
@@ -175,37 +176,37 @@ impl Records {
 }
 
 impl Store {
-    /// Makes every acknowledged change durable.
+    /// Makes all acknowledged changes durable.
     pub fn sync(&self) -> Result<(), BackendError> {
         Ok(self.shared.log.sync().map_err(StoreError::from)?)
     }
 
-    /// Changes when changes are durable, for an import into a store that goes on to serve. Those made so far are durable
-    /// when this returns.
+    /// Changes the sync policy, for an import into a store that serves requests afterwards. When it returns, all
+    /// earlier changes are durable.
     pub fn set_sync_policy(&self, policy: SyncPolicy) -> Result<(), BackendError> {
         self.shared.sync_always.store(policy == SyncPolicy::Always, Ordering::SeqCst);
         self.sync()
     }
 
-    /// Moves everything to the database, so that the next start has nothing to read from the log.
+    /// Moves all changes to the database, so that the next start does not read the log.
     pub fn flush(&self) -> Result<(), BackendError> {
         Ok(self.shared.flush()?)
     }
 
-    /// The number of rows that were deleted when the folder was opened, to repair what an earlier version left when it was
-    /// killed while pruning. 0 if the folder was intact.
+    /// Returns the number of rows that were deleted when the folder was opened, to repair a state that an earlier version
+    /// damaged when it was killed while pruning.
     pub fn repaired_rows(&self) -> u64 {
         self.repaired_rows
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.shared.folder
     }
 }
 
 impl Drop for Store {
-    /// Spares the next start the reading of the log. If it fails, the log has everything.
+    /// Saves the next start the reading of the log. If it fails, the log has everything.
     fn drop(&mut self) {
         let _ = self.shared.flush();
         self.shared.writer.lock().closing = true;
@@ -221,14 +222,14 @@ impl Shared {
         Arc::clone(&self.current.read())
     }
 
-    /// Makes `change` to a copy of the chain, logs `entry`, publishes the copy and tells the listeners.
+    /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
     fn change(
         &self,
         change: impl FnOnce(&mut Chain, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
         writer.check()?;
-        // Should it panic, nobody knows what it left.
+        // If it panics, the state that it leaves is unknown.
         writer.failure = Some(None);
         let mut chain = Chain::clone(&self.current.read());
         let (change, entry) = match change(&mut chain, &mut writer.nodes) {
@@ -251,12 +252,12 @@ impl Shared {
         *self.nodes.lock() = nodes_usage(&writer.nodes);
         writer.stamp(&change, sequence);
         self.publish(chain);
-        self.tell(&change);
+        self.notify(&change);
         self.flush_when_full(&mut writer);
         Ok(change)
     }
 
-    /// Forgets nodes and rows of blocks that never came to be.
+    /// Removes cached nodes and rows of blocks that were not added.
     fn forget(&self, writer: &mut Writer) {
         writer.nodes.clear();
         let mut chain = Chain::clone(&self.current.read());
@@ -266,11 +267,11 @@ impl Shared {
     }
 
     fn publish(&self, chain: Chain) {
-        // The old chain may be freed here, which is done after the lock is.
+        // The old chain may be freed here, after the lock is released.
         let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
     }
 
-    fn tell(&self, change: &HeadChange) {
+    fn notify(&self, change: &HeadChange) {
         if !change.removed.is_empty() || !change.added.is_empty() {
             let listeners = self.listeners.read().clone();
             listeners.iter().for_each(|listener| listener.head_changed(change));
@@ -300,7 +301,7 @@ impl Writer {
         }
     }
 
-    /// Notes that the blocks which a change added are in this entry of the log.
+    /// Keys of records that differ from the database.
     fn stamp(&mut self, change: &HeadChange, sequence: Sequence) {
         if let Some(first) = change.removed.iter().chain(&change.added).map(|block| block.number).min() {
             self.entries.truncate(self.entries.partition_point(|(number, _)| *number < first));
@@ -387,8 +388,8 @@ impl StateBackend for Store {
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let entry = journal::records(writes);
         {
-            // The order of the log is that of memory. Others may append while the sync is awaited, so that one sync
-            // serves many.
+            // The log has the same order as memory. Others may append while this call waits for the sync, so that one
+            // sync serves many.
             let mut records = self.shared.records.write();
             self.shared.append_to_log(&entry).map_err(StoreError::from)?;
             records.write(writes.to_vec());
@@ -422,7 +423,7 @@ impl StateBackend for Store {
     }
 }
 
-/// The most bytes of pages that the database keeps.
+/// Returns the size of the database's page cache in bytes.
 fn page_cache_bytes(options: &Options) -> usize {
     options.cache_bytes / 8 * 5
 }

@@ -1,4 +1,4 @@
-//! Opening a folder: making a chain in it, or finding one and bringing it up to date from the log.
+//! Opening a folder: creating a chain in it, or applying the entries of the log that the database does not have.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, page_cache_bytes, switch};
@@ -23,26 +23,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The file of the database.
+/// Name of the file of the database.
 pub(super) const DATABASE: &str = "chain.redb";
 
-/// The file of its checksums.
+/// Name of the file of checksums.
 pub(super) const CHECKSUMS: &str = "chain.sums";
 
 impl Store {
-    /// Opens the chain in `path`, which begins with `genesis`; makes it if there is none.
+    /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
     ///
-    /// A folder that another process has open, that holds another chain or a layout of another version, or whose files
-    /// are damaged, is refused and stays as it is. [`StoreError::DamagedState`] if the folder was pruned by an earlier
-    /// version, which could damage it when it was killed, and the earliest state cannot be repaired.
+    /// Fails if another process has opened the folder, if it contains another chain or an unsupported layout, or if
+    /// files are damaged. The folder does not change then. [`StoreError::DamagedState`] if an earlier version damaged the
+    /// earliest state while pruning, and it cannot be repaired.
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
     }
 
-    /// The same in any folder.
+    /// As [`Self::open`], in any implementation of [`Folder`].
     pub fn open_in(folder: Arc<dyn Folder>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let block = genesis.header.block_ref();
         if block.number != 0 {
@@ -51,11 +51,11 @@ impl Store {
         Self::open_or_begin(folder, Some(genesis), options)
     }
 
-    /// Opens the chain that is in `path`, whichever it is.
+    /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`], and where there is no chain; nothing is made then.
+    /// As [`Self::open`]; also if there is no chain, in which case none is created.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
         if !path.as_ref().join(DATABASE).exists() {
             return Err(StoreError::NoChain.into());
@@ -139,7 +139,7 @@ impl Store {
 }
 
 impl Shared {
-    /// Writes the first block to an empty database.
+    /// Writes the genesis block to an empty database.
     fn begin(&self, genesis: &ExecutedBlock) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         let mut chain = Chain::clone(&self.current.read());
@@ -149,7 +149,7 @@ impl Shared {
         Ok(self.flush_old(&mut writer)?)
     }
 
-    /// Makes the changes again that are in the log and not in the database.
+    /// Applies the entries of the log that the database does not have.
     fn replay(&self, logged: Sequence) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         for entry in self.log.entries_after(logged) {
@@ -191,10 +191,10 @@ fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
     }
 }
 
-/// Makes all tables, without rows.
+/// Creates all tables, without rows.
 fn create_tables(database: &Database) -> Result<(), StoreError> {
     let mut transaction = database.begin_write()?;
-    // As in every commit: `DatabaseFile` demands two phases.
+    // `DatabaseFile` requires commits with two phases, which quick repair implies.
     transaction.set_quick_repair(true);
     for table in Table::ALL {
         transaction.open_table(definition(table))?;

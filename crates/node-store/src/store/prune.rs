@@ -1,4 +1,4 @@
-//! Dropping old states.
+//! Pruning of old states.
 
 use super::meta::{CHECKED_FLOOR, META, Meta, encode_floor};
 use super::{Shared, Store};
@@ -15,17 +15,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Store {
-    /// Drops the states of blocks below `floor`, which becomes the earliest block with a state. Blocks, receipts and the
-    /// log index stay. Afterwards, reading the state of a block below `floor` fails with [`BackendError::StatePruned`], and
-    /// so does a switch to an ancestor below it. Returns the number of rows that were dropped, 0 if `floor` is not above
-    /// the current one.
+    /// Drops the states before that of block `floor`, which becomes the earliest state. Blocks, receipts and the index
+    /// of logs stay. Reads of earlier states, and switches to branches that begin before the floor, then fail with
+    /// [`BackendError::StatePruned`]. Does nothing if the floor is not above the current one. Returns the number of
+    /// deleted rows.
     ///
     /// Takes time in proportion to the size of the database. Writers wait for it, readers do not.
     ///
     /// # Errors
     ///
-    /// [`BackendError::UnknownBlock`] if `floor` is above the head. After any other error, or a crash, every state from
-    /// `floor` on is intact, but rows may be left that no state needs; pruning again drops them.
+    /// [`BackendError::UnknownBlock`] if the floor is above the head. After another error, or a crash, every state from
+    /// `floor` on is intact, but some unneeded rows may remain; pruning again deletes them.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         self.shared.prune_before(floor)
     }
@@ -41,8 +41,8 @@ impl Shared {
             if floor > self.current.read().head.number {
                 return Err(BackendError::UnknownBlock(floor));
             }
-            // Rows of blocks that were taken back would pass for the newest, and a floor above all that the database has
-            // would refuse the changes that the log still holds.
+            // Rows of blocks that left the chain would be taken for the newest. And a floor above the head of the
+            // database would make the changes in the log fail.
             let limit = self.current.read().rows.limit;
             if writer.database_head == limit && floor <= limit {
                 break writer;
@@ -50,13 +50,13 @@ impl Shared {
         };
         let mut chain = Chain::clone(&self.current.read());
         let floor = floor.max(chain.earliest);
-        // Changes are dropped last: where there are some left, pruning did not come to its end.
+        // Rows of changes are deleted last: if any are left, pruning was not completed.
         let pruned = floor == chain.earliest && changes_up_to(&chain.rows.database, floor).next().is_none();
         if floor == 0 || pruned {
             return Ok(0);
         }
         chain.earliest = floor;
-        // Nothing is deleted before the database says so.
+        // `meta` says so before anything is deleted.
         let done = self.set_earliest(floor).and_then(|()| {
             self.publish(chain.clone());
             let mut dropped = self.drop_superseded(&chain.rows.database, Table::Accounts, floor, |_| true)?;
@@ -94,7 +94,7 @@ impl Shared {
         Ok(transaction.commit()?)
     }
 
-    /// The storage tries of all accounts that are left, as of any block.
+    /// Returns the storage tries of all accounts that are left, as of any block.
     fn storage_tries(&self) -> Result<HashSet<TrieId>, StoreError> {
         let mut tries = HashSet::new();
         for row in Tables::open(&self.database.begin_read()?)?.table(Table::Accounts).iter()? {
@@ -105,8 +105,8 @@ impl Shared {
     }
 
     /// Deletes the rows of `table` that no state from `floor` on needs, and rows up to `floor` whose keys are not
-    /// `in_use`. Of each key, the newest row up to `floor` stays with the rows that it is a delta to; a row that says that
-    /// nothing is there goes once all older rows of its key have gone, or they would be found in its place.
+    /// `in_use`. For each prefix, the newest row up to `floor` stays, with the rows to which it is a delta. If that row is
+    /// empty, it is deleted too, after all older rows of the prefix, which would otherwise be found in its place.
     fn drop_superseded(
         &self,
         tables: &Tables,
@@ -118,7 +118,7 @@ impl Shared {
         let mut prefix = Vec::new();
         // The rows of `prefix` to delete, newest first, as they are stored.
         let mut superseded = Vec::new();
-        // Whether a newer row of `prefix` makes the rows from here on superfluous.
+        // Whether older rows of `prefix` are not needed.
         let mut covered = false;
         for row in rows(tables, table) {
             let (key, value) = row?;
@@ -166,7 +166,7 @@ impl<'a> Deletion<'a> {
         if self.keys.len() >= self.shared.options.prune_rows { self.commit() } else { Ok(()) }
     }
 
-    /// Deletes the rest. Returns the number of rows that were deleted in all.
+    /// Deletes the remaining rows. Returns the total number of deleted rows.
     pub(super) fn finish(mut self) -> Result<u64, StoreError> {
         if !self.keys.is_empty() {
             self.commit()?;
@@ -189,7 +189,8 @@ impl<'a> Deletion<'a> {
     }
 }
 
-/// The keys of the rows of changes of blocks up to and including `floor`, which cannot be taken back any more.
+/// Returns the keys of the rows of changes of blocks up to and including `floor`, which cannot leave the chain any
+/// more.
 fn changes_up_to(tables: &Tables, floor: BlockNumber) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> {
     let end = Key::of_block(Table::Changes, floor).versioned(0);
     let up_to = move |key: &Vec<u8>| **key <= *end;

@@ -1,7 +1,7 @@
 //! Repair of a state that an earlier version damaged when it was killed while pruning.
 //!
-//! It could delete the row that says that an account or a slot is gone before the older rows of the same key, which then
-//! were found in its place. The nodes of the tries are intact, so a row without a leaf is one that came back.
+//! That version could delete the row by which an account or slot was deleted before the older rows of the same key, which
+//! were then found in its place. Trie nodes are not affected, so rows without a leaf are such rows.
 
 use super::meta::{CHECKED_FLOOR, META, checked_floor, encode_floor};
 use super::prune::Deletion;
@@ -55,7 +55,7 @@ impl Shared {
     }
 }
 
-/// The keys of all rows of `key` from blocks up to `floor`, oldest first.
+/// Returns the keys of all rows of `key` from blocks up to and including `floor`, the oldest first.
 fn rows_up_to(tables: &Tables, key: &Key, floor: BlockNumber) -> Result<Vec<Vec<u8>>, StoreError> {
     let (from, to) = (key.versioned(floor), key.versioned(0));
     let rows = tables.table(key.table()).range::<&[u8]>(&*from..=&*to)?;

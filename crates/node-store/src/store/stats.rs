@@ -1,4 +1,4 @@
-//! How much is stored.
+//! Statistics of a store.
 
 use super::Store;
 use super::open::DATABASE;
@@ -9,65 +9,65 @@ use node_core::block::BlockRef;
 use node_types::BlockNumber;
 use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableHandle, UntypedTableHandle};
 
-/// What a store holds.
+/// Statistics of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// The newest block.
     pub head: BlockRef,
-    /// The lowest block whose state is kept.
+    /// The earliest block whose state is stored.
     pub earliest_state: BlockNumber,
     /// The tables of the database.
     pub tables: Vec<TableStats>,
-    /// The newest block in the database; later ones are in memory and in the log.
+    /// The newest block in the database. Later ones are in memory and in the log.
     pub database_head: BlockNumber,
-    /// Rows in memory that are not in the database.
+    /// Number of rows in memory that are not in the database.
     pub rows_in_memory: usize,
-    /// Bytes of the file of the database, those of its free pages included.
+    /// Size of the database's file in bytes, including free pages.
     pub database_file_bytes: u64,
-    /// Bytes of the files of the log.
+    /// Size of the log's files in bytes.
     pub log_file_bytes: u64,
 }
 
 impl Stats {
-    /// Rows, and bytes of keys and values, of a table.
+    /// Returns the rows of a table, and the bytes of their keys and values.
     fn of(&self, table: Table) -> (u64, u64) {
         let found = self.tables.iter().find(|stats| stats.name == table.name());
         found.map_or((0, 0), |stats| (stats.rows, stats.stored_bytes))
     }
 
-    /// Leaves that blocks wrote or deleted, each as often as that happened: accounts, whose paths count as leaves of their
-    /// own, and slots. After pruning, those that are left.
+    /// Returns how many leaves blocks wrote or deleted. An account counts once for each block that changed it, and so
+    /// does a slot. After pruning, counts only what is left.
     pub fn changed_leaves(&self) -> u64 {
         self.of(Table::Accounts).0 + self.of(Table::Storage).0
     }
 
-    /// Bytes of keys and values of the table `trie` for each of [`Self::changed_leaves`].
+    /// Returns the bytes of keys and values of the table `trie` per one of [`Self::changed_leaves`].
     pub fn trie_bytes_a_leaf(&self) -> f64 {
         self.of(Table::Trie).1 as f64 / self.changed_leaves().max(1) as f64
     }
 
-    /// Bytes of keys and values of all tables for each block.
+    /// Returns the bytes of keys and values of all tables per block.
     pub fn bytes_a_block(&self) -> f64 {
         let bytes: u64 = self.tables.iter().map(|table| table.stored_bytes).sum();
         bytes as f64 / (self.database_head + 1) as f64
     }
 }
 
-/// What a table of the database holds.
+/// Statistics of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStats {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Number of rows.
     pub rows: u64,
     /// Bytes of all keys and values.
     pub stored_bytes: u64,
-    /// Bytes of the pages that hold them, with what is empty in these.
+    /// Bytes of the pages of the table, including free space in them.
     pub page_bytes: u64,
 }
 
 impl Store {
-    /// Counts rows and bytes of each table, in time linear in the size of the database.
+    /// Counts rows and bytes of each table. Takes time in proportion to the size of the database.
     pub fn stats(&self) -> Result<Stats, BackendError> {
         let chain = self.shared.chain();
         let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
@@ -86,7 +86,7 @@ impl Store {
         })
     }
 
-    /// Bytes of the files of the folder whose names are `chosen`.
+    /// Size of the log's files in bytes.
     fn file_bytes(&self, chosen: impl Fn(&str) -> bool) -> Result<u64, StoreError> {
         let size = |name: &String| self.folder().open(name)?.size();
         let names = self.folder().list().map_err(StoreError::File)?;

@@ -1,7 +1,7 @@
-//! Copies of a folder that is in use.
+//! Copies of a folder while it is in use.
 
-use super::answers::ask;
 use super::crashes::{Runs, check};
+use super::queries::ask;
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::store::Failure;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// A record that is written before each block, with the number of the block.
+/// Returns a record that is written before each block, with the number of the block.
 fn counter(number: u64) -> RecordWrite {
     RecordWrite::Put(RecordKind::Filter, Record { key: b"next".to_vec(), value: number.to_be_bytes().to_vec() })
 }
@@ -27,7 +27,7 @@ fn count(store: &Store) -> u64 {
 }
 
 #[test]
-fn a_copy_is_of_one_moment_while_others_write() {
+fn a_copy_is_consistent_while_others_write() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(11);
     let mut chain = random.chain(0);
@@ -67,13 +67,13 @@ fn a_copy_is_of_one_moment_while_others_write() {
         let copy = Store::open_existing(folder.path().join(name), options).unwrap();
         let view = copy.view().unwrap();
         let head = view.head().number;
-        // What came between the moment of the head and the last entry belongs to the copy, too.
+        // The copy also has the changes between the moment of the head and the last entry.
         assert!(head >= backup.head.number, "{head} {backup:?}");
         assert!((head..=head + 1).contains(&count(&copy)), "{head} and {}", count(&copy));
         let reference = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
         chain.up_to(head).above(0).into_iter().for_each(|block| reference.append(block).unwrap());
         assert_eq!(ask(&*view, &*reference.view().unwrap(), 0, 7).refused, 0);
-        // It goes on as the original did.
+        // The copy accepts the same changes as the original.
         copy.append(chain.above(head).remove(0)).unwrap();
     }
 }
@@ -88,7 +88,7 @@ proptest! {
         prop_assert!(runs.work(&store, 50).is_none());
         let copy = FaultyDisk::new();
         store.backup_in(copy.folder(), &Context::unbounded(), |_| {}).unwrap();
-        // What was promised is durable.
+        // Acknowledged changes are durable.
         copy.crash(seed);
         let copy = Store::open_in(copy.folder(), runs.genesis.clone(), runs.options).unwrap();
         check(&copy, &[&runs.expected]);
@@ -96,7 +96,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_disk_is_named() {
+fn reports_a_full_disk() {
     let mut runs = Runs::new(3, 4);
     let store = runs.open().unwrap();
     assert!(runs.work(&store, 60).is_none());
@@ -114,11 +114,11 @@ fn a_full_disk_is_named() {
         }
     }
     assert!(refused > 3, "{refused}");
-    // The original is none the worse.
+    // The original still works.
     assert!(runs.work(&store, 10).is_none());
 }
 
-/// A store in a folder of its own, with room for copies beside it.
+/// Returns a store in a folder of its own, with room for copies beside it.
 fn disk_store(folder: &Path) -> Store {
     let chain = Random(1).chain(400);
     let options = small(4, SyncPolicy::OnDemand);
@@ -132,7 +132,7 @@ fn backup(store: &Store, dest: &Path) -> Result<(), BackupError> {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_copied_into_itself() {
+fn does_not_overwrite_folders_or_copy_a_folder_into_itself() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let store = disk_store(path);
@@ -154,7 +154,7 @@ fn nothing_is_overwritten_and_nothing_copied_into_itself() {
     assert!(matches!(&refused, BackupError::Foreign { file, .. } if file == "letter"), "{refused}");
     assert!(path.join("other.part/letter").exists());
 
-    // An empty folder, one that is not there, and one that a killed process left.
+    // An empty folder, a missing one, and one that a killed process left.
     fs::create_dir_all(path.join("empty")).unwrap();
     fs::create_dir_all(path.join("killed.part")).unwrap();
     fs::write(path.join("killed.part/chain.redb"), "half").unwrap();
@@ -167,7 +167,7 @@ fn nothing_is_overwritten_and_nothing_copied_into_itself() {
 }
 
 #[test]
-fn a_copy_that_is_not_wanted_any_more_is_gone() {
+fn removes_a_cancelled_copy() {
     let folder = tempfile::tempdir().unwrap();
     let store = disk_store(folder.path());
     let dest = folder.path().join("copy");
@@ -175,7 +175,7 @@ fn a_copy_that_is_not_wanted_any_more_is_gone() {
     let stopped = store.backup(&dest, &context, |_| context.cancel());
     assert!(matches!(stopped, Err(BackupError::Interrupted(Interrupted::Cancelled))), "{stopped:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    // While one is made, a second to the same place is refused, and the first is not disturbed.
+    // While a copy is made, a second one to the same destination fails, and the first is not affected.
     let mut second = None;
     store
         .backup(&dest, &Context::unbounded(), |_| {

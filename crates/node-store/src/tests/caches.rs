@@ -1,4 +1,4 @@
-//! What the caches say of themselves.
+//! Statistics of the caches.
 
 use super::small;
 use crate::files::faults::FaultyDisk;
@@ -16,7 +16,7 @@ fn of(store: &Store, name: &str) -> CacheUse {
 }
 
 #[test]
-fn hits_misses_and_bytes_are_counted() {
+fn counts_hits_misses_and_bytes() {
     let chain = Random(1).chain(40);
     let disk = FaultyDisk::new();
     let options = small(1, SyncPolicy::Always);
@@ -26,7 +26,7 @@ fn hits_misses_and_bytes_are_counted() {
     assert!(nodes.hits > 0 && nodes.misses > 0 && nodes.bytes > 0, "{nodes:?}");
     drop(store);
 
-    // What it reads from now on was in no cache.
+    // After opening again, no cache has any entries.
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
     let view = store.view().unwrap();
     let hash = chain.blocks()[7].header.hash;

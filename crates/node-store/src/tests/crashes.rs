@@ -1,6 +1,6 @@
-//! Power cuts and failing disks: what was acknowledged is there, what was not is there as a whole or not at all.
+//! Power cuts and failing disks: acknowledged changes survive, others are present completely or not at all.
 
-use super::answers::ask;
+use super::queries::ask;
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::{Options, Store, SyncPolicy};
@@ -10,7 +10,7 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use proptest::prelude::*;
 
-/// What a store may hold after a crash.
+/// A state in which a store may be after a crash.
 #[derive(Clone)]
 pub(super) struct Expected {
     chain: TestChain,
@@ -30,7 +30,8 @@ impl Expected {
 
 const KEY: &[u8] = b"key";
 
-/// Makes random changes until one fails; answers what was acknowledged, and what the one that failed would have made.
+/// Applies random changes until one fails. `expected` is the state after the acknowledged changes; returns the state
+/// that the failed one would have led to.
 fn work(store: &Store, random: &mut Random, expected: &mut Expected, steps: u64) -> Option<Expected> {
     for _ in 0..steps {
         let mut next = expected.clone();
@@ -88,7 +89,7 @@ pub(super) fn check(store: &Store, candidates: &[&Expected]) -> Expected {
     (*found).clone()
 }
 
-/// A disk with a store, which is opened and left again and again.
+/// A disk with a store that is opened and closed repeatedly.
 pub(super) struct Runs {
     disk: FaultyDisk,
     pub(super) genesis: ExecutedBlock,
@@ -110,7 +111,7 @@ impl Runs {
         Store::open_in(self.disk.folder(), self.genesis.clone(), self.options)
     }
 
-    /// Opens the store on a disk without faults, and compares it with what may be there.
+    /// Opens the store on a disk without faults, and compares it with the possible states.
     fn recover(&mut self, unsure: Option<Expected>) -> Store {
         self.disk.fail_nothing();
         self.disk.set_capacity(None);
@@ -124,7 +125,7 @@ impl Runs {
         work(store, &mut self.random, &mut self.expected, steps)
     }
 
-    /// Ends the process, or cuts the power, or the one after the other.
+    /// Ends the process, cuts the power, or both.
     fn end(&mut self) {
         let seed = self.random.below(u64::MAX);
         match self.random.below(3) {
@@ -142,7 +143,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn acknowledged_changes_outlive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
+    fn acknowledged_changes_survive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {
         let mut runs = Runs::new(seed, blocks_in_memory);
         let mut unsure = None;
         for round in 0..4 {
@@ -151,7 +152,7 @@ proptest! {
             unsure = runs.work(&store, 40);
             runs.end();
             drop(store);
-            // It fails while it recovers, or is ended right after.
+            // Recovery fails, or the process ends right after it.
             let failing = runs.random.below(120);
             runs.disk.fail_operation(failing);
             drop(runs.open().inspect(|_| runs.disk.kill()));
@@ -170,7 +171,7 @@ proptest! {
             unsure = runs.work(&store, 60);
             runs.end();
             drop(store);
-            // It opens with what is there, or not at all.
+            // It opens with the existing data, or not at all.
             drop(runs.open().inspect(|_| runs.disk.kill()));
             runs.end();
         }
@@ -179,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn a_failure_while_the_log_is_read_again_leaves_the_log_as_it_is() {
+fn a_failure_while_replaying_the_log_does_not_change_the_log() {
     let mut runs = Runs::new(5, 4);
     let store = runs.open().unwrap();
     assert!(runs.work(&store, 60).is_none());
@@ -188,10 +189,10 @@ fn a_failure_while_the_log_is_read_again_leaves_the_log_as_it_is() {
     for operation in 0.. {
         runs.disk.fail_operation(operation);
         let opened = runs.open();
-        // What can be done without, a copy of the header, may fail.
+        // Reading a copy of the header may fail without consequences.
         let done = runs.disk.fail_nothing();
         assert!(opened.is_ok() || !done);
-        // What an opening that failed leaves behind is dropped, with a disk that works.
+        // The remains of a failed opening are dropped while the disk works.
         drop(opened.inspect(|_| runs.disk.kill()));
         runs.disk.kill();
         let store = runs.recover(None);

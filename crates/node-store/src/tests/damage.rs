@@ -1,6 +1,6 @@
-//! Files that are not as they were left: an answer is right or refused, and nobody panics.
+//! Damaged files: every query returns the right result or an error, and nothing panics.
 
-use super::answers::{Tally, ask};
+use super::queries::{Tally, ask};
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::wal::{WalError, WalOptions};
@@ -9,7 +9,7 @@ use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
 use proptest::prelude::*;
 
-/// A store on a disk, and what it has to answer.
+/// A store on a disk, and its expected content.
 struct Fixture {
     disk: FaultyDisk,
     chain: TestChain,
@@ -19,13 +19,13 @@ struct Fixture {
 const DATABASE: &str = "chain.redb";
 const CHECKSUMS: &str = "chain.sums";
 
-/// The cache has no room for a page, so that every read reaches the disk.
+/// Returns options with a cache that is too small for a page, so that every read reaches the disk.
 fn options() -> Options {
     Options { cache_bytes: 0, ..small(10, SyncPolicy::Always) }
 }
 
 impl Fixture {
-    /// A store that was stopped, or killed with the newest blocks in the log only.
+    /// Creates a store that was closed, or killed while the newest blocks were only in the log.
     fn new(seed: u64, blocks: u64, killed: bool) -> Self {
         let random = &mut Random(seed);
         let chain = random.chain(blocks);
@@ -52,7 +52,7 @@ impl Fixture {
         Store::open_in(self.disk.folder(), self.chain.blocks()[0].clone(), options())
     }
 
-    /// Opens the store, if it can be opened, and asks it everything.
+    /// Opens the store, if possible, and queries it for everything.
     fn ask(&self) -> Result<Tally, BackendError> {
         let store = match self.open() {
             Ok(store) => store,
@@ -62,12 +62,12 @@ impl Fixture {
         let records: Vec<_> = store.records(RecordKind::Filter).unwrap().into_iter().map(|record| record.key).collect();
         assert_eq!(records, [[0], [1], [2]]);
         let tally = ask(&*store.view().unwrap(), &*self.reference.view().unwrap(), 0, 7);
-        // What could not be read is not to be written.
+        // Bytes that could not be read must not be written.
         self.disk.kill();
         Ok(tally)
     }
 
-    /// Whether the damage was noticed at all.
+    /// Returns whether the damage is detected.
     fn is_noticed(&self) -> bool {
         self.ask().map_or(true, |tally| tally.refused > 0)
     }
@@ -83,7 +83,7 @@ impl Fixture {
         contents.iter().for_each(|(name, bytes)| self.disk.put(name, bytes.clone()));
     }
 
-    /// The store opens, has everything, and goes on.
+    /// Checks that the store opens, has everything and accepts changes.
     fn is_whole(&self) {
         let store = self.open().unwrap();
         check_view(&*store.view().unwrap(), &self.chain);
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn flipped_bits_give_no_wrong_answer(seed: u64, killed: bool) {
+    fn flipped_bits_never_give_wrong_results(seed: u64, killed: bool) {
         let fixture = Fixture::new(seed, 80, killed);
         let contents = fixture.contents();
         let random = &mut Random(seed);
@@ -115,7 +115,7 @@ proptest! {
                 let _ = fixture.ask();
                 fixture.restore(&contents);
             }
-            // A run of bytes from elsewhere.
+            // Bytes of another place in the file.
             let mut damaged = bytes.clone();
             let [from, to] = [0; 2].map(|_| random.below(bytes.len() as u64) as usize);
             let length = (1 + random.below(5000) as usize).min(bytes.len() - from.max(to));
@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn any_flipped_bit_of_a_page_in_use_is_noticed() {
+fn detects_any_flipped_bit_of_a_page_in_use() {
     let fixture = Fixture::new(1, 80, false);
     let contents = fixture.contents();
     let pages = fixture.disk.content(DATABASE).unwrap();
@@ -143,12 +143,12 @@ fn any_flipped_bit_of_a_page_in_use_is_noticed() {
         noticed += u64::from(fixture.is_noticed());
         fixture.restore(&contents);
     }
-    // The others are free, or hold what nobody asked for.
+    // The other pages are free, or hold data that no query needs.
     assert!(noticed * 3 > blocks, "{noticed} of {blocks} blocks");
 }
 
 #[test]
-fn a_flipped_bit_of_the_header_changes_nothing() {
+fn tolerates_any_flipped_bit_of_the_header() {
     for killed in [false, true] {
         let fixture = Fixture::new(2, 30, killed);
         let contents = fixture.contents();
@@ -165,7 +165,7 @@ fn a_flipped_bit_of_the_header_changes_nothing() {
 }
 
 #[test]
-fn a_database_that_is_older_than_the_log_is_refused() {
+fn rejects_a_database_older_than_the_log() {
     let random = &mut Random(3);
     let chain = random.chain(200);
     let genesis = chain.blocks()[0].clone();
@@ -193,7 +193,7 @@ fn a_database_that_is_older_than_the_log_is_refused() {
 }
 
 #[test]
-fn files_that_are_cut_off_are_refused_or_not_needed() {
+fn rejects_truncated_files_unless_the_lost_bytes_are_not_needed() {
     for killed in [false, true] {
         let fixture = Fixture::new(4, 60, killed);
         let contents = fixture.contents();
@@ -205,7 +205,7 @@ fn files_that_are_cut_off_are_refused_or_not_needed() {
             for size in sizes.into_iter().filter(|size| *size < bytes.len()) {
                 fixture.disk.truncate(name, size);
                 let answer = fixture.ask();
-                // Behind the checksums in use are some of blocks that are not.
+                // After the checksums in use there are some of blocks that are not in use.
                 let is_needed = name == DATABASE || (name == CHECKSUMS && size <= 2 * 4096);
                 assert!(!is_needed || answer.is_err(), "{name} of {size} bytes");
                 fixture.restore(&contents);
@@ -216,7 +216,7 @@ fn files_that_are_cut_off_are_refused_or_not_needed() {
 }
 
 #[test]
-fn a_missing_file_is_refused_or_not_needed() {
+fn rejects_missing_files_unless_they_are_not_needed() {
     for killed in [false, true] {
         let fixture = Fixture::new(6, 60, killed);
         let contents = fixture.contents();
@@ -242,7 +242,7 @@ fn a_missing_file_is_refused_or_not_needed() {
 }
 
 #[test]
-fn a_log_that_has_everything_makes_up_for_a_database_that_is_gone() {
+fn a_complete_log_replaces_a_missing_database() {
     let fixture = {
         let chain = Random(7).chain(8);
         let genesis = chain.blocks()[0].clone();
@@ -256,7 +256,7 @@ fn a_log_that_has_everything_makes_up_for_a_database_that_is_gone() {
     for name in [DATABASE, CHECKSUMS] {
         fixture.disk.delete(name);
     }
-    // More than once: what was read from the log must not count as being in the database.
+    // More than once, because entries that are read from the log must not count as stored in the database.
     for _ in 0..2 {
         check_view(&*fixture.open().unwrap().view().unwrap(), &fixture.chain);
         fixture.disk.kill();

@@ -1,4 +1,4 @@
-//! Folders that are refused.
+//! Folders that cannot be opened.
 
 use super::small;
 use crate::files::faults::FaultyDisk;
@@ -18,14 +18,14 @@ fn store_error(result: Result<Store, BackendError>) -> StoreError {
     }
 }
 
-/// The database of a folder.
+/// Opens the database of a folder.
 fn database(path: &Path) -> Database {
     let file = DatabaseFile::open(&DiskFolder::open(path).unwrap(), "chain.redb", "chain.sums").unwrap();
     Database::builder().create_with_backend(file).unwrap()
 }
 
 #[test]
-fn a_folder_belongs_to_one_process() {
+fn a_folder_can_be_opened_by_one_process_only() {
     let folder = tempfile::tempdir().unwrap();
     let genesis = Random(1).chain(0).head().clone();
     let open = || Store::open(folder.path(), genesis.clone(), Options::default());
@@ -37,7 +37,7 @@ fn a_folder_belongs_to_one_process() {
 }
 
 #[test]
-fn another_genesis_is_refused() {
+fn rejects_another_genesis() {
     let folder = tempfile::tempdir().unwrap();
     let [ours, theirs] = [1, 2].map(|seed| Random(seed).chain(0).head().clone());
     drop(Store::open(folder.path(), ours.clone(), Options::default()).unwrap());
@@ -54,7 +54,7 @@ fn another_genesis_is_refused() {
 }
 
 #[test]
-fn another_layout_is_refused() {
+fn rejects_another_layout() {
     let folder = tempfile::tempdir().unwrap();
     let genesis = Random(1).chain(0).head().clone();
     drop(Store::open(folder.path(), genesis.clone(), Options::default()).unwrap());
@@ -67,7 +67,7 @@ fn another_layout_is_refused() {
     drop(database);
     let refused = store_error(Store::open(folder.path(), genesis, Options::default()));
     assert!(matches!(refused, StoreError::UnsupportedLayout { found: 9, supported: 1 }), "{refused:?}");
-    // Whoever reads the refusal finds the page, and on it the section, that says what to do.
+    // The error leads to an existing section of the documentation.
     let text = refused.to_string();
     assert!(text.contains("layout 9") && text.contains("layout 1;") && text.contains("docs/operations.md"), "{text}");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
@@ -76,7 +76,7 @@ fn another_layout_is_refused() {
 }
 
 #[test]
-fn a_foreign_database_is_refused() {
+fn rejects_a_foreign_database() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(folder.path());
     let mut write = database.begin_write().unwrap();
@@ -90,7 +90,7 @@ fn a_foreign_database_is_refused() {
 }
 
 #[test]
-fn a_genesis_with_a_wrong_root_can_be_tried_again() {
+fn opening_can_be_repeated_after_a_genesis_with_a_wrong_root() {
     let disk = FaultyDisk::new();
     let chain = Random(3).chain(2);
     let mut wrong = chain.blocks()[0].clone();
@@ -105,14 +105,14 @@ fn a_genesis_with_a_wrong_root_can_be_tried_again() {
 }
 
 #[test]
-fn a_clean_stop_leaves_nothing_to_read_from_the_log() {
+fn closing_a_store_leaves_no_entries_in_the_log() {
     let disk = FaultyDisk::new();
     let chain: TestChain = Random(4).chain(50);
     let options = small(1000, SyncPolicy::Always);
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
     chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
     drop(store);
-    // Without entries, a segment is a header.
+    // A segment without entries is only a header.
     let folder = disk.folder();
     let is_segment = |name: &String| name.starts_with("wal-") && name.ends_with(".log");
     for name in folder.list().unwrap().iter().filter(|name| is_segment(name)) {
@@ -129,7 +129,7 @@ fn a_clean_stop_leaves_nothing_to_read_from_the_log() {
 }
 
 #[test]
-fn what_was_appended_on_demand_is_durable_when_the_policy_changes() {
+fn changing_the_policy_makes_earlier_changes_durable() {
     let disk = FaultyDisk::new();
     let chain: TestChain = Random(5).chain(30);
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(1000, SyncPolicy::OnDemand)).unwrap();

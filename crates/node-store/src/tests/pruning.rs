@@ -1,4 +1,4 @@
-//! Dropping old states.
+//! Pruning of old states.
 
 use super::small;
 use crate::files::faults::FaultyDisk;
@@ -12,7 +12,7 @@ fn trie_rows(store: &Store) -> u64 {
 }
 
 #[test]
-fn states_from_the_floor_on_stay_and_others_go() {
+fn drops_exactly_the_states_before_the_floor() {
     for seed in 0..6 {
         let random = &mut Random(seed);
         let mut chain = random.chain(150);
@@ -54,8 +54,8 @@ fn states_from_the_floor_on_stay_and_others_go() {
                     }
                 }
             }
-            let behind = store.switch(earliest.wrapping_sub(1), Vec::new());
-            assert!(earliest == 0 || matches!(behind, Err(BackendError::StatePruned { .. })), "{behind:?}");
+            let switched = store.switch(earliest.wrapping_sub(1), Vec::new());
+            assert!(earliest == 0 || matches!(switched, Err(BackendError::StatePruned { .. })), "{switched:?}");
         }
         assert!(trie_rows(&store) < rows, "{} rows of {rows} left", trie_rows(&store));
         store.switch(170, Vec::new()).unwrap();

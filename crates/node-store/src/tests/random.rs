@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Panics unless both views answer alike, with proofs as of some blocks.
+/// Checks that both views return the same, including proofs as of some blocks.
 fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
     let head = reference.head();
     assert_eq!(store.head(), head);
@@ -46,7 +46,8 @@ fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
     }
 }
 
-/// Panics unless the state root as of `at`, which another implementation makes of all that `view` reads, is the header's.
+/// Checks that the state root as of `at` is that of the header, computed by another implementation from everything that
+/// `view` returns.
 fn recompute_root(view: &dyn View, at: u64) {
     let mut accounts = BTreeMap::new();
     for address in Random::addresses() {
@@ -70,7 +71,7 @@ fn root_of(leaves: &BTreeMap<H256, Vec<u8>>) -> H256 {
     H256(builder.root().0)
 }
 
-/// Plays `steps` random changes; compares after each.
+/// Applies `steps` random changes and compares after each.
 fn play(seed: u64, steps: usize, blocks_in_memory: u64) {
     let random = &mut Random(seed);
     let mut chain = random.chain(0);
@@ -107,7 +108,7 @@ fn play(seed: u64, steps: usize, blocks_in_memory: u64) {
                 dropped.push(std::mem::replace(&mut chain, branch));
             }
             6 => {
-                // Back to a branch that was left.
+                // Back to a branch that was canonical before.
                 let Some(branch) = dropped.pop() else { continue };
                 let same = |number: &u64| {
                     let [a, b] = [&chain, &branch].map(|chain| chain.blocks().get(*number as usize));
@@ -147,7 +148,7 @@ fn play(seed: u64, steps: usize, blocks_in_memory: u64) {
                     1 => drop(store),
                     _ => {
                         store.sync().unwrap();
-                        // Nothing that a destructor does reaches the disk.
+                        // Destructors do not write to this disk.
                         disk.kill();
                         drop(store);
                     }
@@ -179,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn a_store_answers_as_the_reference_does(seed: u64, blocks_in_memory in 1u64..60) {
+    fn a_store_returns_the_same_as_the_reference(seed: u64, blocks_in_memory in 1u64..60) {
         play(seed, 25, blocks_in_memory);
     }
 }

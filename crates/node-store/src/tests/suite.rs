@@ -1,4 +1,4 @@
-//! The suite that every backend has to pass, with rows in memory, in the database, and between.
+//! The suite for all backends, with rows in memory, in the database, and in both.
 
 use super::small;
 use crate::{Store, SyncPolicy};
@@ -28,6 +28,6 @@ fn passes_the_suite_in_the_database() {
 }
 
 #[test]
-fn passes_the_suite_between() {
+fn passes_the_suite_in_memory_and_database() {
     run(7);
 }

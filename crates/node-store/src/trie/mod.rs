@@ -1,10 +1,9 @@
-//! Merkle Patricia tries whose every version is kept, in rows (Yellow Paper, appendix D).
+//! Merkle Patricia tries of which every version is kept, in rows (Yellow Paper, appendix D).
 //!
-//! Keys have 32 bytes. Nothing here knows where rows are kept: a [`Source`] reads nodes as of some block, and an
-//! [`Update`] lists the rows to be written for another.
+//! Keys have 32 bytes. This module does not know where rows are kept: a [`Source`] reads nodes as of some block, and an
+//! [`Update`] lists the rows to be written for the next.
 
 mod node;
-mod path;
 mod prove;
 mod recompute;
 mod row;
@@ -12,9 +11,18 @@ mod row;
 mod tests;
 mod update;
 
-pub(crate) use node::{Branch, Node, encode_word_leaf};
-pub(crate) use path::Path;
+pub(crate) use node::{Branch, Node};
 pub(crate) use prove::prove;
-pub(crate) use recompute::{Broken, recompute};
+pub(crate) use recompute::{RecomputeError, recompute};
 pub(crate) use row::{Decoder, Stored, is_delta, is_empty};
 pub(crate) use update::{Change, NewRow, Source, Update, update};
+
+use node_types::Bytes;
+use node_types::rlp::{put_string, string_length};
+
+/// Returns the RLP of a storage value: that of a leaf in a storage trie. `word` has no leading zeros.
+pub(crate) fn encode_word_leaf(word: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(string_length(word));
+    put_string(&mut out, word);
+    out.into()
+}

@@ -1,16 +1,20 @@
-//! Proofs: the nodes from the root on the way to a leaf.
+//! Proofs of a value, or of its absence.
 
-use super::node::{Node, encode_leaf};
-use super::path::Path;
+use super::node::Node;
 use super::update::Source;
 use crate::error::StoreError;
+use node_core::trie::{NibblePath, encode_extension, encode_leaf};
 use node_types::Bytes;
 
-/// The nodes from the root on the way to `leaf`, as RLP, without those that stand within their parents. `value` is that
-/// of the leaf, where it is already known.
-pub(crate) fn prove(source: &mut dyn Source, leaf: &Path, value: Option<&[u8]>) -> Result<Vec<Bytes>, StoreError> {
+/// Returns the RLP of the nodes from the root on the way to `leaf`, without those that are contained in their parents.
+/// `value` is the RLP of the leaf's value if the caller knows it.
+pub(crate) fn prove(
+    source: &mut dyn Source<Error = StoreError>,
+    leaf: &NibblePath,
+    value: Option<&[u8]>,
+) -> Result<Vec<Bytes>, StoreError> {
     let mut proof = Vec::new();
-    let mut position = Path::ROOT;
+    let mut position = NibblePath::ROOT;
     loop {
         let start = position.len();
         let mut push = |encoded: Vec<u8>| {
@@ -20,7 +24,7 @@ pub(crate) fn prove(source: &mut dyn Source, leaf: &Path, value: Option<&[u8]>) 
         };
         let stored = source.node(&position)?;
         match &stored.node {
-            // No parent refers to nothing.
+            // A parent refers to this position.
             Node::Empty if start > 0 => return Err(StoreError::Missing { table: "trie" }),
             Node::Empty => return Ok(proof),
             Node::Leaf(path) => {
@@ -32,10 +36,10 @@ pub(crate) fn prove(source: &mut dyn Source, leaf: &Path, value: Option<&[u8]>) 
             }
             Node::Branch(branch) => {
                 let encoded = branch.encode();
-                if let Some(extension) = branch.encode_extension(start, &encoded) {
+                if let Some(extension) = encode_extension(&branch.path, start, &encoded) {
                     push(extension);
                 }
-                if leaf.common(&branch.path) < branch.path.len() {
+                if !leaf.starts_with(&branch.path) {
                     return Ok(proof);
                 }
                 push(encoded);

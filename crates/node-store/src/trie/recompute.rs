@@ -1,47 +1,55 @@
-//! Computing a trie again from its leaves.
+//! Computing a trie from its leaves.
 
-use super::node::{Node, Reference, encode_leaf, root_hash};
-use super::path::Path;
+use super::node::Node;
 use super::update::Source;
-use crate::error::StoreError;
-use node_types::H256;
+use node_core::trie::{NibblePath, Reference, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;
+use node_types::{H256, keccak256};
 
-/// A node that is not the one its parent refers to.
+/// Why a trie cannot be computed.
 #[derive(Debug)]
-pub(crate) struct Broken {
-    /// Where it is.
-    pub(crate) position: Path,
-    /// How the parent refers to it, as RLP.
-    pub(crate) expected: Vec<u8>,
-    /// How it would have to, by what is there; nothing where no node is.
-    pub(crate) found: Vec<u8>,
+pub(crate) enum RecomputeError<E> {
+    /// A node or value cannot be read.
+    Read(E),
+    /// A parent refers to another node than the one at the position.
+    WrongReference {
+        /// Position of the node.
+        position: NibblePath,
+        /// The reference in the parent, as RLP.
+        expected: Vec<u8>,
+        /// The reference to the node that is there, as RLP; empty if there is none.
+        found: Vec<u8>,
+    },
 }
 
-/// Reads every node, asks for the value of every leaf in ascending order, and answers the root hash of what is there.
-/// Takes memory for one path only.
-pub(crate) fn recompute(source: &mut dyn Source) -> Result<Result<H256, Broken>, StoreError> {
-    Ok(encode(source, Path::ROOT)?.map(|root| root.map_or(EMPTY_ROOT, |encoded| root_hash(&encoded))))
+impl<E> From<E> for RecomputeError<E> {
+    fn from(error: E) -> Self {
+        Self::Read(error)
+    }
 }
 
-/// The RLP of what is at a position; none where nothing is.
-fn encode(source: &mut dyn Source, position: Path) -> Result<Result<Option<Vec<u8>>, Broken>, StoreError> {
+/// Reads every node and, in ascending order, the value of every leaf, and returns the root hash. Holds one path of nodes
+/// in memory.
+pub(crate) fn recompute<S: Source>(source: &mut S) -> Result<H256, RecomputeError<S::Error>> {
+    Ok(encode(source, NibblePath::ROOT)?.map_or(EMPTY_ROOT, keccak256))
+}
+
+/// Returns the RLP of the node at a position, or `None` if there is none.
+fn encode<S: Source>(source: &mut S, position: NibblePath) -> Result<Option<Vec<u8>>, RecomputeError<S::Error>> {
     let stored = source.node(&position)?;
     let branch = match &stored.node {
-        Node::Empty => return Ok(Ok(None)),
-        Node::Leaf(path) => return Ok(Ok(Some(encode_leaf(path, position.len(), &source.value(path)?)))),
+        Node::Empty => return Ok(None),
+        Node::Leaf(path) => return Ok(Some(encode_leaf(path, position.len(), &source.value(path)?))),
         Node::Branch(branch) => branch,
     };
     for (nibble, expected) in (0..).zip(&branch.children).filter(|(_, child)| !child.is_none()) {
         let child = branch.path.child(nibble);
-        let found = match encode(source, child)? {
-            Ok(found) => found.map(|encoded| Reference::to(&encoded)),
-            Err(broken) => return Ok(Err(broken)),
-        };
+        let found = encode(source, child)?.map(|encoded| Reference::to(&encoded));
         if found != Some(*expected) {
-            let found = found.map(|found| found.item().to_vec()).unwrap_or_default();
-            return Ok(Err(Broken { position: child, expected: expected.item().to_vec(), found }));
+            let found = found.map(|found| found.as_rlp().to_vec()).unwrap_or_default();
+            let expected = expected.as_rlp().to_vec();
+            return Err(RecomputeError::WrongReference { position: child, expected, found });
         }
     }
-    Ok(Ok(Some(branch.encode_at(position.len()))))
+    Ok(Some(branch.encode_at(position.len())))
 }

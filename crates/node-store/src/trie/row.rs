@@ -1,24 +1,24 @@
 //! Rows of the table `trie`: nodes as they are stored.
 //!
-//! A branch is stored whole, or as the children that changed since the row before. An age counts the rows since the
-//! last whole one, so that no read takes more than [`MAX_AGE`] + 1 rows.
+//! A branch is stored whole, or as the children that changed since the previous row. Its age is the number of rows
+//! since the last whole one, so that reading a branch takes at most [`MAX_AGE`] + 1 rows.
 
-use super::node::{Branch, Node, Reference};
-use super::path::Path;
+use super::node::{Branch, Node};
 use crate::codec::Malformed;
+use node_core::trie::{NibblePath, Reference};
 
-/// Most deltas behind a whole branch.
+/// Maximum number of deltas after a whole branch.
 pub(crate) const MAX_AGE: u8 = 23;
 
 const EMPTY: u8 = 0;
 const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
-/// Behind an extension.
+/// A branch with an extension.
 const EXTENDED: u8 = 3;
-/// Plus the age, which is at least 1.
+/// A delta, plus its age, which is at least 1.
 const DELTA: u8 = 0x40;
 
-/// A node with the age of the row it is from.
+/// A node, and the age of the row that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) node: Node,
@@ -26,11 +26,12 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Where nothing is, or ever was.
+    /// No node.
     pub(crate) const NOTHING: Self = Self { node: Node::Empty, age: 0 };
 }
 
-/// The row that makes `new` of `old` at a position of `start` nibbles, with its age; none if they do not differ.
+/// Encodes the row that changes `old` to `new` at a position of `start` nibbles, and returns it with its age. `None` if
+/// both nodes are equal.
 pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>, u8)> {
     if old.node == *new {
         return None;
@@ -71,36 +72,36 @@ pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>,
 fn put_children(out: &mut Vec<u8>, branch: &Branch, mask: u16) {
     out.extend_from_slice(&mask.to_be_bytes());
     let chosen = (0..16).filter(|nibble| mask & 1 << nibble != 0);
-    chosen.for_each(|nibble: usize| out.extend_from_slice(branch.children[nibble].item()));
+    chosen.for_each(|nibble: usize| out.extend_from_slice(branch.children[nibble].as_rlp()));
 }
 
-/// Whether older rows are needed to know the branch.
+/// Returns whether decoding the row requires older rows.
 pub(crate) fn is_delta(row: &[u8]) -> bool {
     row.first().is_some_and(|tag| *tag > DELTA)
 }
 
-/// Whether the row says that nothing is there.
+/// Returns whether the row says that there is no node.
 pub(crate) fn is_empty(row: &[u8]) -> bool {
     row == [EMPTY]
 }
 
-/// Reads the rows of one position, the newest first.
+/// Decodes the rows of one position, the newest first.
 pub(crate) struct Decoder {
-    position: Path,
+    position: NibblePath,
     age: Option<u8>,
     branch: Branch,
-    /// The children that newer rows have told.
+    /// A mask of the children that newer rows define.
     known: u16,
 }
 
 const MALFORMED: Malformed = Malformed("a row of trie");
 
 impl Decoder {
-    pub(crate) fn new(position: Path) -> Self {
-        Self { position, age: None, branch: Branch::new(Path::ROOT), known: 0 }
+    pub(crate) fn new(position: NibblePath) -> Self {
+        Self { position, age: None, branch: Branch::new(NibblePath::ROOT), known: 0 }
     }
 
-    /// Reads the next row; answers the node when it is known.
+    /// Decodes the next row. Returns the node once it is complete, or `None` if older rows are required.
     pub(crate) fn read(&mut self, row: &[u8]) -> Result<Option<Stored>, Malformed> {
         let (tag, mut rest) = row.split_first().ok_or(MALFORMED)?;
         let age = *self.age.get_or_insert(tag.saturating_sub(DELTA));
@@ -108,17 +109,17 @@ impl Decoder {
         let path = match *tag {
             EMPTY if newest && rest.is_empty() => return Ok(Some(Stored::NOTHING)),
             LEAF if newest => {
-                let path = self.position.continued(64, rest).ok_or(MALFORMED)?;
+                let path = self.position.join_packed(64, rest).ok_or(MALFORMED)?;
                 return Ok(Some(Stored { node: Node::Leaf(path), age }));
             }
             BRANCH => Some(self.position),
             EXTENDED => {
-                let (length, behind) = rest.split_first().ok_or(MALFORMED)?;
+                let (length, after) = rest.split_first().ok_or(MALFORMED)?;
                 let length = usize::from(*length);
                 let bytes = length.div_ceil(2).checked_sub(self.position.len() / 2).ok_or(MALFORMED)?;
-                let (tail, behind) = behind.split_at_checked(bytes).ok_or(MALFORMED)?;
-                rest = behind;
-                Some(self.position.continued(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)?)
+                let (tail, after) = after.split_at_checked(bytes).ok_or(MALFORMED)?;
+                rest = after;
+                Some(self.position.join_packed(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)?)
             }
             tag if tag > DELTA && tag <= DELTA + MAX_AGE => None,
             _ => return Err(MALFORMED),
@@ -137,7 +138,7 @@ impl Decoder {
         }
         let Some(path) = path else { return Ok(None) };
         self.branch.path = path;
-        let branch = std::mem::replace(&mut self.branch, Branch::new(Path::ROOT));
+        let branch = std::mem::replace(&mut self.branch, Branch::new(NibblePath::ROOT));
         Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
     }
 }

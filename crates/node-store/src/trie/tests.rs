@@ -1,17 +1,17 @@
-//! Tries in rows against `node_core`'s trie in memory and against alloy-trie, at every height.
+//! Stored tries compared with `node_core`'s trie in memory and with alloy-trie, as of every block.
 
 use super::*;
 use crate::error::StoreError;
 use alloy_primitives::{B256, U256 as AlloyU256, keccak256 as alloy_keccak256};
 use alloy_trie::HashBuilder;
 use alloy_trie::proof::ProofRetainer;
-use node_core::trie::Trie;
+use node_core::trie::{NibblePath, Trie};
 use node_types::{Bytes, H256, keccak256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows and leaves of one trie by block.
+/// The rows and leaves of one trie by block.
 #[derive(Default)]
 struct Model {
     rows: BTreeMap<(Vec<u8>, u64), Vec<u8>>,
@@ -21,12 +21,14 @@ struct Model {
 
 struct At<'a>(&'a Model, Option<u64>);
 
-fn position_key(position: &Path) -> Vec<u8> {
+fn position_key(position: &NibblePath) -> Vec<u8> {
     [&[position.len() as u8][..], position.packed()].concat()
 }
 
 impl Source for At<'_> {
-    fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError> {
+    type Error = StoreError;
+
+    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, StoreError> {
         let Some(at) = self.1 else { return Ok(Arc::new(Stored::NOTHING)) };
         let key = position_key(position);
         let mut decoder = Decoder::new(*position);
@@ -42,7 +44,7 @@ impl Source for At<'_> {
         Err(StoreError::Missing { table: "trie" })
     }
 
-    fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError> {
+    fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, StoreError> {
         Ok(self.0.leaves[self.1.unwrap() as usize][&H256::from_slice(leaf.packed())].clone().into())
     }
 }
@@ -52,7 +54,7 @@ impl Model {
         let parent = (self.leaves.len() as u64).checked_sub(1);
         let number = self.leaves.len() as u64;
         let batch: Vec<Change> =
-            changes.iter().map(|(key, value)| (Path::of_key(key.0), value.clone().map(Bytes::from))).collect();
+            changes.iter().map(|(key, value)| (NibblePath::from(*key), value.clone().map(Bytes::from))).collect();
         let update = update(&mut At(self, parent), &batch).unwrap();
         let mut leaves = self.leaves.last().cloned().unwrap_or_default();
         for (key, value) in changes {
@@ -81,7 +83,7 @@ impl Model {
             let trie: Trie = leaves.iter().map(|(key, value)| (*key, value.clone())).collect();
             assert_eq!(self.roots[at], trie.root(), "root as of {at}");
             for key in keys {
-                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0), None).unwrap();
+                let proof = prove(&mut At(self, Some(at as u64)), &NibblePath::from(*key), None).unwrap();
                 assert_eq!(proof, trie.prove(key.as_bytes()), "proof of {key:#x} as of {at}");
             }
             let targets = keys.iter().map(|key| alloy_trie::Nibbles::unpack(B256::from(key.0)));
@@ -92,11 +94,11 @@ impl Model {
             assert_eq!(builder.root().0, self.roots[at].0, "alloy's root as of {at}");
             let nodes = builder.take_proof_nodes();
             for key in keys.iter().filter(|_| !leaves.is_empty()) {
-                let proof = prove(&mut At(self, Some(at as u64)), &Path::of_key(key.0), None).unwrap();
+                let proof = prove(&mut At(self, Some(at as u64)), &NibblePath::from(*key), None).unwrap();
                 let theirs = nodes.matching_nodes_sorted(&alloy_trie::Nibbles::unpack(B256::from(key.0)));
                 let ours: Vec<_> = proof.iter().map(|node| node.to_vec()).collect();
                 let theirs: Vec<_> = theirs.into_iter().map(|(_, node)| node.to_vec()).collect();
-                // alloy also lists nodes that stand within their parents.
+                // alloy also lists nodes that are contained in their parents.
                 let listed =
                     theirs.into_iter().enumerate().filter(|(i, node)| *i == 0 || node.len() >= 32).map(|(_, n)| n);
                 assert_eq!(ours, listed.collect::<Vec<_>>(), "alloy's proof of {key:#x} as of {at}");
@@ -105,7 +107,7 @@ impl Model {
     }
 }
 
-/// Keys that share long prefixes with each other, or none.
+/// Returns keys of which some share long prefixes.
 fn key(index: u16) -> H256 {
     match index % 3 {
         0 => keccak256(index.to_be_bytes()),
@@ -118,7 +120,7 @@ fn key(index: u16) -> H256 {
     }
 }
 
-/// Values so short that nodes stand within their parents, and longer ones.
+/// Values short enough that nodes are contained in their parents, and longer ones.
 fn value(seed: u8) -> Option<Vec<u8>> {
     match seed % 4 {
         0 => None,
@@ -150,7 +152,7 @@ proptest! {
 
     #[test]
     fn random_rows_never_panic(rows in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..5), key: [u8; 32], length in 0usize..=64) {
-        let mut decoder = Decoder::new(Path::of_key(key).prefix(length));
+        let mut decoder = Decoder::new(NibblePath::of_key(&key).prefix(length));
         for row in rows {
             match decoder.read(&row) {
                 Ok(None) => {}
@@ -168,7 +170,7 @@ fn long_histories_are_read_through_few_rows() {
     for block in 0..200usize {
         model.apply(&[(keys[block * 7 % 500], Some(vec![block as u8 + 2; 40]))].into());
     }
-    let position = position_key(&Path::ROOT);
+    let position = position_key(&NibblePath::ROOT);
     let rows: Vec<_> = model.rows.range((position.clone(), 0)..=(position, u64::MAX)).collect();
     assert_eq!(rows.len(), 201);
     let whole = rows.iter().filter(|(_, row)| row[0] < 0x40).count();
@@ -178,7 +180,7 @@ fn long_histories_are_read_through_few_rows() {
 }
 
 #[test]
-fn hashes_agree() {
-    // The oracles hash with other code.
+fn keccak_equals_that_of_alloy() {
+    // The oracles use another implementation of Keccak.
     assert_eq!(alloy_keccak256(AlloyU256::from(7).to_be_bytes::<32>()).0, keccak256(H256::from_low_u64_be(7)).0);
 }

@@ -1,54 +1,57 @@
-//! Changing a trie: one batch of leaves makes the rows of one block.
+//! Changing a trie: a batch of leaves results in the rows of one block.
 
-use super::node::{Branch, Node, Reference, encode_leaf, root_hash};
-use super::path::Path;
+use super::node::{Branch, Node};
 use super::row::{self, Stored};
 use crate::error::StoreError;
+use node_core::trie::{NibblePath, Reference, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{Bytes, H256};
+use node_types::{Bytes, H256, keccak256};
 use std::sync::Arc;
 
-/// Where nodes and the values of leaves are read.
+/// Reads nodes and the values of leaves.
 pub(crate) trait Source {
-    /// The node at a position, before the change.
-    fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError>;
+    /// Why a node or value cannot be read.
+    type Error;
 
-    /// The value of a leaf that the change leaves as it is, as RLP.
-    fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError>;
+    /// Returns the node at a position before the change.
+    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, Self::Error>;
+
+    /// Returns the RLP of the value of a leaf that does not change.
+    fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Self::Error>;
 }
 
-/// A leaf to set, or to remove.
-pub(crate) type Change = (Path, Option<Bytes>);
+/// The path of a leaf with its new value as RLP, or `None` to remove the leaf.
+pub(crate) type Change = (NibblePath, Option<Bytes>);
 
-/// What a change makes of a trie.
+/// The result of a change.
 pub(crate) struct Update {
     /// The root hash.
     pub(crate) root: H256,
-    /// A row for each position that changed, with the node it stands for.
+    /// A row for each position that changed.
     pub(crate) rows: Vec<NewRow>,
 }
 
-/// A row for a position.
+/// The row of a position, with the node that it encodes.
 pub(crate) struct NewRow {
-    pub(crate) position: Path,
+    pub(crate) position: NibblePath,
     pub(crate) value: Vec<u8>,
     pub(crate) stored: Stored,
 }
 
-/// Applies `changes`, ascending by path and no path twice, to the trie that `source` shows.
-pub(crate) fn update(source: &mut dyn Source, changes: &[Change]) -> Result<Update, StoreError> {
+/// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths.
+pub(crate) fn update(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Update, StoreError> {
     let mut updater = Updater { source, rows: Vec::new() };
-    let old = updater.source.node(&Path::ROOT)?;
-    let new = updater.change(Path::ROOT, &old.node, changes)?;
-    let root = new.encode_at(0).map_or(EMPTY_ROOT, |encoded| root_hash(&encoded));
-    updater.write(Path::ROOT, &old, new.into_node());
+    let old = updater.source.node(&NibblePath::ROOT)?;
+    let new = updater.change(NibblePath::ROOT, &old.node, changes)?;
+    let root = new.encode_at(0).map_or(EMPTY_ROOT, keccak256);
+    updater.write(NibblePath::ROOT, &old, new.into_node());
     Ok(Update { root, rows: updater.rows })
 }
 
-/// A node that is being made, before it is known at which position.
+/// A new node whose position is not decided yet.
 enum New {
     Empty,
-    Leaf(Path, Bytes),
+    Leaf(NibblePath, Bytes),
     Branch(Box<Branch>),
 }
 
@@ -74,18 +77,18 @@ impl New {
     }
 }
 
-/// A child that was looked at: its nibble, what was stored at its position, what is to be there.
+/// A child that may have changed: its nibble, the stored node, and the new one.
 type Touched = (u8, Arc<Stored>, New);
 
 struct Updater<'a> {
-    source: &'a mut dyn Source,
+    source: &'a mut dyn Source<Error = StoreError>,
     rows: Vec<NewRow>,
 }
 
 impl Updater<'_> {
-    /// Applies `changes`, which all lie below `position`, to the node `old` there. The row of the position itself is
-    /// for the caller to write, who may have to move the node.
-    fn change(&mut self, position: Path, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
+    /// Applies `changes`, which are all below `position`, to the node `old` at that position. The caller writes the row
+    /// of the position itself, because it may have to move the node.
+    fn change(&mut self, position: NibblePath, old: &Node, changes: &[Change]) -> Result<New, StoreError> {
         match old {
             Node::Empty => self.build(&puts(changes)),
             Node::Leaf(path) => {
@@ -100,7 +103,7 @@ impl Updater<'_> {
         }
     }
 
-    fn change_branch(&mut self, position: Path, branch: &Branch, changes: &[Change]) -> Result<New, StoreError> {
+    fn change_branch(&mut self, position: NibblePath, branch: &Branch, changes: &[Change]) -> Result<New, StoreError> {
         let parting = changes.iter().filter(|(_, value)| value.is_some()).map(|(path, _)| path.common(&branch.path));
         let shared = parting.min().unwrap_or(64).min(branch.path.len());
         if shared == branch.path.len() {
@@ -116,15 +119,15 @@ impl Updater<'_> {
             }
             return self.finish(branch.clone(), touched);
         }
-        // The extension is split: a new branch stands before the old one.
+        // The extension is split: a new branch becomes the parent of the old one.
         debug_assert!(shared >= position.len());
         let path = branch.path.prefix(shared);
-        let behind = branch.path.nibble(shared);
+        let branch_nibble = branch.path.nibble(shared);
         let mut touched: Vec<Touched> = Vec::new();
         let mut moved = false;
         for (nibble, changes) in groups(changes, &path) {
             let child = path.child(nibble);
-            let new = if nibble == behind {
+            let new = if nibble == branch_nibble {
                 moved = true;
                 self.change_branch(child, branch, changes)?
             } else {
@@ -133,13 +136,13 @@ impl Updater<'_> {
             touched.push((nibble, Arc::new(Stored::NOTHING), new));
         }
         if !moved {
-            touched.push((behind, Arc::new(Stored::NOTHING), New::Branch(Box::new(branch.clone()))));
+            touched.push((branch_nibble, Arc::new(Stored::NOTHING), New::Branch(Box::new(branch.clone()))));
         }
         self.finish(Branch::new(path), touched)
     }
 
-    /// The subtrie of `leaves`, ascending by path.
-    fn build(&mut self, leaves: &[(Path, Bytes)]) -> Result<New, StoreError> {
+    /// Returns the subtrie of `leaves`, which must be ascending by path.
+    fn build(&mut self, leaves: &[(NibblePath, Bytes)]) -> Result<New, StoreError> {
         let (first, last) = match leaves {
             [] => return Ok(New::Empty),
             [(path, value)] => return Ok(New::Leaf(*path, value.clone())),
@@ -154,7 +157,7 @@ impl Updater<'_> {
         self.finish(Branch::new(path), touched)
     }
 
-    /// `branch` with its new children: as it is, or what has to stand in its place when fewer than two are left.
+    /// Returns `branch` with its new children, or the node that replaces it if fewer than two children are left.
     fn finish(&mut self, mut branch: Branch, touched: Vec<Touched>) -> Result<New, StoreError> {
         let mut left = branch.children.map(|child| !child.is_none());
         touched.iter().for_each(|(nibble, _, new)| left[usize::from(*nibble)] = !new.is_empty());
@@ -196,22 +199,23 @@ impl Updater<'_> {
         }
     }
 
-    fn write(&mut self, position: Path, old: &Stored, node: Node) {
+    fn write(&mut self, position: NibblePath, old: &Stored, node: Node) {
         if let Some((value, age)) = row::encode(old, &node, position.len()) {
             self.rows.push(NewRow { position, value, stored: Stored { node, age } });
         }
     }
 }
 
-/// The leaves that are set.
-fn puts(changes: &[Change]) -> Vec<(Path, Bytes)> {
+/// Returns the leaves that are set.
+fn puts(changes: &[Change]) -> Vec<(NibblePath, Bytes)> {
     changes.iter().filter_map(|(path, value)| Some((*path, value.clone()?))).collect()
 }
 
-/// The changes below `branch` by the nibble that follows it. Others lie beside it and remove what is not there.
-fn groups<'a>(changes: &'a [Change], branch: &Path) -> impl Iterator<Item = (u8, &'a [Change])> {
+/// Groups the changes below `branch` by the nibble that follows its path. Changes that are not below it remove leaves
+/// that do not exist.
+fn groups<'a>(changes: &'a [Change], branch: &NibblePath) -> impl Iterator<Item = (u8, &'a [Change])> {
     let length = branch.len();
-    let below = |(path, _): &Change| path.common(branch) == length;
+    let below = |(path, _): &Change| path.starts_with(branch);
     let start = changes.iter().position(below).unwrap_or(changes.len());
     let count = changes[start..].iter().take_while(|change| below(change)).count();
     let chunks = changes[start..start + count].chunk_by(move |(a, _), (b, _)| a.nibble(length) == b.nibble(length));

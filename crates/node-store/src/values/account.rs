@@ -10,7 +10,7 @@ use node_types::{H256, KECCAK_EMPTY};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccountRow {
     pub(crate) state: AccountState,
-    /// The storage trie with its root hash; none when nothing is stored.
+    /// The storage trie and its root hash. `None` if the account has no storage.
     pub(crate) storage: Option<(TrieId, H256)>,
 }
 
@@ -48,7 +48,7 @@ impl AccountRow {
         Ok(Some(Self { state: AccountState { nonce, balance, code_hash }, storage }))
     }
 
-    /// The account as the state trie holds it.
+    /// Returns the value of the account in the state trie.
     pub(crate) fn leaf(&self) -> Account {
         let AccountState { nonce, balance, code_hash } = self.state;
         Account { nonce, balance, storage_root: self.storage.map_or(EMPTY_ROOT, |(_, root)| root), code_hash }

@@ -6,7 +6,7 @@ use node_core::block::{Body, RecoveredTransaction, SealedHeader};
 use node_types::consensus::{Bloom, Header, Log, Receipt, ReceiptOutcome, Transaction, TransactionType, Withdrawal};
 use node_types::{Bytes, H256};
 
-/// Hash, total difficulty, size and RLP of a header.
+/// Encodes hash, total difficulty, size and RLP of a header.
 pub(crate) fn encode_header(header: &SealedHeader) -> Vec<u8> {
     let mut out = Vec::with_capacity(768);
     out.extend_from_slice(header.hash.as_bytes());
@@ -22,12 +22,12 @@ pub(crate) fn decode_header(value: &[u8]) -> Result<SealedHeader, StoreError> {
     Ok(SealedHeader { hash, header: Header::decode(reader.remainder())?, total_difficulty, size })
 }
 
-/// The hash in an encoded header.
+/// Decodes only the hash of an encoded header.
 pub(crate) fn header_hash(value: &[u8]) -> Result<H256, Malformed> {
     Reader::new(value, "a header").h256()
 }
 
-/// Transactions with hash, sender and canonical encoding; RLP of ommers; withdrawals.
+/// Encodes the transactions with hash, sender and canonical encoding; the RLP of ommers; the withdrawals.
 pub(crate) fn encode_body(body: &Body) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + 256 * body.transactions.len());
     put_varint(&mut out, body.transactions.len() as u64);
@@ -38,7 +38,7 @@ pub(crate) fn encode_body(body: &Body) -> Vec<u8> {
     }
     put_varint(&mut out, body.ommers.len() as u64);
     body.ommers.iter().for_each(|ommer| put_bytes(&mut out, &ommer.encode()));
-    // One more than there are, for none at all is not the same as an empty list.
+    // The number of withdrawals plus one. 0 means that there is no list, which differs from an empty list.
     let withdrawals = body.withdrawals.as_deref();
     put_varint(&mut out, withdrawals.map_or(0, |withdrawals| 1 + withdrawals.len() as u64));
     for withdrawal in withdrawals.unwrap_or_default() {
@@ -69,7 +69,7 @@ pub(crate) fn decode_body(value: &[u8]) -> Result<Body, StoreError> {
     Ok(body)
 }
 
-/// The hashes of the transactions of a body.
+/// Decodes only the hashes of the transactions of a body.
 pub(crate) fn decode_transaction_hashes(value: &[u8]) -> Result<Vec<H256>, Malformed> {
     let mut reader = Reader::new(value, "a body");
     let transaction = |reader: &mut Reader<'_>| {
@@ -88,7 +88,7 @@ fn decode_withdrawal(reader: &mut Reader<'_>) -> Result<Withdrawal, Malformed> {
     })
 }
 
-/// Type, outcome, gas, bloom and logs of each receipt.
+/// Encodes type, outcome, gas, bloom filter and logs of each receipt.
 pub(crate) fn encode_receipts(receipts: &[Receipt]) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 + 64 * receipts.len());
     put_varint(&mut out, receipts.len() as u64);
@@ -143,10 +143,10 @@ fn decode_log(reader: &mut Reader<'_>) -> Result<Log, Malformed> {
     })
 }
 
-/// Half of the bytes: where more are set, the filter is stored whole.
+/// Filters with more than this many bytes set are stored whole.
 const SPARSE: usize = 127;
 
-/// A bloom filter as its bytes that are not zero, each behind its index. Few are, in the receipt of one transaction.
+/// Appends the bytes of a bloom filter that are not zero, each after its index. The filter of a single receipt has few.
 fn put_bloom(out: &mut Vec<u8>, bloom: &Bloom) {
     let set = || bloom.0.iter().enumerate().filter(|(_, byte)| **byte != 0);
     let count = set().count();

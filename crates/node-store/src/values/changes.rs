@@ -1,9 +1,9 @@
-//! What a block changed.
+//! The changes of a block.
 
 use crate::codec::{Malformed, Reader, put_u256, put_varint};
 use crate::keys::TrieId;
-use crate::trie::Path;
 use node_core::state::{AccountChange, AccountState};
+use node_core::trie::NibblePath;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const EXISTS: u8 = 1;
 const CLEARED: u8 = 2;
 const HAS_CODE: u8 = 4;
 
-/// Accounts with their slots.
+/// Encodes changes of accounts and their slots.
 pub(crate) fn encode_accounts(accounts: &BTreeMap<Address, AccountChange>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * accounts.len() + 8);
     put_varint(&mut out, accounts.len() as u64);
@@ -37,7 +37,7 @@ pub(crate) fn encode_accounts(accounts: &BTreeMap<Address, AccountChange>) -> Ve
     out
 }
 
-/// Reads what [`encode_accounts`] wrote; more may follow it.
+/// Decodes the output of [`encode_accounts`] from the front of `reader`.
 pub(crate) fn decode_accounts(reader: &mut Reader<'_>) -> Result<BTreeMap<Address, AccountChange>, Malformed> {
     let mut accounts = BTreeMap::new();
     for _ in 0..reader.count(22)? {
@@ -59,29 +59,29 @@ pub(crate) fn decode_accounts(reader: &mut Reader<'_>) -> Result<BTreeMap<Addres
     Ok(accounts)
 }
 
-/// Which rows a block wrote, beside those that follow from the block itself, and what it changed.
+/// The changes of a block, and the keys of the rows of the state that it wrote.
 #[derive(Debug)]
 pub(crate) struct ChangesRow {
     pub(crate) accounts: BTreeMap<Address, AccountChange>,
-    /// The code that was deployed; it stays when the block is taken back.
+    /// Hashes of the deployed code, which remains stored when the block leaves the chain.
     pub(crate) code: Vec<H256>,
     /// The storage trie of each of `accounts` in which slots were written.
     pub(crate) tries: Vec<Option<TrieId>>,
     /// Positions at which nodes were written.
-    pub(crate) nodes: Vec<(TrieId, Path)>,
+    pub(crate) nodes: Vec<(TrieId, NibblePath)>,
 }
 
-/// `accounts` is what [`encode_accounts`] gives.
+/// Encodes a row of changes. `accounts` is the output of [`encode_accounts`].
 pub(crate) fn encode_changes_row(
     accounts: &[u8],
     code: &BTreeMap<H256, Bytes>,
     tries: &[Option<TrieId>],
-    nodes: &[(TrieId, Path)],
+    nodes: &[(TrieId, NibblePath)],
 ) -> Vec<u8> {
     let mut out = accounts.to_vec();
     put_varint(&mut out, code.len() as u64);
     code.keys().for_each(|hash| out.extend_from_slice(hash.as_bytes()));
-    // The trie of the accounts is none of storage: its number stands for none.
+    // The trie of accounts is not a storage trie, so its id stands for `None`.
     tries.iter().for_each(|trie| put_varint(&mut out, trie.unwrap_or(TrieId::ACCOUNTS).0));
     for (trie, position) in nodes {
         put_varint(&mut out, trie.0);
@@ -102,7 +102,7 @@ pub(crate) fn decode_changes_row(value: &[u8]) -> Result<ChangesRow, Malformed> 
     while !reader.is_empty() {
         let (trie, length) = (trie(&mut reader)?, usize::from(reader.byte()?));
         let packed = reader.take(length.div_ceil(2))?;
-        nodes.push((trie, Path::ROOT.continued(length, packed).ok_or(reader.malformed())?));
+        nodes.push((trie, NibblePath::ROOT.join_packed(length, packed).ok_or(reader.malformed())?));
     }
     Ok(ChangesRow { accounts, code, tries, nodes })
 }

@@ -1,4 +1,4 @@
-//! The values of rows: as compact as reading them fast allows.
+//! Encodings of the values of rows. They trade size against speed of reading.
 
 mod account;
 mod block;
@@ -15,7 +15,7 @@ use crate::codec::{Malformed, Reader, put_u256, put_varint};
 use node_core::block::TransactionPosition;
 use node_types::{BlockNumber, U256};
 
-/// The number of a block.
+/// Encodes a block number.
 pub(crate) fn encode_number(number: BlockNumber) -> Vec<u8> {
     let mut out = Vec::with_capacity(5);
     put_varint(&mut out, number);
@@ -29,7 +29,7 @@ pub(crate) fn decode_number(value: &[u8]) -> Result<BlockNumber, Malformed> {
     Ok(number)
 }
 
-/// Where a transaction is.
+/// Encodes the position of a transaction.
 pub(crate) fn encode_position(block: BlockNumber, index: usize) -> Vec<u8> {
     let mut out = encode_number(block);
     put_varint(&mut out, index as u64);
@@ -44,7 +44,7 @@ pub(crate) fn decode_position(value: &[u8]) -> Result<TransactionPosition, Malfo
     Ok(TransactionPosition { block, index })
 }
 
-/// A slot's value: big-endian without leading zeros, so that nothing means zero.
+/// Encodes the value of a slot: big-endian without leading zeros, so that zero is empty.
 pub(crate) fn encode_word(word: U256) -> Vec<u8> {
     word.to_big_endian()[32 - word.bits().div_ceil(8)..].to_vec()
 }
@@ -56,7 +56,7 @@ pub(crate) fn decode_word(value: &[u8]) -> Result<U256, Malformed> {
     Ok(U256::from_big_endian(value))
 }
 
-/// Effective tips in wei per gas with the gas used, in order.
+/// Encodes effective tips in wei per gas with the gas used, in order.
 pub(crate) fn encode_tips(tips: &[(U256, u64)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(tips.len() * 12);
     for (tip, gas_used) in tips {

@@ -1,34 +1,34 @@
-//! Reading entries back.
+//! Reading durable entries.
 
 use super::segment::{SegmentReader, Step};
 use super::{Sequence, WalError};
 use crate::files::Folder;
 use std::sync::Arc;
 
-/// An entry as it was appended.
+/// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its number.
     pub sequence: Sequence,
-    /// Its bytes.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
-/// Durable entries in order, read from the disk one at a time. Ends after the first error.
+/// An iterator over durable entries in order, read from the disk one at a time. Ends after the first error.
 #[derive(Debug)]
 pub struct Entries {
     folder: Arc<dyn Folder>,
-    /// The segments that are not open yet, oldest first.
+    /// The segments that are not open yet, the oldest first.
     segments: std::vec::IntoIter<Sequence>,
     reader: Option<SegmentReader>,
-    /// The entry to answer next.
+    /// The entry to return next.
     next: Sequence,
-    /// The last entry to answer.
+    /// The last entry to return.
     through: Sequence,
 }
 
 impl Entries {
-    /// The entries after `after` up to `through`, all of which are durable in `segments`.
+    /// Returns the entries after `after` up to and including `through`, all of which must be durable in `segments`.
     pub(super) fn new(
         folder: Arc<dyn Folder>,
         mut segments: Vec<Sequence>,
@@ -36,7 +36,7 @@ impl Entries {
         through: Sequence,
     ) -> Self {
         let next = after.next();
-        // The segment that holds the next entry is the last one that begins at it or before.
+        // The segment with the next entry is the last one that begins at or before it.
         let passed = segments.partition_point(|first| *first <= next).saturating_sub(1);
         segments.drain(..passed);
         Self { folder, segments: segments.into_iter(), reader: None, next, through }

@@ -1,45 +1,44 @@
-//! What the log refuses, and why.
+//! Errors of the log.
 
 use super::Sequence;
 use std::io;
 use std::sync::Arc;
 
-/// Why the log did not do what it was asked.
+/// Why an operation on the log failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WalError {
-    /// The disk refused. From a sync, the entries it should have made durable may or may not be there after the log is
-    /// opened again.
+    /// The disk reports an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: String,
-        /// The answer of the operating system.
+        /// The error of the operating system.
         #[source]
         source: Arc<io::Error>,
     },
-    /// An earlier write or sync failed, so that nothing may follow it. Opening the log again recovers what is there.
+    /// An earlier write or sync failed, so that nothing may follow. Opening the log again recovers it.
     #[error("the log takes no more entries, because a write or sync failed before")]
     Poisoned {
         /// The first failure.
         #[source]
         source: Arc<io::Error>,
     },
-    /// Entries that were acknowledged are damaged.
+    /// Acknowledged entries are damaged.
     #[error("{file} is damaged at byte {offset}: entry {expected} was durable and cannot be read")]
     Corrupt {
         /// The segment.
         file: String,
-        /// Where the damage starts.
+        /// The offset at which the damage starts.
         offset: u64,
-        /// The entry that should be there.
+        /// The entry that should be at the offset.
         expected: Sequence,
     },
-    /// All segments are gone.
+    /// The log has no segments.
     #[error("the log is missing: no file wal-….log is in the folder")]
     NoSegments,
-    /// Entries that were acknowledged are gone: a segment was removed, or cut off.
+    /// Acknowledged entries are missing: a segment was removed or truncated.
     #[error("entries {from} to {through} were durable and are missing from the log")]
     Missing {
         /// The first of them.
@@ -47,7 +46,7 @@ pub enum WalError {
         /// The last of them.
         through: Sequence,
     },
-    /// The segment was written by another version of this program.
+    /// The segment was written by a version of this program with another layout.
     #[error(
         "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"
@@ -55,17 +54,17 @@ pub enum WalError {
     UnsupportedLayout {
         /// The segment.
         file: String,
-        /// Its layout.
+        /// The layout of the segment.
         found: u32,
-        /// The layout that can be read.
+        /// The layout that this version reads.
         supported: u32,
     },
-    /// The payload is larger than an entry may be.
+    /// The payload exceeds the maximum length.
     #[error("an entry of {size} bytes is larger than the limit of {limit}")]
     TooLarge {
-        /// Bytes of the payload.
+        /// Length of the payload in bytes.
         size: usize,
-        /// The most bytes a payload may have.
+        /// Maximum length of a payload in bytes.
         limit: usize,
     },
 }

@@ -1,22 +1,22 @@
-//! The bytes of a segment: its header, and the header of each frame. All integers are big-endian.
+//! The encoding of segment and frame headers. All integers are big-endian.
 
 use super::{MAX_PAYLOAD, Sequence};
 use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
-/// The layout this code reads and writes.
+/// Version of the layout that this code reads and writes.
 pub(super) const LAYOUT: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"NODE-WAL";
 
-/// The start of a segment: magic, layout (4), first sequence (8), salt (8), checksum of these (8). Every layout keeps
-/// this form, so that any version can tell a newer segment from a damaged one.
+/// The header of a segment: magic number, layout (4), first sequence (8), salt (8), checksum of these (8). This form is
+/// the same in every layout, so that any version can distinguish a newer segment from a damaged one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub(super) layout: u32,
-    /// The sequence of the first entry.
+    /// Sequence of the first entry.
     pub(super) first: Sequence,
-    /// The seed of every checksum in this segment. Payloads come from strangers, who could else plant in them bytes
+    /// The seed of every checksum in this segment. Payloads come from third parties, who could otherwise include bytes
     /// that pass for a frame when a torn tail is searched.
     pub(super) salt: u64,
 }
@@ -35,21 +35,21 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Nothing if the bytes are no segment header, or a damaged one.
+    /// Decodes a segment header. `None` if the bytes are not one, or are damaged.
     pub(super) fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
         let intact = bytes[..8] == MAGIC && u64_at(bytes, 28) == checksum(0, &bytes[..28]);
         intact.then(|| Self { layout: u32_at(bytes, 8), first: Sequence(u64_at(bytes, 12)), salt: u64_at(bytes, 20) })
     }
 }
 
-/// The start of a frame: payload length (4), sequence (8), synced (8), checksum of the payload (8), checksum of these
+/// The header of a frame: payload length (4), sequence (8), synced (8), checksum of the payload (8), checksum of these
 /// (8). The payload follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     pub(super) length: u32,
     pub(super) sequence: Sequence,
-    /// All entries up to this one were durable when this frame was made.
+    /// All entries up to this one were durable when this frame was created.
     pub(super) synced: Sequence,
     pub(super) payload_sum: u64,
 }
@@ -68,7 +68,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// Nothing if the bytes are no frame header of a segment with this salt, or a damaged one.
+    /// Decodes a frame header. `None` if the bytes are not one of a segment with this salt, or are damaged.
     pub(super) fn decode(bytes: &[u8; Self::SIZE], salt: u64) -> Option<Self> {
         let header = Self {
             length: u32_at(bytes, 0),
@@ -76,29 +76,29 @@ impl FrameHeader {
             synced: Sequence(u64_at(bytes, 12)),
             payload_sum: u64_at(bytes, 20),
         };
-        // Limit and order refuse nearly all bytes that are no header, before the checksum is computed.
+        // Limit and order reject nearly all other bytes before the checksum is computed.
         let plausible = u64::from(header.length) <= MAX_PAYLOAD as u64 && header.synced < header.sequence;
         (plausible && u64_at(bytes, 28) == checksum(salt, &bytes[..28])).then_some(header)
     }
 }
 
-/// The name of the segment that starts with `first`; names sort as their sequences do.
+/// Returns the name of the segment that starts with `first`. Names sort like their sequences.
 pub(super) fn segment_name(first: Sequence) -> String {
     format!("wal-{:020}.log", first.0)
 }
 
-/// The first sequence of the segment of this name, if it is the name of one.
+/// Returns the first sequence of the segment with this name, or `None` if it is not the name of a segment.
 pub(super) fn parse_segment_name(name: &str) -> Option<Sequence> {
     let first = Sequence(name.strip_prefix("wal-")?.strip_suffix(".log")?.parse().ok()?);
     (segment_name(first) == name).then_some(first)
 }
 
-/// XXH3 of `bytes`.
+/// Returns the XXH3-64 of `bytes`.
 pub(super) fn checksum(seed: u64, bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
-/// The same checksum of bytes that come in pieces.
+/// The same checksum, of bytes in pieces.
 pub(super) struct Checksum(XxHash3_64);
 
 impl Checksum {
@@ -115,7 +115,7 @@ impl Checksum {
     }
 }
 
-/// The integer at `offset`, which lies within `bytes`.
+/// Returns the integer at `offset`, which must be within `bytes`.
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let mut integer = [0; 8];
     integer.copy_from_slice(&bytes[offset..offset + 8]);
@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_of_segments() {
+    fn segment_names_round_trip() {
         let cases = [
             ("wal-00000000000000000001.log", Some(1)),
             ("wal-18446744073709551615.log", Some(u64::MAX)),

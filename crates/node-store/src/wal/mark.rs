@@ -1,8 +1,8 @@
-//! The mark: what the log knows to be durable, kept beside it.
+//! The mark: a file beside the log with the last entry that is known to be durable.
 //!
-//! It is written after each sync and not synced itself. So it is never ahead of the truth, it survives the end of the
-//! process at once and a power cut some seconds later, and it costs no sync. With it, entries that are damaged or cut
-//! off at the very end of the log are known to be missed, where the log alone ends as after a torn write.
+//! It is written after each sync of the log, and not synced itself, so that it costs no sync. It is never ahead of the
+//! log. It survives the end of the process at once, and a power cut after some seconds. With it, damaged or missing
+//! entries at the very end of the log are detected, which would otherwise look like a torn write.
 
 use super::format::{checksum, u64_at};
 use super::{Sequence, WalError};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub(super) const MARK_NAME: &str = "wal-synced";
 
-/// Two slots, written in turn, in sectors of their own: a torn write spoils one of them.
+/// Two slots, written in turn. They are in different sectors, so that a torn write damages only one.
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
 
 /// A slot: sequence (8), its checksum (8).
@@ -25,7 +25,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Opens the mark, or makes one, and answers the highest sequence it holds; zero if it holds none.
+    /// Opens the mark, or creates it, and returns the highest sequence in it; zero if there is none.
     pub(super) fn open(folder: &dyn Folder) -> Result<(Self, Sequence), WalError> {
         let file = match folder.open(MARK_NAME) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => folder.create(MARK_NAME),
@@ -40,7 +40,7 @@ impl Mark {
         Ok((Self { file, next_slot: usize::from(first > second) }, first.max(second)))
     }
 
-    /// Notes that all entries up to `synced` are durable.
+    /// Records that all entries up to `synced` are durable.
     pub(super) fn write(&mut self, synced: Sequence) -> Result<(), WalError> {
         let mut slot = [0; SLOT_SIZE];
         slot[..8].copy_from_slice(&synced.0.to_be_bytes());
@@ -52,7 +52,7 @@ impl Mark {
     }
 }
 
-/// A slot that was never written, or is damaged, holds nothing.
+/// Decodes a slot. `None` if it was never written or is damaged.
 fn read_slot(file: &dyn File, offset: u64) -> io::Result<Option<Sequence>> {
     let mut slot = [0; SLOT_SIZE];
     match file.read_at(offset, &mut slot) {
@@ -68,14 +68,14 @@ mod tests {
     use crate::files::faults::FaultyDisk;
 
     #[test]
-    fn a_spoiled_write_leaves_the_mark_before_it() {
+    fn a_torn_write_leaves_the_previous_mark() {
         let disk = FaultyDisk::new();
         let (_, nothing) = Mark::open(&*disk.folder()).unwrap();
         assert_eq!(nothing, Sequence(0));
         let (mut mark, _) = Mark::open(&*disk.folder()).unwrap();
         for synced in 1..=9 {
             if synced % 3 == 0 {
-                // Whoever opens it again goes on in the older slot.
+                // After opening, writing continues in the older slot.
                 (mark, _) = Mark::open(&*disk.folder()).unwrap();
             }
             mark.write(Sequence(synced)).unwrap();

@@ -1,8 +1,8 @@
-//! The write-ahead log: entries of raw bytes, in order, durable before they are acknowledged.
+//! The write-ahead log: ordered entries of bytes that are durable before they are acknowledged.
 //!
-//! Entries are numbered from 1 without gaps and stand in segments, one file each. What is durable elsewhere is dropped
-//! a segment at a time. After a crash every entry that was acknowledged is there, unchanged; entries that were not may
-//! be there or not, but never one without all before it.
+//! Entries are numbered from 1 without gaps and stored in segments, which are files. Segments whose entries are durable
+//! in the database are dropped. After a crash every acknowledged entry exists unchanged. Other entries may exist or
+//! not, but never one without all that precede it.
 
 mod entries;
 mod error;
@@ -26,21 +26,21 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use writer::Writer;
 
-/// The most bytes a payload may have.
+/// Maximum length of a payload in bytes.
 pub const MAX_PAYLOAD: usize = 256 << 20;
 
-/// The number of an entry. The first entry has 1; 0 stands before all entries.
+/// The number of an entry. The first entry has 1; 0 precedes all entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
 
 impl Sequence {
-    /// The one after this.
+    /// Returns the next sequence.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The one before this; of 0, itself.
+    /// Returns the previous sequence; of 0, 0.
     #[must_use]
     pub fn previous(self) -> Self {
         Self(self.0.saturating_sub(1))
@@ -53,17 +53,17 @@ impl fmt::Display for Sequence {
     }
 }
 
-/// Whether a file of this name belongs to a log.
+/// Returns whether a file of this name belongs to a log.
 pub(crate) fn is_log_file(name: &str) -> bool {
     name == mark::MARK_NAME || format::parse_segment_name(name).is_some()
 }
 
-/// Sizes of the log.
+/// Sizes of segments and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {
-    /// A segment of this many bytes or more is followed by a new one.
+    /// Size in bytes from which a segment is followed by a new one.
     pub segment_bytes: u64,
-    /// Bytes of entries that wait for a sync in memory; an append beyond them syncs first.
+    /// Maximum bytes of entries in memory that wait for a sync. An append that would exceed it syncs first.
     pub buffer_bytes: usize,
 }
 
@@ -73,62 +73,61 @@ impl Default for WalOptions {
     }
 }
 
-/// A write-ahead log, which threads may share.
+/// A write-ahead log. Threads may share it.
 ///
-/// An append takes its place in memory; a sync makes all appended entries durable with one write and one sync of the
+/// An append copies the entry to memory. A sync makes all appended entries durable with one write and one sync of the
 /// file. While one caller syncs, others append and wait, and the next of them syncs for all.
 #[derive(Debug)]
 pub struct Wal {
     folder: Arc<dyn Folder>,
     buffer_bytes: usize,
-    /// The seed of the checksums of what this value writes, in segments that it began itself.
+    /// The seed of the checksums in segments that this value creates.
     salt: u64,
-    /// Never taken while `pending` is held: whoever holds it may be waiting for the disk.
+    /// Never locked while `pending` is, because its holder may wait for the disk.
     writer: Mutex<Writer>,
     pending: Mutex<Pending>,
     sync_ended: Condvar,
 }
 
-/// A buffer that grew beyond this for one large entry is given back.
+/// A buffer that grew beyond this for one large entry is freed.
 const KEPT_BUFFER: usize = 16 << 20;
 
-/// What is appended and not durable yet.
+/// Entries that are appended and not durable yet.
 #[derive(Debug)]
 struct Pending {
-    /// Whole frames, in order.
+    /// Complete frames, in order.
     frames: Vec<u8>,
     /// An empty buffer for the next frames.
     spare: Vec<u8>,
-    /// Whether a caller is writing what was waiting before.
+    /// Whether a caller is writing frames that waited before.
     syncing: bool,
     /// The last appended entry.
     last: Sequence,
-    /// The last durable entry.
     synced: Sequence,
-    /// The failure after which nothing is taken any more.
+    /// The failure after which the log accepts nothing more.
     poison: Option<WalError>,
 }
 
 impl Wal {
-    /// Refuses a folder without a log: since the first was begun, there is one at any time.
+    /// Fails if the folder has no log. Once a log is created, it has at least one segment at any time.
     pub fn check_presence(folder: &dyn Folder) -> Result<(), WalError> {
         if recovery::has_segments(folder)? { Ok(()) } else { Err(WalError::NoSegments) }
     }
 
-    /// Opens the log of a folder, or begins one, and recovers what a crash left: an incomplete tail is cut off, and
-    /// every entry that is left is made durable.
+    /// Opens the log of a folder, or creates one, and recovers it after a crash: removes an incomplete tail, and makes
+    /// all remaining entries durable.
     ///
-    /// `flushed` is the last entry that is durable elsewhere: it and all before it need not be in the log any more, and
-    /// whatever happened to them there is no error.
+    /// `flushed` is the last entry that is durable in the database. It and earlier entries need not be in the log, and
+    /// damage to them is not an error.
     ///
     /// # Errors
     ///
-    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. No segment
-    /// has been changed then.
+    /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. The segments are
+    /// not changed then.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
         let mut recovered = recovery::recover(&*folder, flushed)?;
         let removed = std::mem::take(&mut recovered.removed);
-        // The hasher's keys are the random numbers that the standard library has.
+        // The standard library's only source of random numbers is the keys of its hasher.
         let salt = RandomState::new().build_hasher().finish();
         let last = recovered.last;
         let writer = Writer::begin(Arc::clone(&folder), recovered, salt, options.segment_bytes)?;
@@ -145,7 +144,7 @@ impl Wal {
         })
     }
 
-    /// Appends an entry and answers its number. It is durable after a sync through it.
+    /// Appends an entry and returns its sequence. It is durable after a sync through it.
     pub fn append(&self, payload: &[u8]) -> Result<Sequence, WalError> {
         let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= MAX_PAYLOAD);
         let Some(length) = length else {
@@ -161,18 +160,18 @@ impl Wal {
         Ok(sequence)
     }
 
-    /// Makes every entry durable that was appended before this call.
+    /// Makes all entries durable that were appended before this call.
     pub fn sync(&self) -> Result<(), WalError> {
         let last = self.last();
         self.sync_through(last)
     }
 
-    /// Returns when all entries up to `sequence`, which was appended, are durable.
+    /// Returns when all entries up to `sequence` are durable. They must have been appended.
     ///
     /// # Errors
     ///
-    /// After an error the entries may or may not be there when the log is opened again, and until then every append
-    /// and every sync of an entry that is not durable fails with [`WalError::Poisoned`].
+    /// After an error the entries may or may not exist when the log is opened again. Until then every append, and every
+    /// sync of an entry that is not durable, fails with [`WalError::Poisoned`].
     pub fn sync_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let mut pending = self.pending.lock();
         loop {
@@ -204,37 +203,36 @@ impl Wal {
         result
     }
 
-    /// The last appended entry, durable or not.
+    /// Returns the last appended entry, durable or not.
     pub fn last(&self) -> Sequence {
         self.pending.lock().last
     }
 
-    /// The last durable entry.
     pub fn synced(&self) -> Sequence {
         self.pending.lock().synced
     }
 
-    /// The durable entries after `sequence`, in order, read from the disk one at a time.
+    /// Returns the durable entries after `sequence` in order, read from the disk one at a time.
     pub fn entries_after(&self, sequence: Sequence) -> Entries {
         let segments = self.writer.lock().segments().to_vec();
         Entries::new(Arc::clone(&self.folder), segments, sequence, self.synced())
     }
 
-    /// Drops the segments that hold no entry after `sequence`.
+    /// Removes the segments without an entry after `sequence`.
     pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let dropped = self.writer.lock().forget_segments(sequence).inspect_err(|error| {
-            // A segment may have been begun: what came to the one before would lie behind it.
+            // Frames for the previous segment must not be written after a new one was created.
             self.pending.lock().poison = Some(error.clone());
         })?;
         if dropped.is_empty() {
             return Ok(());
         }
-        // Names that come back after a crash are passed over when the log is opened: their entries are flushed.
+        // If the names reappear after a crash, opening ignores them, because their entries are flushed.
         recovery::remove_segments(&*self.folder, &dropped)?;
         self.folder.sync().map_err(WalError::io("sync", "the folder"))
     }
 
-    /// Waits, by syncing, until a frame of this size fits into the buffer; one that can never fit has it alone.
+    /// Syncs until a frame of this size fits into the buffer. A frame that is larger than the buffer gets an empty one.
     fn pending_with_room(&self, size: usize) -> Result<MutexGuard<'_, Pending>, WalError> {
         loop {
             let pending = self.pending.lock();

@@ -1,13 +1,13 @@
-//! Opening a log after whatever happened to it.
+//! Recovery: opening a log after a crash or damage.
 //!
-//! A crash may leave behind the last durable entry any mixture of what was written, and that must be cut off. Damage to
-//! a durable entry must never be taken for such a tail. They are told apart by what knows an entry to be durable:
+//! A crash may leave any mixture of the written bytes after the last durable entry, which recovery removes. Damage to a
+//! durable entry must not be mistaken for such a tail. Three things prove that an entry was durable:
 //!
-//! - the mark beside the log, written after each sync;
-//! - every frame behind the damage, which names the last entry that was durable when it was appended;
-//! - the name of every segment: it is created only when all entries before it are durable.
+//! - the mark, which is written after each sync;
+//! - every later frame, which contains the last entry that was durable when it was appended;
+//! - the name of every later segment, which is created only when all entries before it are durable.
 //!
-//! An entry that none of them knows was the last to be synced, and was synced within the seconds before a power cut.
+//! Without such a proof, an entry was the last to be synced, within seconds before a power cut.
 
 use super::format::{parse_segment_name, segment_name};
 use super::mark::Mark;
@@ -20,16 +20,15 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Recovered {
     pub(super) mark: Mark,
-    /// The first sequences of the segments that hold entries after the flushed ones.
+    /// The first sequences of the segments with entries after the flushed ones.
     pub(super) segments: Vec<Sequence>,
-    /// Those of the others. They are to be removed when a new segment is there: a log has one at any time.
+    /// The first sequences of the segments with entries after the flushed ones.
     pub(super) removed: Vec<Sequence>,
     /// The last entry, or the last flushed one if that is later.
     pub(super) last: Sequence,
 }
 
-/// Reads the whole log and repairs its end. Changes nothing if entries after
-/// `flushed` are damaged or missing.
+/// Reads the whole log and repairs its end. Changes nothing if entries after `flushed` are damaged or missing.
 pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovered, WalError> {
     let (mark, marked) = Mark::open(folder)?;
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
@@ -43,7 +42,7 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     if let Some(reader) = scan.newest {
         make_durable(folder, reader, scan.durable)?;
     }
-    // The newest segment is begun anew under its name if it has no entries.
+    // The newest segment is created anew under its name if it has no entries.
     segments.retain(|first| *first <= scan.last);
     if scan.last <= flushed {
         removed.append(&mut segments);
@@ -51,19 +50,19 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
     Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
 }
 
-/// Whether the folder has a log.
+/// Returns whether the folder has a log.
 pub(super) fn has_segments(folder: &dyn Folder) -> Result<bool, WalError> {
     let names = folder.list().map_err(WalError::io("list", "the folder"))?;
     Ok(names.iter().any(|name| parse_segment_name(name).is_some()))
 }
 
-/// What the segments hold.
+/// The result of reading the segments.
 struct Scan {
     /// The last intact entry.
     last: Sequence,
     /// The last entry that is known to be durable.
     durable: Sequence,
-    /// The newest segment, read to its end or to the damage there.
+    /// The newest segment, positioned at its end or at its damage.
     newest: Option<SegmentReader>,
 }
 
@@ -87,7 +86,7 @@ fn scan(folder: &dyn Folder, segments: &[Sequence], flushed: Sequence, marked: S
                 Step::End => break,
                 Step::Damaged => {
                     let needed = last.max(flushed);
-                    if durable > needed || reader.durable_behind_damage(needed)? {
+                    if durable > needed || reader.proves_durable_after_damage(needed)? {
                         return Err(reader.corrupt());
                     }
                     break;
@@ -101,10 +100,10 @@ fn scan(folder: &dyn Folder, segments: &[Sequence], flushed: Sequence, marked: S
     Ok(Scan { last, durable, newest })
 }
 
-/// Cuts the damage off the newest segment and makes the entries before it durable.
+/// Removes the damage from the end of the newest segment and makes the entries before it durable.
 ///
-/// Entries that are not known to be durable are written once more: if their sync failed, the operating system may hold
-/// them in memory as if it had succeeded, and would not write them for a mere sync.
+/// Entries that are not known to be durable are written again: if their sync failed, the operating system may still
+/// hold them in memory and not write them for another sync.
 fn make_durable(folder: &dyn Folder, reader: SegmentReader, durable: Sequence) -> Result<(), WalError> {
     let name = reader.name().to_owned();
     let end = reader.offset();
@@ -129,7 +128,7 @@ fn make_durable(folder: &dyn Folder, reader: SegmentReader, durable: Sequence) -
     repair().map_err(WalError::io("repair", name))
 }
 
-/// Removes segments, oldest first. One that is already gone is no error.
+/// Removes segments, the oldest first. A missing segment is not an error.
 pub(super) fn remove_segments(folder: &dyn Folder, segments: &[Sequence]) -> Result<(), WalError> {
     for first in segments {
         let name = segment_name(*first);

@@ -1,4 +1,5 @@
-//! Reading one segment, a window at a time: no length found on disk decides how much memory is taken.
+//! Reading a segment through a window of fixed size, so that lengths on the disk do not decide how much memory is
+//! allocated.
 
 use super::format::{Checksum, FrameHeader, LAYOUT, SegmentHeader, segment_name};
 use super::{Sequence, WalError};
@@ -8,33 +9,33 @@ use std::sync::Arc;
 
 const WINDOW: usize = 64 << 10;
 
-/// Walks the frames of a segment in order.
+/// Reads the frames of a segment in order.
 #[derive(Debug)]
 pub(super) struct SegmentReader {
     window: Window,
     name: String,
     first: Sequence,
     salt: u64,
-    /// Where the next frame starts.
+    /// Offset of the next frame.
     offset: u64,
-    /// The sequence the next frame must have.
+    /// The sequence that the next frame must have.
     expected: Sequence,
 }
 
-/// What stands at the reader's place.
+/// What is at the reader's position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// An intact entry, which the reader has passed.
+    /// An intact entry. The reader has moved past it.
     Entry(Sequence),
     /// The end of the file.
     End,
-    /// Bytes that are no intact frame of the expected sequence. The reader stays before them.
+    /// Bytes that are not an intact frame with the expected sequence. The reader has not moved.
     Damaged,
 }
 
 impl SegmentReader {
-    /// Opens the segment that starts with `first`. Nothing if its header was never completed: the header is durable
-    /// before the first frame is written, so that such a file holds no entries.
+    /// Opens the segment that starts with `first`. Returns `None` if its header was never completed: the header is
+    /// durable before the first frame is written, so such a file has no entries.
     pub(super) fn open(folder: &dyn Folder, first: Sequence) -> Result<Option<Self>, WalError> {
         let name = segment_name(first);
         let file = folder.open(&name).map_err(WalError::io("open", &name))?;
@@ -59,27 +60,27 @@ impl SegmentReader {
         }
     }
 
-    /// Where the next frame starts, or the damage.
+    /// Returns the offset of the next frame, or of the damage.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The sequence the next frame must have.
+    /// The sequence that the next frame must have.
     pub(super) fn expected(&self) -> Sequence {
         self.expected
     }
 
-    /// The sequence the segment begins with.
+    /// Returns the first sequence of the segment.
     pub(super) fn first(&self) -> Sequence {
         self.first
     }
 
-    /// What to answer if the entry that is damaged here was durable.
+    /// Returns the error for the case that the damaged entry was durable.
     pub(super) fn corrupt(&self) -> WalError {
         WalError::Corrupt { file: self.name.clone(), offset: self.offset, expected: self.expected }
     }
 
-    /// The file, for repairs.
+    /// Returns the file, for repairs.
     pub(super) fn file(&self) -> &dyn File {
         &*self.window.file
     }
@@ -88,8 +89,7 @@ impl SegmentReader {
         &self.name
     }
 
-    /// Passes one entry, giving its payload to `sink` in pieces. What is given is to be believed only when the answer
-    /// is an entry.
+    /// Reads one entry and passes its payload to `sink` in pieces. The pieces are valid only if the result is an entry.
     pub(super) fn step(&mut self, mut sink: impl FnMut(&[u8])) -> Result<Step, WalError> {
         if self.offset == self.window.size {
             return Ok(Step::End);
@@ -118,9 +118,9 @@ impl SegmentReader {
         Ok(Step::Entry(header.sequence))
     }
 
-    /// Whether a later frame, found by trying every byte behind the damage, knows an entry after `sequence` to be
-    /// durable.
-    pub(super) fn durable_behind_damage(&mut self, sequence: Sequence) -> Result<bool, WalError> {
+    /// Returns whether a later frame proves that an entry after `sequence` was durable. Searches at every byte after
+    /// the damage.
+    pub(super) fn proves_durable_after_damage(&mut self, sequence: Sequence) -> Result<bool, WalError> {
         let frame = FrameHeader::SIZE as u64;
         let after_last = self.window.size.saturating_sub(frame - 1);
         for offset in self.offset + 1..after_last {
@@ -148,7 +148,7 @@ struct Window {
 }
 
 impl Window {
-    /// The bytes from `offset` on, at least one and at most a window. `offset` is before the end of the file.
+    /// Returns the bytes at `offset`, at least one and at most a window. `offset` must be before the end of the file.
     fn at(&mut self, offset: u64) -> io::Result<&[u8]> {
         let within = offset.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok());
         match within.filter(|skip| *skip < self.bytes.len()) {
@@ -160,7 +160,7 @@ impl Window {
         }
     }
 
-    /// The `N` bytes at `offset`; nothing if the file ends before.
+    /// Returns the `N` bytes at `offset`, or `None` if the file ends before.
     fn array<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if self.size.saturating_sub(offset) < N as u64 {
             return Ok(None);
@@ -174,7 +174,7 @@ impl Window {
     fn load(&mut self, offset: u64) -> io::Result<()> {
         let left = self.size.saturating_sub(offset);
         let length = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
-        // Nothing counts as loaded until the read has succeeded.
+        // The window is empty until the read has succeeded.
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.resize(length, 0);
         self.file.read_at(offset, &mut bytes)?;

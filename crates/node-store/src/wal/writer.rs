@@ -1,4 +1,4 @@
-//! The end of the log: the segment that entries are written to.
+//! The end of the log: the segment to which entries are written.
 
 use super::format::{LAYOUT, SegmentHeader, segment_name};
 use super::mark::Mark;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 pub(super) struct Writer {
     folder: Arc<dyn Folder>,
     mark: Mark,
-    /// The first sequences of all segments; the last is the one that is written.
+    /// The first sequences of all segments. The last one is being written.
     segments: Vec<Sequence>,
     file: Arc<dyn File>,
     name: String,
     /// The last entry that was written.
     through: Sequence,
-    /// The length of the segment. All of it is durable: every write is followed by a sync, or by nothing ever.
+    /// The length of the segment. All of it is durable: after a write whose sync failed, nothing more is written.
     end: u64,
     salt: u64,
     segment_bytes: u64,
 }
 
 impl Writer {
-    /// Begins a new segment behind what was recovered. So nothing is ever written behind a tail that was cut off.
+    /// Creates a segment after the recovered entries. So nothing is ever written after a tail that was removed.
     pub(super) fn begin(
         folder: Arc<dyn Folder>,
         recovered: Recovered,
@@ -41,7 +41,7 @@ impl Writer {
         Ok(Self { folder, mark: recovered.mark, segments, file, name, through, end, salt, segment_bytes })
     }
 
-    /// Begins a new segment behind what was written.
+    /// Creates a segment after the written entries.
     fn begin_segment(&mut self) -> Result<(), WalError> {
         let first = self.through.next();
         let name = segment_name(first);
@@ -56,8 +56,8 @@ impl Writer {
         &self.segments
     }
 
-    /// Makes frames durable: the entries after those that were written, up to `through`. After an error this must not be
-    /// called again.
+    /// Makes frames durable: those of the entries after the written ones, up to `through`. Must not be called again
+    /// after an error.
     pub(super) fn commit(&mut self, frames: &[u8], through: Sequence) -> Result<(), WalError> {
         if frames.is_empty() {
             return Ok(());
@@ -72,8 +72,8 @@ impl Writer {
         self.mark.write(through)
     }
 
-    /// Takes the segments without an entry after `sequence` out of the list, and answers them, oldest first. A new one is
-    /// begun when that would be all.
+    /// Removes the segments without an entry after `sequence` from the list, and returns them, the oldest first.
+    /// Creates a new segment if that would leave none.
     pub(super) fn forget_segments(&mut self, sequence: Sequence) -> Result<Vec<Sequence>, WalError> {
         if self.through <= sequence && self.end > SegmentHeader::SIZE as u64 {
             self.begin_segment()?;
@@ -84,9 +84,9 @@ impl Writer {
     }
 }
 
-/// Makes a segment without entries, durable by content and name before any frame is written to it.
+/// Creates a segment without entries. Its content and name are durable before any frame is written to it.
 ///
-/// That it exists proves that all entries before it are durable.
+/// The existence of a segment proves that all entries before it are durable.
 fn create_segment(folder: &dyn Folder, name: &str, first: Sequence, salt: u64) -> Result<Arc<dyn File>, WalError> {
     let create = || -> io::Result<Arc<dyn File>> {
         let file = folder.create(name)?;

@@ -4,16 +4,17 @@ use super::codec::{DecodeError, Items, append_bytes};
 use crate::{H256, U256};
 use rlp::{Encodable, RlpStream};
 
-/// The root of a trie that holds nothing: keccak of the RLP empty string.
+/// The root of the empty trie: keccak of the RLP empty string.
 pub const EMPTY_ROOT: H256 = H256([
     0x56, 0xe8, 0x1f, 0x17, 0x1b, 0xcc, 0x55, 0xa6, 0xff, 0x83, 0x45, 0xe6, 0x92, 0xc0, 0xf8, 0x6e, 0x5b, 0x48, 0xe0,
     0x1b, 0x99, 0x6c, 0xad, 0xc0, 0x01, 0x62, 0x2f, 0xb5, 0xe3, 0x63, 0xb4, 0x21,
 ]);
 
-/// A leaf of the state trie (Yellow Paper, section 4.1).
+/// The value of a leaf of the state trie (Yellow Paper, section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Transactions sent from the address; for a contract, contracts it created (plus one since EIP-161).
+    /// Number of transactions sent from the address; of a contract, the number of contracts it created, plus one since
+    /// EIP-161.
     pub nonce: u64,
     /// Balance in wei.
     pub balance: U256,
@@ -24,12 +25,16 @@ pub struct Account {
 }
 
 impl Account {
-    /// The RLP encoding: what the state trie holds.
+    /// Returns the RLP encoding, which is the value in the state trie.
     pub fn encode(&self) -> Vec<u8> {
         self.rlp_bytes().into()
     }
 
-    /// Decodes the RLP encoding; every byte must be used.
+    /// Decodes the RLP encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is not exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Items::exactly(bytes, "account", Self::decode_item)
     }

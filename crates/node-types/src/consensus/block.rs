@@ -5,36 +5,40 @@ use super::{Header, Transaction, Withdrawal};
 use crate::H256;
 use rlp::{Encodable, RlpStream};
 
-/// A block as it is sent and exported: header, transactions, ommers, withdrawals.
+/// A block as it is sent and exported: a header and a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The header.
     pub header: Header,
     /// Transactions in the order of execution.
     pub transactions: Vec<Transaction>,
-    /// Headers of ommers; none since the merge.
+    /// Headers of ommers. Empty since the merge.
     pub ommers: Vec<Header>,
-    /// Withdrawals, since Shanghai.
+    /// Withdrawals. `None` before Shanghai (EIP-4895).
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl Block {
-    /// Hash of the header.
+    /// Returns the hash of the header.
     pub fn hash(&self) -> H256 {
         self.header.hash()
     }
 
-    /// The RLP encoding.
+    /// Returns the RLP encoding.
     pub fn encode(&self) -> Vec<u8> {
         self.rlp_bytes().into()
     }
 
-    /// Decodes the RLP encoding; every byte must be used.
+    /// Decodes the RLP encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is not exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Items::exactly(bytes, "block", Self::decode_item)
     }
 
-    /// Bytes of the encoding, in time linear in it.
+    /// Returns the length of the encoding in bytes. Encodes the block to find it.
     pub fn encoded_len(&self) -> usize {
         self.rlp_bytes().len()
     }

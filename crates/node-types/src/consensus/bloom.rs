@@ -27,14 +27,14 @@ impl Bloom {
         }
     }
 
-    /// Adds everything `other` holds.
+    /// Adds everything in `other`.
     pub fn accrue_bloom(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine |= theirs;
         }
     }
 
-    /// Whether `item` may have been added; never false for one that was.
+    /// Returns whether `item` may have been added. Never `false` for an item that was.
     pub fn may_contain(&self, item: &[u8]) -> bool {
         bits(item).all(|(byte, mask)| self.0[byte] & mask != 0)
     }
@@ -60,7 +60,7 @@ impl fmt::Debug for Bloom {
     }
 }
 
-/// The bytes and masks of the three bits that `item` sets.
+/// Returns the byte indices and masks of the three bits that `item` sets.
 fn bits(item: &[u8]) -> impl Iterator<Item = (usize, u8)> {
     let hash = keccak256(item);
     (0..3).map(move |pair| {

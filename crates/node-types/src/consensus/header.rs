@@ -1,4 +1,4 @@
-//! Block headers of every fork.
+//! Block headers of all forks.
 
 use super::codec::{DecodeError, Items, append_bytes};
 use super::{Bloom, HeaderField};
@@ -11,22 +11,22 @@ pub const EMPTY_OMMERS_HASH: H256 = H256([
     0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
 ]);
 
-/// The eight bytes that sealed a proof-of-work block; zero since the merge (EIP-3675).
+/// The nonce of a proof-of-work block. Zero since the merge (EIP-3675).
 pub type BlockNonce = [u8; 8];
 
-/// A block header (Yellow Paper, section 4.3, and the EIPs named at the optional fields).
+/// A block header (Yellow Paper, section 4.3, and the EIPs mentioned at the optional fields).
 ///
-/// Optional fields are appended to the encoding in the order in which they stand here; a field that is present
-/// demands all before it.
+/// The encoding contains optional fields in the order of declaration. A field can only be present if all optional fields
+/// before it are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Hash of the parent's header.
     pub parent_hash: H256,
     /// Keccak of the RLP list of ommer headers.
     pub ommers_hash: H256,
-    /// Receiver of the fees.
+    /// Recipient of the fees.
     pub beneficiary: Address,
-    /// Root of the state trie after this block.
+    /// Root of the state trie after execution of this block.
     pub state_root: H256,
     /// Root of the trie of this block's transactions.
     pub transactions_root: H256,
@@ -34,17 +34,17 @@ pub struct Header {
     pub receipts_root: H256,
     /// Bloom filter of all logs of this block.
     pub logs_bloom: Bloom,
-    /// Proof-of-work difficulty; zero since the merge.
+    /// Proof-of-work difficulty. Zero since the merge.
     pub difficulty: U256,
     /// Height of this block.
     pub number: BlockNumber,
-    /// Upper bound of the gas used by all transactions.
+    /// Maximum gas of all transactions.
     pub gas_limit: u64,
     /// Gas used by all transactions.
     pub gas_used: u64,
     /// Unix time in seconds.
     pub timestamp: u64,
-    /// Up to 32 bytes of the producer's choice.
+    /// Up to 32 bytes chosen by the producer.
     pub extra_data: Bytes,
     /// Proof-of-work mix hash; PREVRANDAO since the merge (EIP-4399).
     pub mix_hash: H256,
@@ -56,7 +56,7 @@ pub struct Header {
     pub withdrawals_root: Option<H256>,
     /// Blob gas used by all transactions (EIP-4844).
     pub blob_gas_used: Option<u64>,
-    /// Running total of blob gas above the target (EIP-4844).
+    /// Running total of blob gas used in excess of the target (EIP-4844).
     pub excess_blob_gas: Option<u64>,
     /// Root of the parent beacon block (EIP-4788).
     pub parent_beacon_block_root: Option<H256>,
@@ -65,17 +65,21 @@ pub struct Header {
 }
 
 impl Header {
-    /// Hash of the encoded header: the hash of its block.
+    /// Returns the hash of the encoding, which is the hash of the block.
     pub fn hash(&self) -> H256 {
         keccak256(self.rlp_bytes())
     }
 
-    /// The RLP encoding.
+    /// Returns the RLP encoding.
     pub fn encode(&self) -> Vec<u8> {
         self.rlp_bytes().into()
     }
 
-    /// Decodes the RLP encoding; every byte must be used.
+    /// Decodes the RLP encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is not exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Items::exactly(bytes, "header", Self::decode_item)
     }
@@ -108,7 +112,7 @@ impl Header {
         })
     }
 
-    /// How many optional fields are present before the first that is absent.
+    /// Returns the number of optional fields before the first that is `None`.
     fn optional_count(&self) -> usize {
         let present = HeaderField::ALL.map(|field| field.is_present(self));
         let count = present.iter().take_while(|present| **present).count();
@@ -116,7 +120,7 @@ impl Header {
         count
     }
 
-    /// Appends the optional fields up to the first that is absent, which ends the function with `None`.
+    /// Appends the optional fields before the first that is `None`.
     fn append_optional(&self, stream: &mut RlpStream) -> Option<()> {
         stream.append(&self.base_fee_per_gas?);
         append_bytes(stream, self.withdrawals_root?.as_bytes());

@@ -1,4 +1,4 @@
-//! What Ethereum hashes, signs and stores, with the RLP encodings of the protocol.
+//! The objects that Ethereum hashes, signs and stores, with their RLP encodings.
 
 mod account;
 mod block;

@@ -1,4 +1,4 @@
-//! Receipts and the logs within them.
+//! Receipts and logs.
 
 use super::codec::{DecodeError, Items, append_bytes, append_hashes};
 use super::transaction::{enveloped, open_envelope};
@@ -13,11 +13,11 @@ pub struct Log {
     pub address: Address,
     /// Up to four indexed words.
     pub topics: Vec<H256>,
-    /// Data that is not indexed.
+    /// Unindexed data.
     pub data: Bytes,
 }
 
-/// What a receipt says of how its transaction ended.
+/// The outcome of a transaction, as its receipt states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptOutcome {
     /// Before Byzantium: the state root after the transaction.
@@ -31,9 +31,9 @@ pub enum ReceiptOutcome {
 pub struct Receipt {
     /// Type of the transaction.
     pub transaction_type: TransactionType,
-    /// How the transaction ended.
+    /// Outcome of the transaction.
     pub outcome: ReceiptOutcome,
-    /// Gas used in the block up to and including this transaction.
+    /// Gas used by this transaction and those before it in the block.
     pub cumulative_gas_used: u64,
     /// Bloom filter of `logs`.
     pub logs_bloom: Bloom,
@@ -42,14 +42,18 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The encoding that the receipts trie holds (EIP-2718): a type byte, except for type 0, and a list.
+    /// Returns the encoding of the receipts trie (EIP-2718): a type byte, except for type 0, and a list.
     pub fn encode(&self) -> Vec<u8> {
         let mut stream = enveloped(self.transaction_type);
         self.append_list(&mut stream);
         stream.out().into()
     }
 
-    /// Decodes what [`Self::encode`] returns; every byte must be used.
+    /// Decodes the encoding that [`Self::encode`] returns.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "receipt")?;
         Items::exactly(list, "receipt", |items| Self::decode_list(transaction_type, items))
@@ -92,12 +96,16 @@ impl ReceiptOutcome {
 }
 
 impl Log {
-    /// The RLP encoding.
+    /// Returns the RLP encoding.
     pub fn encode(&self) -> Vec<u8> {
         self.rlp_bytes().into()
     }
 
-    /// Decodes the RLP encoding; every byte must be used.
+    /// Decodes the RLP encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is not exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Items::exactly(bytes, "log", Self::decode_item)
     }

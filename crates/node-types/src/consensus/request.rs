@@ -3,7 +3,7 @@
 use crate::{Bytes, H256};
 use sha2::{Digest, Sha256};
 
-/// Which contract a request comes from.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RequestType {
@@ -18,27 +18,27 @@ pub enum RequestType {
 /// All requests of one type in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Type of the requests.
+    /// Kind of the requests.
     pub request_type: RequestType,
-    /// The encoded requests, one behind the other.
+    /// The concatenated encoded requests.
     pub data: Bytes,
 }
 
 impl Request {
-    /// The type, and the requests behind it.
+    /// Returns the type byte followed by the requests.
     pub fn encode(&self) -> Vec<u8> {
         [&[self.request_type as u8], self.data.as_ref()].concat()
     }
 }
 
-/// The requests hash of a block without requests: SHA-256 of nothing.
+/// The requests hash of a block without requests: SHA-256 of the empty string.
 pub const EMPTY_REQUESTS_HASH: H256 = H256([
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae, 0x41,
     0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ]);
 
-/// The commitment of a block's requests (EIP-7685): SHA-256 over the SHA-256 of each request list that is not
-/// empty, type byte first, in ascending order of types.
+/// Returns the commitment to a block's requests (EIP-7685): SHA-256 of the concatenated SHA-256 of each encoded
+/// [`Request`] that is not empty, in ascending order of kinds.
 pub fn requests_hash(requests: &[Request]) -> H256 {
     let mut present: Vec<&Request> = requests.iter().filter(|request| !request.data.is_empty()).collect();
     present.sort_by_key(|request| request.request_type);

@@ -5,9 +5,9 @@ use crate::U256;
 /// A recoverable ECDSA signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// The x coordinate of the ephemeral point, modulo the order of the curve.
+    /// The x coordinate of the ephemeral point modulo the order of the curve.
     pub r: U256,
-    /// The proof; at most half the order of the curve since Homestead (EIP-2).
+    /// The other half of the signature. Since Homestead at most half the order of the curve (EIP-2).
     pub s: U256,
     /// Whether the ephemeral point's y coordinate is odd.
     pub y_parity: bool,

@@ -1,4 +1,4 @@
-//! Strategies that generate consensus objects, for every test of this crate.
+//! Proptest strategies for consensus objects.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-/// Numbers of every length, with the edges of RLP's prefixes.
+/// Numbers of every length in bytes, and those at which the form of an RLP header changes.
 pub(crate) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         (any::<u64>(), 0u32..64).prop_map(|(number, shift)| number >> shift),
@@ -22,7 +22,7 @@ pub(crate) fn word() -> impl Strategy<Value = U256> {
     vec(any::<u8>(), 0..=32).prop_map(|bytes| U256::from_big_endian(&bytes))
 }
 
-/// Prices that fit 128 bits, as many clients keep them.
+/// Prices of at most 128 bits, as alloy stores them.
 pub(crate) fn price() -> impl Strategy<Value = U256> {
     (any::<u128>(), 0u32..128).prop_map(|(price, shift)| U256::from(price >> shift))
 }
@@ -35,7 +35,7 @@ pub(crate) fn address() -> impl Strategy<Value = Address> {
     any::<[u8; 20]>().prop_map(Address::from)
 }
 
-/// Byte strings on both sides of the lengths 1, 55 and 255, where the form of the prefix changes.
+/// Byte strings shorter and longer than 1, 55 and 255 bytes, where the form of the header changes.
 pub(crate) fn bytes() -> impl Strategy<Value = Bytes> {
     prop_oneof![vec(any::<u8>(), 0..=2), vec(any::<u8>(), 50..60), vec(any::<u8>(), 250..260)].prop_map(Bytes::from)
 }
@@ -242,7 +242,7 @@ where
         .prop_map(|(header, transactions, ommers, withdrawals)| Block { header, transactions, ommers, withdrawals })
 }
 
-/// Blocks of every shape.
+/// Blocks with any number of transactions and ommers, with and without withdrawals.
 pub(crate) fn block() -> impl Strategy<Value = Block> {
     block_with(word)
 }

@@ -4,26 +4,30 @@ use super::codec::{DecodeError, Items, append_bytes};
 use crate::Address;
 use rlp::{Encodable, RlpStream};
 
-/// A balance increase ordered by the consensus layer.
+/// A withdrawal from the beacon chain: the consensus layer has the execution layer credit an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Withdrawal {
-    /// Ascending number of the withdrawal, over all blocks.
+    /// Number of the withdrawal, ascending over all blocks.
     pub index: u64,
-    /// Validator it comes from.
+    /// Index of the validator.
     pub validator_index: u64,
-    /// Receiver.
+    /// Recipient.
     pub address: Address,
     /// Amount in gwei.
     pub amount: u64,
 }
 
 impl Withdrawal {
-    /// The RLP encoding: what the withdrawals trie holds.
+    /// Returns the RLP encoding, which is the value in the withdrawals trie.
     pub fn encode(&self) -> Vec<u8> {
         self.rlp_bytes().into()
     }
 
-    /// Decodes the RLP encoding; every byte must be used.
+    /// Decodes the RLP encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is not exactly one canonical encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Items::exactly(bytes, "withdrawal", Self::decode_item)
     }

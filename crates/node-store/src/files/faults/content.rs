@@ -1,4 +1,4 @@
-//! The bytes of a file before and after a power cut.
+//! The contents of a file before and after a power cut.
 
 /// The unit in which a torn write reaches the disk.
 const SECTOR: usize = 512;
@@ -6,9 +6,9 @@ const SECTOR: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Content {
     seen: Vec<u8>,
-    /// What a power cut leaves for certain.
+    /// The bytes that a power cut certainly preserves.
     durable: Vec<u8>,
-    /// What turns the durable content into the one that is seen, in order, unless a sync failed.
+    /// The changes that lead from the durable contents to the visible contents, in order, unless a sync failed.
     unsynced: Vec<Change>,
 }
 
@@ -28,17 +28,17 @@ impl Change {
 }
 
 impl Content {
-    /// Bytes that are durable already.
+    /// Returns contents that are durable.
     pub(super) fn durable(bytes: Vec<u8>) -> Self {
         Self { seen: bytes.clone(), durable: bytes, unsynced: Vec::new() }
     }
 
-    /// What reads show.
+    /// Returns the visible contents.
     pub(super) fn seen(&self) -> &[u8] {
         &self.seen
     }
 
-    /// What a sync does that fails: nothing becomes durable now or by a later sync, and reads show it all the same.
+    /// A sync that fails: neither it nor a later sync makes the changes durable, but reads still return them.
     pub(super) fn fail_sync(&mut self) {
         self.unsynced.clear();
     }
@@ -88,7 +88,7 @@ fn tear(bytes: &mut Vec<u8>, offset: usize, data: &[u8], random: &mut Random) {
     }
 }
 
-/// What mostly becomes of unsynced changes in one power cut.
+/// What happens to most unsynced changes in one power cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
     Lost,
@@ -119,7 +119,7 @@ impl Fate {
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which must not be zero.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

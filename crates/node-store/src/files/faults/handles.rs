@@ -1,4 +1,4 @@
-//! The port on the disk in memory.
+//! The port on a simulated disk.
 
 use super::content::{Change, Content};
 use super::{Disk, NameChange};
@@ -125,7 +125,7 @@ impl File for FaultyFile {
     }
 }
 
-/// Begins an operation, unless it is the one to fail.
+/// Begins an operation. Fails if this is the operation that must fail.
 fn operate(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
     let mut disk = lock(disk, run)?;
     if disk.fails() { Err(io_error()) } else { Ok(disk) }

@@ -1,4 +1,5 @@
-//! A disk in memory that loses power, tears writes, fills up, fails and rots, the same way for the same seed.
+//! A simulated disk in memory that loses power, tears writes, fills up, fails and corrupts data. The same seed gives
+//! the same faults.
 
 mod content;
 mod handles;
@@ -11,29 +12,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A folder whose unsynced writes are kept apart from what is durable. Clones are the same disk.
+/// A disk that distinguishes unsynced writes from durable ones. Clones are the same disk.
 ///
 /// Handles of files and folders belong to one run of a process: after [`crash`](Self::crash) and [`kill`](Self::kill)
-/// they fail, and [`folder`](Self::folder) gives a new one.
+/// they fail, and [`folder`](Self::folder) returns a new one.
 #[derive(Clone, Debug, Default)]
 pub struct FaultyDisk {
     disk: Arc<Mutex<Disk>>,
 }
 
 impl FaultyDisk {
-    /// An empty disk without faults.
+    /// Creates an empty disk without faults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The folder, for the present run of the process.
+    /// Returns the folder for the current run of the process.
     pub fn folder(&self) -> Arc<dyn Folder> {
         let run = self.disk.lock().run;
         Arc::new(FaultyFolder::new(Arc::clone(&self.disk), run))
     }
 
-    /// Cuts the power. Of what was not synced, each write, change of length, creation and removal is kept, lost or
-    /// (a write) torn: at any byte, or to any of its sectors, whatever became of those before and behind it.
+    /// Cuts the power. Every unsynced write, change of length, creation and removal is preserved or lost independently
+    /// of the others; a write may also be torn at any byte, or into any of its sectors.
     pub fn crash(&self, seed: u64) {
         let mut disk = self.disk.lock();
         let mut random = Random(seed);
@@ -53,55 +54,56 @@ impl FaultyDisk {
         disk.end_run();
     }
 
-    /// Ends the process, and not the operating system: all that was written is there, and what was not synced is still
-    /// not durable.
+    /// Ends the process, but not the operating system: all writes remain visible, and unsynced writes are still not
+    /// durable.
     pub fn kill(&self) {
         self.disk.lock().end_run();
     }
 
-    /// Lets the `n`th operation from now fail, counted from 0. A write that fails has written a part. A sync that fails
-    /// has dropped what it should have made durable, and reads show it all the same.
+    /// Makes the `n`th operation from now fail, counted from 0. A write that fails has written a part. A sync that
+    /// fails drops the changes, but reads still return them.
     pub fn fail_operation(&self, n: u64) {
         self.disk.lock().fail_in = Some(n);
     }
 
-    /// Takes back a failure that has not come yet. Answers whether there was one.
+    /// Cancels a failure that has not happened yet. Returns whether there was one.
     pub fn fail_nothing(&self) -> bool {
         self.disk.lock().fail_in.take().is_some()
     }
 
-    /// Limits the bytes of all files together; `None` lifts the limit.
+    /// Limits the total size of all files in bytes. `None` removes the limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.disk.lock().capacity = bytes;
     }
 
-    /// The bytes of all files together.
+    /// Returns the total size of all files in bytes.
     pub fn used(&self) -> u64 {
         self.disk.lock().used()
     }
 
-    /// Lets every sync of a file take this long.
+    /// Makes every sync of a file take this long.
     pub fn set_sync_time(&self, time: Duration) {
         self.disk.lock().sync_time = time;
     }
 
-    /// How many syncs of files were asked for so far.
+    /// Returns how many syncs of files were requested so far.
     pub fn syncs(&self) -> u64 {
         self.disk.lock().syncs
     }
 
-    /// The names of all files, sorted.
+    /// Returns the names of all files, sorted.
     pub fn names(&self) -> Vec<String> {
         self.disk.lock().names.keys().cloned().collect()
     }
 
-    /// The content of a file as reads show it.
+    /// Returns the visible contents of a file.
     pub fn content(&self, name: &str) -> Option<Vec<u8>> {
         let disk = self.disk.lock();
         disk.names.get(name).map(|index| disk.contents[*index].seen().to_vec())
     }
 
-    /// Gives a file this content, durably, behind the back of whoever uses it; creates it if there is none.
+    /// Replaces the contents of a file durably, without the knowledge of its user. Creates the file if it does not
+    /// exist.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk.lock();
         let content = Content::durable(bytes);
@@ -114,14 +116,14 @@ impl FaultyDisk {
         disk.durable_names.insert(name.to_owned(), index);
     }
 
-    /// Removes a file, durably, behind the back of whoever uses it.
+    /// Removes a file durably, without the knowledge of its user.
     pub fn delete(&self, name: &str) {
         let mut disk = self.disk.lock();
         disk.names.remove(name);
         disk.durable_names.remove(name);
     }
 
-    /// Flips one bit of a file, counted from the lowest bit of its first byte. No bit behind its end is flipped.
+    /// Flips one bit of a file, counted from the lowest bit of its first byte. Does nothing after the end of the file.
     pub fn flip_bit(&self, name: &str, bit: usize) {
         if let Some(mut bytes) = self.content(name) {
             if let Some(byte) = bytes.get_mut(bit / 8) {
@@ -131,7 +133,7 @@ impl FaultyDisk {
         }
     }
 
-    /// Cuts a file to its first `size` bytes.
+    /// Truncates a file to its first `size` bytes.
     pub fn truncate(&self, name: &str, size: usize) {
         if let Some(mut bytes) = self.content(name) {
             bytes.truncate(size);
@@ -142,9 +144,9 @@ impl FaultyDisk {
 
 #[derive(Debug, Default)]
 struct Disk {
-    /// Counts the runs of the process; handles of older ones are dead.
+    /// Number of the current run of the process. Handles of older runs fail.
     run: u64,
-    /// Where in `contents` the file of each name is.
+    /// The index in `contents` of each file name.
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     unsynced_names: Vec<NameChange>,
@@ -178,7 +180,7 @@ impl Disk {
     fn end_run(&mut self) {
         self.run += 1;
         self.fail_in = None;
-        // Without handles, a file that has no name and can get none is gone.
+        // Without handles, a file that has lost its name is gone.
         let created = self.unsynced_names.iter().filter_map(|change| match change {
             NameChange::Create(_, index) => Some(index),
             NameChange::Remove(_) => None,
@@ -191,14 +193,14 @@ impl Disk {
         }
     }
 
-    /// Counts an operation, and answers whether it is the one to fail.
+    /// Counts an operation and returns whether it must fail.
     fn fails(&mut self) -> bool {
         let fails = self.fail_in == Some(0);
         self.fail_in = self.fail_in.and_then(|left| left.checked_sub(1));
         fails
     }
 
-    /// How far a file may grow that has `size` bytes now.
+    /// Returns the size to which a file of `size` bytes may grow.
     fn room(&self, size: usize) -> usize {
         self.capacity.map_or(usize::MAX, |capacity| {
             size.saturating_add(usize::try_from(capacity.saturating_sub(self.used())).unwrap_or(usize::MAX))
@@ -212,7 +214,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn synced_content_outlives_every_crash_and_unsynced_content_some() {
+    fn crashes_preserve_synced_content_and_some_unsynced_content() {
         let mut seen = [false; 3];
         for seed in 0..64 {
             let disk = FaultyDisk::new();
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_takes_what_fits() {
+    fn a_full_disk_accepts_what_fits() {
         let disk = FaultyDisk::new();
         let file = disk.folder().create("a").unwrap();
         disk.set_capacity(Some(5));
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_loses_what_it_should_have_kept_and_shows_it_still() {
+    fn a_failed_sync_drops_changes_that_reads_still_return() {
         let disk = FaultyDisk::new();
         let folder = disk.folder();
         let file = folder.create("a").unwrap();

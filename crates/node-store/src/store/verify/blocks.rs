@@ -1,4 +1,4 @@
-//! The rows that follow from a block itself: all but those of the state.
+//! Checks the rows that follow from the block itself: all except those of the state.
 
 use super::content::{self, Part};
 use super::counts::{Counted, Counts};
@@ -13,14 +13,14 @@ use node_core::block::{ExecutedBlock, SealedHeader};
 use node_types::{BlockNumber, H256, U256};
 use std::sync::Arc;
 
-/// Where the next block has to go on.
+/// The values with which the next block must continue.
 #[derive(Clone, Copy)]
 pub(super) struct Parent {
     hash: H256,
     total_difficulty: U256,
 }
 
-/// Checks the rows of canonical block `number`; `parent` is the one before, and then this one.
+/// Checks the rows of canonical block `number`. `parent` is that of the block; afterwards it is that of the next block.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,
@@ -84,7 +84,7 @@ pub(super) fn read(tables: &Tables, number: BlockNumber) -> Result<ExecutedBlock
     })
 }
 
-/// Checks that a header stands where it has to.
+/// Checks the position of a header in the chain.
 fn check_place(header: &SealedHeader, number: BlockNumber, parent: Option<Parent>) -> Result<(), Fault> {
     Fault::unless_equal("number", number.to_be_bytes(), header.header.number.to_be_bytes())?;
     let mut total = header.header.difficulty;
@@ -95,7 +95,7 @@ fn check_place(header: &SealedHeader, number: BlockNumber, parent: Option<Parent
     Fault::unless_equal("total difficulty", total.to_big_endian(), header.total_difficulty.to_big_endian())
 }
 
-/// Checks that each log of a block is found by each of its terms. How logs are divided into chunks is left to chance.
+/// Checks that each log of a block is found by each of its terms, however logs are divided into chunks.
 fn check_postings(
     tables: &Tables,
     number: BlockNumber,
@@ -119,7 +119,7 @@ fn check_postings(
     Ok(())
 }
 
-/// The hash that the row of canonical block `number` names.
+/// Returns the hash in the row of canonical block `number`.
 pub(super) fn hash_of(tables: &Tables, number: BlockNumber) -> Result<Option<H256>, Stop> {
     let row = stored(tables, &Key::of_block(Table::Headers, number), number)?;
     Ok(row.and_then(|row| values::header_hash(&row).ok()))

@@ -1,4 +1,4 @@
-//! A block against its own header.
+//! Checks a block against its header.
 
 use super::difference::Fault;
 use node_core::backend::Edits;
@@ -8,9 +8,9 @@ use node_core::trie::ordered_root;
 use node_types::consensus::{Block, Bloom, Receipt};
 use node_types::keccak256;
 
-/// Checks the hash, and the number, the length and the roots of what belongs to the block.
+/// Checks the hash of the header, and the number, length and roots of the block's parts.
 ///
-/// Which row is to blame is answered with each fault. `edits` tell what was done to the block by hand.
+/// Returns each fault with the row that is to blame. `edits` are the edits of the block.
 pub(super) fn check(
     block: &ExecutedBlock,
     senders: &dyn SenderRecovery,
@@ -26,7 +26,7 @@ pub(super) fn check(
     check_receipts(header, body, receipts).map_err(|fault| (Part::Receipts, fault))
 }
 
-/// The part of a block that a row holds.
+/// The part of a block in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
     Header,
@@ -88,7 +88,7 @@ fn check_receipts(header: &SealedHeader, body: &Body, receipts: &[Receipt]) -> R
     let encoded: Vec<_> = receipts.iter().map(Receipt::encode).collect();
     Fault::unless_equal("receipts root", header.receipts_root, ordered_root(&encoded))?;
     Fault::unless_equal("logs bloom", header.logs_bloom.0, bloom.0)?;
-    // A genesis file may say anything.
+    // A genesis file may contain any value.
     if header.number > 0 {
         let gas_used = receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used);
         Fault::unless_equal("gas used", header.gas_used.to_be_bytes(), gas_used.to_be_bytes())?;

@@ -1,4 +1,4 @@
-//! Rows that no block demands: each block's rows are counted, and looked for where there are more.
+//! Finds rows that no block accounts for: counts the rows of each block, and searches blocks with surplus rows.
 
 use super::difference::{Fault, Stop};
 use super::{Base, blocks, states, stored};
@@ -10,7 +10,7 @@ use node_types::{BlockNumber, keccak256};
 use redb::{ReadableTable, ReadableTableMetadata};
 use std::collections::{HashMap, HashSet};
 
-/// A table of which a block has any number of rows; of postings, logs are counted.
+/// A table in which a block may have any number of rows. Of postings, logs are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Accounts,
@@ -23,10 +23,10 @@ pub(super) enum Counted {
 impl Counted {
     const ALL: [Self; 5] = [Self::Accounts, Self::Storage, Self::Trie, Self::Transactions, Self::Postings];
 
-    /// Those of the state.
+    /// The tables of the state.
     const STATE: [Self; 3] = [Self::Accounts, Self::Storage, Self::Trie];
 
-    /// How rows of the state are counted.
+    /// Returns the counter of a table of the state.
     pub(super) fn of(table: Table) -> Self {
         match table {
             Table::Storage => Self::Storage,
@@ -46,7 +46,7 @@ impl Counted {
     }
 }
 
-/// How many rows each block has.
+/// The number of rows of each block.
 #[derive(Default)]
 pub(super) struct Counts([Vec<u32>; Counted::ALL.len()]);
 
@@ -69,19 +69,19 @@ impl Counts {
     }
 }
 
-/// Blocks whose rows were counted: from `first`, of the state, or from 0, up to and including `last`.
+/// The blocks whose rows were counted: those up to and including `last`, and those of the state from `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub(super) first: BlockNumber,
     pub(super) last: BlockNumber,
 }
 
-/// Looks for rows of the state that belong to none of the blocks of `range`.
+/// Searches for rows of the state that belong to no block in `range`.
 pub(super) fn check_state(base: &Base<'_>, range: Range, counts: &Counts) -> Result<(), Stop> {
     Counted::STATE.into_iter().try_for_each(|counted| check_counted(base, range, counts, counted))
 }
 
-/// Looks for rows of any table that belong to no block up to the head, the last of `range`.
+/// Searches all tables for rows that belong to no block up to the head, which is the last of `range`.
 pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states: &Counts) -> Result<(), Stop> {
     for table in [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees] {
         check_numbered(base, range.last, table)?;
@@ -106,7 +106,7 @@ fn surplus(block: Option<BlockNumber>, table: Table, key: Vec<u8>, found: &[u8])
     Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key)
 }
 
-/// Each block has one row, which was looked at.
+/// Checks that there is only one row per block. Its value was checked before.
 fn check_numbered(base: &Base<'_>, head: BlockNumber, table: Table) -> Result<(), Stop> {
     for row in rows(base, table)? {
         let (key, value) = row?;
@@ -137,7 +137,7 @@ fn check_numbers(base: &Base<'_>, head: BlockNumber) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Code stays when its block is taken back, so that it may belong to none.
+/// Checks the code. It remains stored when its block leaves the chain, so it may belong to no block.
 fn check_code(base: &Base<'_>) -> Result<(), Stop> {
     for row in rows(base, Table::Code)? {
         base.context.check()?;
@@ -148,7 +148,8 @@ fn check_code(base: &Base<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The blocks to which a row belongs, each with a number that tells its rows apart; none if nobody can say.
+/// Returns the blocks to which a row belongs, each with a number that identifies a part of the row. `None` if the row
+/// cannot be decoded.
 fn owners(counted: Counted, key: &[u8], value: &[u8]) -> Option<Vec<(BlockNumber, u64)>> {
     match counted {
         Counted::Accounts | Counted::Storage | Counted::Trie => Some(vec![(version_of(Suffix::Block, key)?, 0)]),
@@ -194,13 +195,13 @@ fn check_counted(base: &Base<'_>, range: Range, counts: &Counts, counted: Counte
 }
 
 impl Range {
-    /// Whether no row of the state is left out.
+    /// Returns whether all rows of the state were counted.
     fn is_all(self, base: &Base<'_>) -> bool {
         self.first == 0 && self.last == base.chain.head.number
     }
 }
 
-/// The first row of `block` that it does not demand, of which there is one.
+/// Finds the difference for a block whose number of rows is wrong: its first surplus row, or a missing one.
 fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, Stop> {
     let table = counted.table();
     let mut demanded = demanded(base, counted, block)?;
@@ -210,7 +211,7 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
         let suffix = if counted == Counted::Postings { Suffix::Log.len() } else { 0 };
         let prefix = &key[..key.len() - suffix];
         for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
-            // Each is demanded once.
+            // Each is expected once.
             if !demanded.remove(&(prefix.to_vec(), id)) {
                 return Ok(surplus(Some(block), table, key, value.value()));
             }
@@ -220,7 +221,8 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
     Ok(Fault::Missing.at(Some(block), table.name(), key))
 }
 
-/// The rows of one table that a block demands: keys, of postings without the first log, but with the log.
+/// Returns the keys of the rows of one table that a block must have; for postings, the prefixes with the ids of the
+/// logs.
 fn demanded(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<HashSet<(Vec<u8>, u64)>, Stop> {
     match counted {
         Counted::Accounts | Counted::Storage | Counted::Trie => {

@@ -1,4 +1,4 @@
-//! What is wrong with what is stored.
+//! Differences between stored and expected rows.
 
 use crate::error::StoreError;
 use crate::keys::Key;
@@ -7,12 +7,12 @@ use node_core::context::Interrupted;
 use node_types::BlockNumber;
 use std::fmt;
 
-/// A row that is not as the blocks of the chain demand.
+/// A row that differs from what the blocks of the chain require.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The block that the row belongs to, where that can be said.
+    /// The block of the row. `None` if it is unknown.
     pub block: Option<BlockNumber>,
-    /// The table, by its name in the database.
+    /// The name of the table in the database.
     pub table: &'static str,
     /// The key of the row in the database.
     pub key: Vec<u8>,
@@ -23,25 +23,25 @@ pub struct Difference {
 /// What is wrong with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is none.
+    /// The row is missing.
     Missing,
-    /// No block demands it.
+    /// No block accounts for the row.
     Surplus {
-        /// Its value.
+        /// The value of the row.
         found: Vec<u8>,
     },
-    /// Its value cannot be read.
+    /// The value cannot be decoded.
     Malformed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Its value, or what follows from it, is another.
+    /// The value, or something derived from it, differs.
     Differs {
-        /// The value, or what of it.
+        /// The part that differs.
         part: String,
-        /// What it must be.
+        /// The expected bytes.
         expected: Vec<u8>,
-        /// What it is.
+        /// The stored bytes.
         found: Vec<u8>,
     },
 }
@@ -60,7 +60,7 @@ impl Fault {
         Self::Malformed { reason: reason.to_string() }
     }
 
-    /// The same with the row it is about: that of `key` and `version`.
+    /// Returns the difference in the row of `key` and `version`.
     pub(super) fn of(self, block: BlockNumber, key: &Key, version: u64) -> Stop {
         self.at(Some(block), key.table().name(), key.versioned(version).to_vec())
     }
@@ -70,10 +70,10 @@ impl Fault {
     }
 }
 
-/// Most bytes of a key or a value that are shown from either end.
+/// Maximum number of bytes of a key or value that are printed from each end.
 const SHOWN: usize = 8;
 
-/// Hex digits, of long values the first and the last.
+/// Prints hex digits; of long values the first and the last.
 struct Short<'a>(&'a [u8]);
 
 impl fmt::Display for Short<'_> {
@@ -116,9 +116,9 @@ impl fmt::Display for Fault {
 
 /// Why a check ended early.
 pub(super) enum Stop {
-    /// It found what it looked for.
+    /// It found a difference.
     Difference(Box<Difference>),
-    /// It could not go on.
+    /// It failed.
     Failed(BackendError),
 }
 

@@ -1,4 +1,4 @@
-//! The earliest state that is kept, from which the others are made: every trie is computed again from its leaves.
+//! Checks the earliest stored state, on which the later ones are based: computes every trie from its leaves.
 
 use super::blame;
 use super::difference::{Fault, Stop};
@@ -7,9 +7,10 @@ use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, version_of};
 use crate::rows::{Rows, Tables};
 use crate::state::TrieReader;
-use crate::trie::{self, Broken, Path, Source, Stored};
+use crate::trie::{self, RecomputeError, Source, Stored};
 use crate::values::AccountRow;
 use node_core::context::Context;
+use node_core::trie::NibblePath;
 use node_types::{BlockNumber, Bytes, H256};
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -26,74 +27,60 @@ pub(super) struct Earliest<'a> {
 /// Receives each row of an account or a slot that has no leaf: its key, its block, its value.
 pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) -> Result<(), Stop>;
 
-/// Checks the rows of the state after a block, and that it has the state root of the block's header. Rows that no state
-/// from there on needs are ignored: a pruning that was interrupted leaves such.
+/// Checks the rows of the state as of a block, and its state root. Ignores rows that no state from there on needs, which
+/// an interrupted pruning leaves.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
     let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
     let header = header_of(&state.rows.database, state.block)?;
-    let key = node_key(TrieId::ACCOUNTS, &Path::ROOT);
+    let key = node_key(TrieId::ACCOUNTS, &NibblePath::ROOT);
     let compared = Fault::unless_equal("state root", header.state_root, root);
     compared.map_err(|fault| fault.of(state.block, &key, state.block))
 }
 
-fn node_key(trie: TrieId, position: &Path) -> Key {
+fn node_key(trie: TrieId, position: &NibblePath) -> Key {
     Key::of_node(trie, position.len() as u8, position.packed())
 }
 
-/// Returns the root hash of a trie. Each of its leaves must be a row; rows that are no leaf go to `surplus`.
+/// Returns the root hash of a trie. Each of its leaves must have a row; rows without a leaf are passed to `surplus`.
 fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
     let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), cache: None };
     let leaves = Leaves::open(&state.rows.database, trie, state.block)?.peekable();
-    let mut walk = Walk { state, trie, nodes, leaves, surplus, stop: None };
-    let computed = trie::recompute(&mut walk);
-    if let Some(stop) = walk.stop.take() {
-        return Err(stop);
-    }
-    match computed? {
-        Err(Broken { position, expected, found }) => {
+    let mut walk = Walk { state, trie, nodes, leaves, surplus };
+    let root = trie::recompute(&mut walk).map_err(|error| match error {
+        RecomputeError::Read(stop) => stop,
+        RecomputeError::WrongReference { position, expected, found } => {
             let fault = Fault::Differs { part: "reference".to_owned(), expected, found };
-            Err(fault.of(state.block, &node_key(trie, &position), state.block))
+            fault.of(state.block, &node_key(trie, &position), state.block)
         }
-        Ok(root) => {
-            walk.skip_surplus(None)?;
-            Ok(root)
-        }
-    }
+    })?;
+    walk.skip_surplus(None)?;
+    Ok(root)
 }
 
-/// Reads the nodes of a trie, and its leaves from the table of their values.
+/// Reads the nodes of a trie, and in step with them its leaves from their table.
 struct Walk<'a> {
     state: Earliest<'a>,
     trie: TrieId,
     nodes: TrieReader<'a>,
     leaves: Peekable<Leaves<'a>>,
     surplus: OnSurplus<'a>,
-    /// Why the walk ended early.
-    stop: Option<Stop>,
 }
 
 impl Source for Walk<'_> {
-    fn node(&mut self, position: &Path) -> Result<Arc<Stored>, StoreError> {
-        let read = self.nodes.node(position);
-        self.keep(read.map_err(|error| blame(error, self.state.block, &node_key(self.trie, position))))
+    type Error = Stop;
+
+    fn node(&mut self, position: &NibblePath) -> Result<Arc<Stored>, Stop> {
+        let key = node_key(self.trie, position);
+        self.nodes.node(position).map_err(|error| blame(error, self.state.block, &key))
     }
 
-    fn value(&mut self, leaf: &Path) -> Result<Bytes, StoreError> {
-        let value = self.leaf(H256::from_slice(leaf.packed()));
-        self.keep(value)
+    fn value(&mut self, leaf: &NibblePath) -> Result<Bytes, Stop> {
+        self.leaf(H256::from_slice(leaf.packed()))
     }
 }
 
 impl Walk<'_> {
-    /// Keeps why the walk ends, for which the trie has no words.
-    fn keep<T>(&mut self, result: Result<T, Stop>) -> Result<T, StoreError> {
-        result.map_err(|stop| {
-            self.stop = Some(stop);
-            StoreError::Missing { table: Table::Trie.name() }
-        })
-    }
-
-    /// The key of the row of a leaf.
+    /// Returns the key of the row of a leaf.
     fn key(&self, hash: H256) -> Key {
         match self.trie {
             TrieId::ACCOUNTS => Key::of_hash(Table::Accounts, hash),
@@ -116,7 +103,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns the value of the next leaf of the trie, whose row must be there, too.
+    /// Returns the value of the next leaf of the trie, which must have a row.
     fn leaf(&mut self, hash: H256) -> Result<Bytes, Stop> {
         self.state.context.check()?;
         self.skip_surplus(Some(hash))?;
@@ -144,7 +131,7 @@ impl Walk<'_> {
     }
 }
 
-/// The newest row of an account or a slot, unless it says that nothing is there.
+/// The newest row of an account or slot that has a value.
 struct Leaf {
     hash: H256,
     /// The block that wrote the row.

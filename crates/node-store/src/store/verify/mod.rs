@@ -1,8 +1,8 @@
-//! Checking that what is stored is what the blocks of the chain demand.
+//! Verification: checks that the stored rows are those that the blocks of the chain require.
 //!
-//! Every block is checked against its header, its rows are made again from it, and the rows of its state from the state
-//! before. The earliest state that is kept is computed from its leaves. At the end rows are counted, so that none is left
-//! that no block demands.
+//! Every block is checked against its header. Its rows are computed again, those of its state from the state before.
+//! The earliest stored state is computed from its leaves. At the end rows are counted, to find those that no block
+//! accounts for.
 
 mod blocks;
 mod content;
@@ -36,32 +36,31 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
-/// Blocks that are checked between two reports of progress. Their rows of the state are checked on one thread, all others on
-/// a second.
+/// Blocks between two reports of progress. Their rows of the state are checked on one thread, all others on a second.
 const STEP: u64 = 256;
 
-/// What a verification came to.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// The newest block.
     pub head: BlockRef,
-    /// The lowest block whose state is kept, and therefore checked.
+    /// The earliest block whose state is stored and was checked.
     pub earliest_state: BlockNumber,
-    /// The canonical blocks that were edited: what only this node takes for valid is in them.
+    /// The canonical blocks with edits: they contain changes that other nodes would reject.
     pub edited: Vec<BlockNumber>,
-    /// The first difference that was found.
+    /// The first difference. `None` if there is none.
     pub difference: Option<Difference>,
 }
 
 impl Store {
-    /// Checks every row: makes those of each block again and compares them, up to the first difference.
+    /// Checks every row by computing the rows of each block again, up to the first difference.
     ///
-    /// Everything goes to the database first. Takes a time linear in the size of the database and little memory.
-    /// `progress` is called with the last block checked, now and then.
+    /// First moves everything to the database. Takes time in proportion to the size of the database, and little memory.
+    /// Calls `progress` regularly with the last block that was checked.
     ///
     /// # Errors
     ///
-    /// [`BackendError::Interrupted`] when `context` ends it, and failures to read.
+    /// [`BackendError::Interrupted`] if `context` ends, and errors of reading.
     pub fn verify(
         &mut self,
         context: &Context,
@@ -88,7 +87,7 @@ impl Store {
         Ok(Verified { head: chain.head, earliest_state: chain.earliest, edited, difference })
     }
 
-    /// Checks the tables that are no part of the chain.
+    /// Checks the tables that are not part of the canonical chain.
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
         let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
         let meta = Meta::read(&transaction.open_table(META).map_err(StoreError::from)?)?;
@@ -117,13 +116,13 @@ impl Store {
     }
 }
 
-/// What every check needs.
+/// The inputs of all checks.
 struct Base<'a> {
-    /// All of it is in the database.
+    /// The chain, all of which is in the database.
     chain: &'a Chain,
     context: &'a Context,
     senders: &'a dyn SenderRecovery,
-    /// What was done by hand, by the hash of the block.
+    /// The edits of blocks, by block hash.
     edited: HashMap<H256, Edits>,
 }
 
@@ -132,14 +131,14 @@ impl Base<'_> {
         &self.chain.rows.database
     }
 
-    /// What was done to a block by hand.
+    /// Returns the edits of a block.
     fn edits(&self, block: H256) -> Option<&Edits> {
         self.edited.get(&block)
     }
 
     fn check_chain(&self, mut nodes: NodeCache, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {
         let (head, earliest) = (self.chain.head.number, self.chain.earliest);
-        // The rows of genesis are made again like those of others, unless they were pruned.
+        // The rows of the genesis block are computed like those of other blocks, unless they were pruned.
         let whole = earliest == 0 && stored(self.tables(), &Key::of_block(Table::Changes, 0), 0)?.is_some();
         let first = if whole { 0 } else { earliest + 1 };
         if !whole {
@@ -180,7 +179,7 @@ impl Base<'_> {
             self.context.check()?;
             let checked = states::check(self, number, nodes, counts);
             if let (Err(Stop::Difference(_)), Some(last)) = (&checked, number.checked_sub(1)) {
-                // A row of an earlier block that should not be there is to blame for what it leads to.
+                // If an earlier block has a surplus row, that row is the cause of this difference.
                 counts::check_state(self, Range { first, last }, counts)?;
             }
             checked?;
@@ -188,7 +187,7 @@ impl Base<'_> {
         Ok(())
     }
 
-    /// Compares a row with what it must be.
+    /// Compares a row with its expected value.
     fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
         let compared = match self.tables().table(key.table()).get(&*key.versioned(version))? {
             Some(found) => Fault::unless_equal("value", value, found.value()),
@@ -198,7 +197,7 @@ impl Base<'_> {
     }
 }
 
-/// A row that cannot be read is a difference, one that is not read is none.
+/// A row that cannot be decoded is a difference; a row that cannot be read from the disk is a failure.
 fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
     match error {
         StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
@@ -226,18 +225,18 @@ pub(super) fn check_earliest_state(
     }
 }
 
-/// The row of a key, in tables with versions of one of them.
+/// Returns the row of a key, in the version `version` if the table has versions.
 fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
     Ok(tables.table(key.table()).get(&*key.versioned(version))?.map(|value| Value::from(value.value())))
 }
 
-/// Of two checks of the same blocks, the one that found the earlier difference.
+/// Returns the earlier difference of two checks of the same blocks.
 fn earlier(blocks: Result<(), Stop>, states: Result<(), Stop>) -> Result<(), Stop> {
     match (blocks, states) {
         (Err(Stop::Difference(a)), Err(Stop::Difference(b))) => {
             Err(Stop::Difference(if b.block < a.block { b } else { a }))
         }
-        // After one failure redb reads no more, and says nothing of the reason to whoever comes second.
+        // After a failure redb stops reading, and does not repeat the reason to other threads.
         (Err(stop), Err(Stop::Failed(BackendError::Storage(error))))
             if error.downcast_ref::<StoreError>().is_some_and(StoreError::is_previous_failure) =>
         {

@@ -1,4 +1,4 @@
-//! The rows that a block adds to the state, made again from those of the state before.
+//! Checks the rows that a block adds to the state by computing them from the state before.
 
 use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
@@ -11,8 +11,8 @@ use node_core::state::StateChanges;
 use node_types::consensus::Header;
 use node_types::{BlockNumber, Bytes, H256};
 
-/// Checks the rows of state and changes that block `number` wrote. `nodes` are those of its parent's state, and then of
-/// its own.
+/// Checks the rows of state and changes that block `number` wrote. `nodes` caches those of its parent's state, and
+/// afterwards those of its own.
 pub(super) fn check(
     base: &Base<'_>,
     number: BlockNumber,
@@ -50,7 +50,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Makes the rows of the state of block `number`.
+/// Computes the rows of the state of block `number`.
 pub(super) fn make(
     base: &Base<'_>,
     number: BlockNumber,
@@ -62,7 +62,7 @@ pub(super) fn make(
     made.map_err(|error| blame(error, number, &Key::of_block(Table::Changes, number)))
 }
 
-/// The header of canonical block `number`.
+/// Returns the header of canonical block `number`.
 pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, Stop> {
     let key = Key::of_block(Table::Headers, number);
     let at = |fault: Fault| fault.of(number, &key, number);
@@ -70,7 +70,7 @@ pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, 
     Ok(values::decode_header(&row).map_err(|error| at(Fault::malformed(error)))?.header)
 }
 
-/// Checks that there is code with this hash. What it says is checked for all code together.
+/// Checks that code with this hash exists. The bytes of all code are checked together.
 pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> Result<(), Stop> {
     let key = Key::of_hash(Table::Code, hash);
     match tables.table(Table::Code).get(key.prefix())? {

@@ -1,4 +1,4 @@
-//! Verification: whole stores hold, and damage of every kind is found where it is.
+//! Intact stores pass verification, and every kind of damage is found and located.
 
 use crate::chain::Chain;
 use crate::files::faults::FaultyDisk;
@@ -16,7 +16,7 @@ use node_types::{Address, H256, keccak256};
 use redb::{ReadableDatabase, ReadableTable};
 use std::sync::Arc;
 
-/// All transactions of test chains have one sender.
+/// All transactions of test chains have the same sender.
 struct OneSender;
 
 impl SenderRecovery for OneSender {
@@ -25,7 +25,7 @@ impl SenderRecovery for OneSender {
     }
 }
 
-/// Options under which rows go to the database after so many blocks.
+/// Options that move rows to the database after `blocks_in_memory` blocks.
 fn small(blocks_in_memory: u64) -> Options {
     let sync = SyncPolicy::OnDemand;
     Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, ..Options::default() }
@@ -48,7 +48,7 @@ fn filled(seed: u64, length: u64, blocks_in_memory: u64) -> (TestChain, Store) {
 }
 
 #[test]
-fn whole_stores_hold() {
+fn intact_stores_pass() {
     for seed in 0..8 {
         let (mut chain, mut store) = filled(seed, 120, 1 + 10 * seed);
         assert_eq!(verify(&mut store), None, "seed {seed}");
@@ -70,7 +70,7 @@ fn whole_stores_hold() {
     }
 }
 
-/// Changes rows of a database: a key and what is to be its value, or none.
+/// Changes rows of a database: a key and its new value, or `None` to delete the row.
 type Rows = Vec<(Table, Vec<u8>, Option<Vec<u8>>)>;
 
 fn write(store: &Store, rows: &Rows) {
@@ -83,7 +83,7 @@ fn write(store: &Store, rows: &Rows) {
         }
     }
     transaction.commit().unwrap();
-    // The tables that are read are those of the last commit of the store itself.
+    // The tables read are those of the last commit of the store itself.
     let mut chain = Chain::clone(&store.shared.current.read());
     chain.rows.database = Arc::new(Tables::open(&store.shared.database.begin_read().unwrap()).unwrap());
     *store.shared.current.write() = Arc::new(chain);
@@ -96,7 +96,7 @@ fn all_rows(store: &Store, table: Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows.map(|row| row.map(|(key, value)| (bytes(key), bytes(value))).unwrap()).collect()
 }
 
-/// Opens the folder again after `change`, so that nothing of before is remembered, and verifies.
+/// Opens the folder after `change`, so that nothing is cached, and verifies it.
 fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
     let disk = FaultyDisk::new();
     let chain = Random(11).chain(60);
@@ -113,7 +113,7 @@ fn difference_after(change: impl Fn(&Store) -> Rows, floor: u64) -> Difference {
     verify(&mut store).unwrap_or_else(|| panic!("nothing found of {rows:02x?}"))
 }
 
-/// The row of each of `table`, chosen by its version or number, with `change` made to its value.
+/// Returns the row of each of `table` selected by its version or number, with `change` applied to its value.
 fn changed(store: &Store, table: Table, block: u64, change: impl Fn(&mut [u8])) -> Rows {
     let chosen = |key: &[u8]| match table {
         Table::Accounts | Table::Storage | Table::Trie => crate::keys::version_of(table.suffix(), key) == Some(block),
@@ -129,7 +129,7 @@ fn flip_last(value: &mut [u8]) {
     *value.last_mut().unwrap() ^= 1;
 }
 
-/// A block of the chain of [`difference_after`] that has transactions, logs, changed accounts and slots.
+/// Returns a block of the chain of [`difference_after`] that has transactions, logs, changed accounts and slots.
 fn rich_block() -> u64 {
     let chain = Random(11).chain(60);
     let rich = |number: &u64| {
@@ -145,7 +145,7 @@ fn rich_block() -> u64 {
 }
 
 #[test]
-fn changed_bytes_are_found_in_every_table() {
+fn finds_changed_bytes_in_every_table() {
     let block = rich_block();
     let tables = [
         Table::Headers,
@@ -166,7 +166,7 @@ fn changed_bytes_are_found_in_every_table() {
 }
 
 #[test]
-fn every_part_of_a_row_counts() {
+fn finds_changes_of_every_part_of_a_row() {
     let block = rich_block();
     let disk = FaultyDisk::new();
     let chain = Random(11).chain(60);
@@ -190,7 +190,7 @@ fn every_part_of_a_row_counts() {
 }
 
 #[test]
-fn missing_rows_are_found() {
+fn finds_missing_rows() {
     let block = rich_block();
     let chain = Random(11).chain(60);
     let content = &chain.blocks()[block as usize];
@@ -230,7 +230,7 @@ fn missing_rows_are_found() {
 }
 
 #[test]
-fn surplus_rows_are_found() {
+fn finds_surplus_rows() {
     let block = rich_block();
     let stranger = keccak256(b"stranger");
     let known = keccak256(Random::addresses()[0]);
@@ -271,7 +271,7 @@ fn surplus_rows_are_found() {
             assert_eq!(found, expected, "{name}, floor {floor}");
         }
     }
-    // A version of an account that is read by the blocks behind it.
+    // A version of an account that the following blocks read.
     let read = Key::of_hash(Table::Accounts, known);
     let found = difference_after(
         |store| {
@@ -291,14 +291,14 @@ fn surplus_rows_are_found() {
 }
 
 #[test]
-fn the_state_at_the_floor_is_computed_from_its_leaves() {
+fn computes_the_earliest_state_from_its_leaves() {
     let floor = rich_block();
     for table in [Table::Accounts, Table::Storage, Table::Trie] {
         for index in 0..10 {
             let flip = |store: &Store| {
                 let mut rows = all_rows(store, table);
                 rows.retain(|(key, _)| crate::keys::version_of(table.suffix(), key).unwrap() <= floor);
-                // The newest of each position: older ones may hold nothing that is still in force.
+                // The newest of each position: older ones may not be in use any more.
                 rows.dedup_by(|(next, _), (key, _)| next[..next.len() - 5] == key[..key.len() - 5]);
                 let (key, mut value) = rows[index % rows.len()].clone();
                 flip_last(&mut value);
@@ -314,7 +314,7 @@ fn the_state_at_the_floor_is_computed_from_its_leaves() {
 }
 
 #[test]
-fn damaged_code_is_found() {
+fn finds_damaged_code() {
     let found = difference_after(
         |store| {
             let (key, mut value) = all_rows(store, Table::Code).swap_remove(0);
@@ -327,7 +327,7 @@ fn damaged_code_is_found() {
 }
 
 #[test]
-fn a_verification_can_be_called_off() {
+fn can_be_cancelled() {
     let (_, mut store) = filled(1, 20, 1);
     let context = Context::unbounded();
     context.cancel();

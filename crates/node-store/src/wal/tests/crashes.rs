@@ -1,16 +1,16 @@
-//! Random lives of a log, with crashes and failures, against a model.
+//! Random histories of a log with crashes and failures, compared with a model.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What may happen to a log.
+/// An event in the history of a log.
 #[derive(Clone, Debug)]
 enum Event {
     Append {
         size: usize,
     },
     Sync,
-    /// Entries become durable elsewhere: this many 256ths of the durable ones.
+    /// Entries are flushed to the database: this many 256ths of the durable ones.
     Flush {
         part: u8,
     },
@@ -18,11 +18,11 @@ enum Event {
         seed: u64,
     },
     Kill,
-    /// An operation of the disk fails, this many from now.
+    /// An operation of the disk fails: the nth from now.
     Fail {
         operation: u64,
     },
-    /// Only so much space is left, until the log is opened again.
+    /// Only n bytes of space are left, until the log is opened again.
     Fill {
         room: u64,
     },
@@ -40,15 +40,15 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What the log must hold, against what it does.
+/// The expected content of the log.
 struct Model {
     disk: FaultyDisk,
     wal: Option<Wal>,
-    /// Every entry that was appended, from the first on.
+    /// All appended entries, from the first on.
     appended: Vec<Vec<u8>>,
-    /// How many of them were acknowledged.
+    /// The number of acknowledged entries.
     acknowledged: usize,
-    /// How many of them are durable elsewhere.
+    /// The number of entries that are flushed to the database.
     flushed: usize,
     made: u64,
 }
@@ -89,7 +89,7 @@ impl Model {
                 }
             }
             Event::Crash { seed } => {
-                // What is durable elsewhere was durable here before.
+                // Flushed entries were durable in the log before.
                 self.acknowledged = self.acknowledged.max(wal.synced().0 as usize);
                 self.disk.crash(*seed);
                 return;
@@ -101,12 +101,13 @@ impl Model {
         self.wal = Some(wal);
     }
 
-    /// The process ends after an error, as the node does.
+    /// The process ends after an error, like that of the node.
     fn fail(&mut self) {
         self.disk.kill();
     }
 
-    /// The log, opened if it is not, and checked. Nothing if a planned failure came while opening; the next try has none.
+    /// Opens the log if it is not open, and checks it. `None` if a planned failure happens while opening; the next
+    /// attempt has none.
     fn reopened(&mut self) -> Option<Wal> {
         if let Some(wal) = self.wal.take() {
             return Some(wal);
@@ -135,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_acknowledged_outlives_everything(events in prop::collection::vec(event(), 1..60)) {
+    fn acknowledged_entries_survive_everything(events in prop::collection::vec(event(), 1..60)) {
         let mut model = Model::new();
         for event in &events {
             model.play(event);

@@ -1,9 +1,9 @@
-//! Damage at rest: every kind, in every place.
+//! Damage of files at rest: of every kind, at every place.
 
 use super::*;
 
 #[test]
-fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
+fn reports_damage_of_durable_entries_and_removes_torn_tails() {
     use Outcome::{Corrupt, Missing, Recovered, UnsupportedLayout};
     type Damage = fn(&FaultyDisk);
     let cases: &[(&str, u64, Damage, Outcome)] = &[
@@ -41,7 +41,7 @@ fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
             Corrupt { expected: 8, offset: frame(1) },
         ),
         (
-            "an entry of the last segment, without the mark: the frame behind knows it was durable",
+            "an entry of the last segment, without the mark: the following frame proves that it was durable",
             0,
             |disk| {
                 disk.delete(MARK_NAME);
@@ -50,7 +50,7 @@ fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
             Corrupt { expected: 7, offset: frame(0) },
         ),
         (
-            "the last entry of a segment, without the mark: the segment behind knows it was durable",
+            "the last entry of a segment, without the mark: the following segment proves that it was durable",
             0,
             |disk| {
                 disk.delete(MARK_NAME);
@@ -141,7 +141,7 @@ fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
         ("a damaged tail that was flushed", 9, |disk| disk.truncate(&segment(7), frame(1) + 50), Recovered(9)),
         ("more was flushed than is there", 12, |_| (), Recovered(12)),
         (
-            "zeros behind the end",
+            "zeros after the end",
             0,
             |disk| {
                 let mut bytes = disk.content(&segment(7)).unwrap();
@@ -151,7 +151,7 @@ fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
             Recovered(9),
         ),
         (
-            "noise behind the end",
+            "noise after the end",
             0,
             |disk| {
                 let mut bytes = disk.content(&segment(7)).unwrap();
@@ -200,7 +200,7 @@ fn damage_of_durable_entries_is_refused_and_torn_tails_are_cut() {
 }
 
 #[test]
-fn no_flipped_bit_and_no_cut_loses_an_entry_silently() {
+fn no_flipped_bit_or_truncation_loses_an_entry_silently() {
     let check = |damage: &dyn Fn(&FaultyDisk), what: String| {
         let disk = nine_entries();
         damage(&disk);
@@ -221,7 +221,7 @@ fn no_flipped_bit_and_no_cut_loses_an_entry_silently() {
 }
 
 #[test]
-fn a_later_write_of_a_lost_batch_is_no_damage() {
+fn a_later_write_of_a_lost_batch_is_not_damage() {
     let disk = nine_entries();
     let wal = open(&disk, 0).unwrap();
     for number in 10..=12 {
@@ -229,7 +229,7 @@ fn a_later_write_of_a_lost_batch_is_no_damage() {
     }
     wal.sync().unwrap();
     disk.kill();
-    // As if the power had gone before the sync returned, when only the last entry had reached the disk.
+    // As after a power cut before the sync returned, when only the last entry had reached the disk.
     disk.delete(MARK_NAME);
     let mut bytes = disk.content(&segment(10)).unwrap();
     bytes[frame(0)..frame(2)].fill(0);
@@ -241,7 +241,7 @@ fn a_later_write_of_a_lost_batch_is_no_damage() {
 fn a_payload_cannot_pass_for_a_frame() {
     let disk = nine_entries();
     let wal = open(&disk, 0).unwrap();
-    // A frame that claims entry 10 was durable, as a stranger can make it who does not know the salt.
+    // A frame that claims that entry 10 was durable, as a third party could create it without knowing the salt.
     let planted =
         FrameHeader { length: 0, sequence: Sequence(11), synced: Sequence(10), payload_sum: checksum(0, &[]) };
     wal.append(&planted.encode(0).repeat(5)).unwrap();

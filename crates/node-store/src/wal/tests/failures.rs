@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn after_a_failed_sync_nothing_is_taken_and_opening_again_recovers() {
+fn a_failed_sync_stops_the_log_until_it_is_opened_again() {
     for crash in 0..16 {
         let disk = nine_entries();
         let wal = open(&disk, 0).unwrap();
@@ -18,7 +18,7 @@ fn after_a_failed_sync_nothing_is_taken_and_opening_again_recovers() {
         assert_eq!(wal.synced(), sequence.previous());
         wal.sync_through(Sequence(9)).unwrap();
 
-        // The operating system shows the entry still. Once it was answered it must stay, though its own sync failed.
+        // The operating system still shows the entry. Once it was returned it must remain, although its sync failed.
         disk.kill();
         assert_eq!(outcome(&disk, 0), Outcome::Recovered(10));
         disk.crash(crash);
@@ -27,7 +27,7 @@ fn after_a_failed_sync_nothing_is_taken_and_opening_again_recovers() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_space_cures_it() {
+fn a_full_disk_is_an_error_until_there_is_space() {
     for room in 0..FRAME as u64 * 2 {
         let disk = nine_entries();
         let wal = open(&disk, 0).unwrap();
@@ -51,7 +51,7 @@ fn a_full_disk_is_an_error_and_space_cures_it() {
 }
 
 #[test]
-fn all_who_wait_for_a_failed_sync_hear_of_it() {
+fn a_failed_sync_fails_for_all_who_wait_for_it() {
     let disk = nine_entries();
     let wal = open(&disk, 0).unwrap();
     disk.set_sync_time(Duration::from_millis(20));

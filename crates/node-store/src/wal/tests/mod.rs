@@ -1,4 +1,4 @@
-//! The log on a disk that loses power, fails and rots.
+//! The log on a disk that loses power, fails and corrupts data.
 
 mod crashes;
 mod damage;
@@ -32,7 +32,7 @@ fn payload(number: u64) -> Vec<u8> {
 const PAYLOAD: usize = 40;
 const FRAME: usize = FrameHeader::SIZE + PAYLOAD;
 
-/// Nine entries, each synced, in segments that begin with 1, 4 and 7; the process has ended.
+/// Creates nine entries, each synced, in segments that begin with 1, 4 and 7, and ends the process.
 fn nine_entries() -> FaultyDisk {
     let disk = FaultyDisk::new();
     let wal = open(&disk, 0).unwrap();
@@ -49,15 +49,15 @@ fn segment(first: u64) -> String {
     format::segment_name(Sequence(first))
 }
 
-/// Where the `index`th frame of a segment of [`nine_entries`] starts.
+/// Returns the offset of frame `index` in a segment of [`nine_entries`].
 fn frame(index: usize) -> usize {
     SegmentHeader::SIZE + index * FRAME
 }
 
-/// How opening must end.
+/// The expected result of opening.
 #[derive(Debug, PartialEq)]
 enum Outcome {
-    /// All entries up to this one are there.
+    /// All entries up to this one exist.
     Recovered(u64),
     Corrupt {
         expected: u64,
@@ -86,7 +86,7 @@ fn outcome(disk: &FaultyDisk, flushed: u64) -> Outcome {
     }
 }
 #[test]
-fn entries_are_read_from_any_place() {
+fn reads_entries_from_any_position() {
     let disk = nine_entries();
     let wal = open(&disk, 0).unwrap();
     for number in 10..=12 {
@@ -94,14 +94,14 @@ fn entries_are_read_from_any_place() {
     }
     for after in 0..=12 {
         let expected: Vec<_> = (after + 1..=9).map(payload).collect();
-        assert_eq!(entries_after(&wal, after), expected, "after {after}: what is not durable is not answered");
+        assert_eq!(entries_after(&wal, after), expected, "after {after}: only durable entries are returned");
     }
     wal.sync().unwrap();
     assert_eq!(entries_after(&wal, 8), (9..=12).map(payload).collect::<Vec<_>>());
 }
 
 #[test]
-fn segments_are_dropped_when_all_their_entries_are() {
+fn drops_segments_without_needed_entries() {
     // (dropped through, the segments that stay)
     let cases: [(u64, &[u64]); 5] =
         [(0, &[1, 4, 7, 10]), (2, &[1, 4, 7, 10]), (3, &[4, 7, 10]), (8, &[7, 10]), (99, &[10])];
@@ -149,7 +149,7 @@ fn payloads_of_every_size() {
 }
 
 #[test]
-fn one_sync_serves_all_who_wait() {
+fn one_sync_serves_all_waiting_callers() {
     let disk = FaultyDisk::new();
     let wal = Wal::open(disk.folder(), Sequence(0), WalOptions::default()).unwrap();
     disk.set_sync_time(Duration::from_millis(2));

@@ -1,20 +1,20 @@
-//! Reading RLP items one after the other.
+//! Reading RLP item by item.
 
 use super::DecodeError;
 use crate::{Address, H256, U256};
 use rlp::{DecoderError, PayloadInfo};
 
-/// The items of a list that are still to be read.
+/// The items of a list that have not been read.
 ///
-/// Reading an item costs time in proportion to its prefix, and memory only for bytes that are there: a claimed length
-/// is compared with what is left before anything is done with it.
+/// The claimed length of an item is compared with the bytes that are left before it is used, so that input can neither
+/// read out of bounds nor cause a large allocation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::consensus) struct Items<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Items<'a> {
-    /// Decodes an object from bytes that hold it and nothing else; `read` must take one item.
+    /// Decodes an object from bytes that hold nothing else. `read` must read one item.
     pub(in crate::consensus) fn exactly<T>(
         bytes: &'a [u8],
         object: &'static str,
@@ -31,7 +31,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Reads a list of a known number of fields; `read` must take all of them.
+    /// Reads a list with a fixed number of fields, all of which `read` must read.
     pub(in crate::consensus) fn record<T>(
         &mut self,
         object: &'static str,
@@ -42,7 +42,7 @@ impl<'a> Items<'a> {
         if fields.is_empty() { Ok(value) } else { Err(DecodeError::SurplusItems { object }) }
     }
 
-    /// Reads a list of any number of items, each taken by `read`.
+    /// Reads a list of any length. `read` reads one item.
     pub(in crate::consensus) fn vec<T>(
         &mut self,
         field: &'static str,
@@ -56,12 +56,12 @@ impl<'a> Items<'a> {
         Ok(values)
     }
 
-    /// Whether every item was read.
+    /// Returns whether all items were read.
     pub(in crate::consensus) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Whether the next item is a list; false at the end.
+    /// Returns whether the next item is a list. `false` at the end.
     pub(in crate::consensus) fn next_is_list(&self) -> bool {
         self.rest.first().is_some_and(|prefix| *prefix >= 0xc0)
     }
@@ -95,7 +95,7 @@ impl<'a> Items<'a> {
         self.fixed(field).map(Address::from)
     }
 
-    /// Reads an address, or none from the empty byte string.
+    /// Reads an address, or `None` from the empty byte string.
     pub(in crate::consensus) fn optional_address(
         &mut self,
         field: &'static str,
@@ -108,7 +108,7 @@ impl<'a> Items<'a> {
         self.address(field).map(Some)
     }
 
-    /// Reads a field that is there unless the list ends before it.
+    /// Reads a field, or returns `None` if the list ends before it.
     pub(in crate::consensus) fn optional<T>(
         &mut self,
         field: &'static str,
@@ -144,7 +144,7 @@ impl<'a> Items<'a> {
         Ok(padded)
     }
 
-    /// Reads a list without looking into it.
+    /// Reads a list and returns its items unread.
     fn list(&mut self, field: &'static str) -> Result<Items<'a>, DecodeError> {
         if !self.is_empty() && !self.next_is_list() {
             return Err(DecodeError::NotAList { field });
@@ -153,7 +153,7 @@ impl<'a> Items<'a> {
         Ok(Items { rest })
     }
 
-    /// Takes the next item and splits off its prefix.
+    /// Reads the next item and returns its header and payload.
     fn payload(&mut self, field: &'static str) -> Result<(PayloadInfo, &'a [u8]), DecodeError> {
         if self.is_empty() {
             return Err(DecodeError::MissingField { field });

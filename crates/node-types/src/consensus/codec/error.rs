@@ -1,4 +1,4 @@
-//! Why bytes are no consensus object.
+//! Errors of decoding consensus objects.
 
 use crate::U256;
 use crate::consensus::TransactionType;
@@ -9,81 +9,81 @@ pub enum DecodeError {
     /// The bytes, or the list around the item, end before the item does.
     #[error("{field} is cut off")]
     Truncated {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
     },
-    /// Bytes are left behind the object.
+    /// Bytes follow the object.
     #[error("{count} bytes follow the {object}")]
     TrailingBytes {
-        /// What was read.
+        /// The object that was read.
         object: &'static str,
-        /// How many bytes are left.
+        /// The number of bytes that follow.
         count: usize,
     },
-    /// A list ended before this item.
+    /// A list ends before this item.
     #[error("{field} is missing")]
     MissingField {
-        /// The item that should follow.
+        /// The missing item.
         field: &'static str,
     },
-    /// A list goes on behind its last item.
+    /// A list has more items than the object has fields.
     #[error("{object} has too many items")]
     SurplusItems {
-        /// What the list encodes.
+        /// The object that the list encodes.
         object: &'static str,
     },
-    /// A byte string stands where a list belongs.
+    /// Found a byte string, expected a list.
     #[error("{field} is not a list")]
     NotAList {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
     },
-    /// A list stands where a byte string belongs.
+    /// Found a list, expected a byte string.
     #[error("{field} is not a byte string")]
     NotBytes {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
     },
-    /// A length prefix is longer than need be.
+    /// A length is not encoded in the fewest bytes.
     #[error("the length of {field} is not in its shortest form")]
     NonCanonicalLength {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
     },
     /// An integer starts with a zero byte.
     #[error("{field} has leading zeros")]
     LeadingZeros {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
     },
     /// An integer is too large.
     #[error("{field} exceeds {bits} bits")]
     Overflow {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
-        /// How many bits it may have.
+        /// The most bits that it may have.
         bits: u32,
     },
-    /// A byte string of fixed length has another one.
+    /// A byte string of fixed length has another length.
     #[error("{field} has {got} bytes instead of {expected}")]
     UnexpectedLength {
-        /// What was being read.
+        /// The field that was read.
         field: &'static str,
-        /// Bytes it must have.
+        /// The length that it must have, in bytes.
         expected: usize,
-        /// Bytes it has.
+        /// Its length in bytes.
         got: usize,
     },
-    /// A type byte that names no transaction type.
+    /// The type byte is not that of a known transaction type.
     #[error("transaction type {0} is not supported")]
     UnknownTransactionType(u8),
-    /// A blob or set-code transaction without a receiver.
+    /// A blob or set-code transaction has no recipient.
     #[error("a transaction of type {} cannot create a contract", *transaction_type as u8)]
     ContractCreation {
         /// Its type.
         transaction_type: TransactionType,
     },
-    /// `v` is neither a y parity nor, for a legacy transaction, 27, 28 or a value of EIP-155 with a 64-bit chain id.
+    /// `v` is not a y parity; or, in a legacy transaction, neither 27, 28 nor a value of EIP-155 with a 64-bit chain id.
     #[error("signature v {v} is invalid")]
     InvalidV {
         /// The value found.
@@ -92,7 +92,7 @@ pub enum DecodeError {
     /// A receipt's status is neither 0 nor 1 nor a state root.
     #[error("receipt status is invalid")]
     InvalidStatus,
-    /// A version byte that names no form of a blob sidecar.
+    /// The version byte is not that of a known form of blob sidecars.
     #[error("blob sidecar version {0} is not supported")]
     UnknownSidecarVersion(u8),
 }
@@ -108,7 +108,7 @@ impl From<DecodeError> for rlp::DecoderError {
             DecodeError::NonCanonicalLength { .. } | DecodeError::LeadingZeros { .. } => Self::RlpInvalidIndirection,
             DecodeError::Overflow { .. } | DecodeError::UnexpectedLength { .. } => Self::RlpInvalidLength,
             DecodeError::UnknownTransactionType(_) => Self::Custom("unknown transaction type"),
-            DecodeError::ContractCreation { .. } => Self::Custom("transaction without receiver"),
+            DecodeError::ContractCreation { .. } => Self::Custom("transaction without recipient"),
             DecodeError::InvalidV { .. } => Self::Custom("invalid signature v"),
             DecodeError::InvalidStatus => Self::Custom("invalid receipt status"),
             DecodeError::UnknownSidecarVersion(_) => Self::Custom("unknown blob sidecar version"),

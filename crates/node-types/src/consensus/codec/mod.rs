@@ -1,17 +1,17 @@
-//! A strict reading of RLP (Yellow Paper, appendix B) and what the `rlp` crate lacks for writing it.
+//! A strict decoder of RLP (Yellow Paper, appendix B), and fast writing of strings.
 //!
-//! The crate's own decoder tolerates surplus items, trailing bytes and items that reach beyond their list. Here every
-//! value has exactly one encoding, so that what was decoded encodes to the same bytes and therefore the same hash.
+//! The decoder of the `rlp` crate accepts surplus items, trailing bytes and items that extend beyond their list. Here
+//! every value has exactly one encoding, so that a decoded object encodes to the same bytes and has the same hash.
 
 mod decode;
 mod encode;
 mod error;
 
 pub(super) use decode::Items;
-pub(super) use encode::{append_bytes, append_hashes, append_receiver};
+pub(super) use encode::{append_bytes, append_hashes, append_recipient};
 pub use error::DecodeError;
 
-/// Makes a type whose inherent `decode` is strict usable where the `rlp` crate wants its `Decodable`.
+/// Implements the `rlp` crate's `Decodable` by the strict inherent `decode`.
 macro_rules! impl_decodable {
     ($($name:ty),+) => {
         $(impl rlp::Decodable for $name {

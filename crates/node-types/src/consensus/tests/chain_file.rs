@@ -13,8 +13,8 @@ fn every_block_decodes_and_encodes_to_the_same_bytes() {
     let mut parent: Option<(u64, H256)> = None;
     let mut count = 0;
     while !rest.is_empty() {
-        let (bytes, behind) = rest.split_at(PayloadInfo::from(rest).unwrap().total());
-        rest = behind;
+        let (bytes, after) = rest.split_at(PayloadInfo::from(rest).unwrap().total());
+        rest = after;
         let block = Block::decode(bytes).unwrap_or_else(|error| panic!("block {count} of the file: {error}"));
         let number = block.header.number;
         assert_eq!(const_hex::encode(block.encode()), const_hex::encode(bytes), "block {number}");

@@ -1,4 +1,4 @@
-//! Bytes that no one meant well: nothing panics, and what is accepted has no other encoding.
+//! Hostile input: decoders do not panic, and input that they accept is its only encoding.
 
 use crate::consensus::test_support::*;
 use crate::consensus::*;
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Decodes and encodes again; none where the bytes are refused.
+/// Decodes and encodes again. `None` if decoding fails.
 type Recode = fn(&[u8]) -> Option<Vec<u8>>;
 
 const DECODERS: [(&str, Recode); 9] = [
@@ -64,12 +64,12 @@ impl Mutation {
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
-    // Bytes at which the meaning of an RLP prefix changes come up often.
+    // Bytes at which the meaning of an RLP header changes are frequent.
     let byte =
         || prop_oneof![any::<u8>(), prop::sample::select(&[0, 1, 0x7f, 0x80, 0x81, 0xb8, 0xbf, 0xc0, 0xf8, 0xff][..])];
     prop_oneof![
         (any::<Index>(), byte()).prop_map(|(at, byte)| Mutation::Set(at, byte)),
-        // The outer prefix and the first field lie here.
+        // The outer header and the first field are here.
         (0usize..8, byte()).prop_map(|(at, byte)| Mutation::SetEarly(at, byte)),
         (any::<Index>(), byte()).prop_map(|(at, byte)| Mutation::Insert(at, byte)),
         any::<Index>().prop_map(Mutation::Remove),
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn every_truncation_of_a_block_is_refused() {
+fn rejects_every_truncation_of_a_block() {
     let block = Block { withdrawals: Some(vec![Withdrawal::default()]), ..Block::default() };
     let encoded = block.encode();
     for length in 0..encoded.len() {
@@ -113,8 +113,8 @@ fn every_truncation_of_a_block_is_refused() {
 }
 
 #[test]
-fn deeply_nested_lists_are_refused() {
-    // Built from the inside out with prefixes in reverse, so that every list ends where its parent does.
+fn rejects_deeply_nested_lists() {
+    // Built in reverse from the inside out, so that every list ends with its parent.
     let mut reversed = vec![0xc0];
     while reversed.len() < 1_000_000 {
         let length = reversed.len();

@@ -114,7 +114,7 @@ fn signature_of(signature: &Signature) -> alloy::Signature {
     alloy::Signature::new(u256(signature.r), u256(signature.s), signature.y_parity)
 }
 
-/// Alloy's transaction and the hash that its sender signs.
+/// Returns alloy's form of a transaction, and its signing hash.
 fn transaction_of(transaction: &Transaction) -> (AlloyTransaction, alloy::B256) {
     fn signed<T>(tx: T, signature: &Signature) -> (AlloyTransaction, alloy::B256)
     where
@@ -242,7 +242,7 @@ proptest! {
         let theirs = header_of(&header);
         prop_assert_eq!(header.encode(), alloy_rlp::encode(&theirs));
         prop_assert_eq!(b256(header.hash()), theirs.hash_slow());
-        // Alloy takes the number of optional fields from the bytes too.
+        // Alloy, too, derives the number of optional fields from the bytes.
         let decoded = alloy_consensus::Header::decode(&mut header.encode().as_slice());
         prop_assert_eq!(decoded, Ok(theirs));
     }

@@ -1,4 +1,4 @@
-//! What was encoded decodes to the same object.
+//! Encoding and decoding returns an equal object.
 
 use crate::consensus::test_support::*;
 use crate::consensus::*;

@@ -1,10 +1,10 @@
-//! Bytes that a lenient decoder would take, and why each is refused.
+//! Input that a lenient decoder would accept, and the error for each.
 
 use crate::consensus::*;
 use crate::{Address, H256, U256};
 use rlp::RlpStream;
 
-/// A list of items that are encoded already.
+/// Returns a list of encoded items.
 fn list(items: &[&[u8]]) -> Vec<u8> {
     let mut stream = RlpStream::new_list(items.len());
     items.iter().for_each(|item| {
@@ -36,7 +36,7 @@ fn withdrawals() {
         ("an empty list", vec![0xc0], MissingField { field: index }),
         ("too few items", list(&[&[0x01], &[0x02], &ADDRESS]), MissingField { field: "withdrawal amount" }),
         ("too many items", list(&[&[0x01], &[0x02], &ADDRESS, &[0x03], &[0x04]]), SurplusItems { object }),
-        ("bytes behind it", trailing.clone(), TrailingBytes { object, count: 1 }),
+        ("bytes after it", trailing.clone(), TrailingBytes { object, count: 1 }),
         ("an item that ends outside its list", overrun, MissingField { field: "withdrawal amount" }),
         ("a list for a number", withdrawal(&[0xc0]), NotBytes { field: index }),
         ("a zero byte for the number zero", withdrawal(&[0x00]), LeadingZeros { field: index }),
@@ -60,13 +60,13 @@ fn withdrawals() {
 }
 
 #[test]
-fn items_must_end_within_their_list() {
-    // The address claims its 20 bytes, but the list around it ends before them.
+fn rejects_items_that_extend_beyond_their_list() {
+    // The address claims 20 bytes, but its list ends before them.
     let bytes = [&[0xc3, 0x01, 0x02], &ADDRESS[..]].concat();
     assert_eq!(Withdrawal::decode(&bytes), Err(DecodeError::Truncated { field: "withdrawal address" }));
 }
 
-/// The payload of a transaction from items that are encoded already, behind `type_byte`.
+/// Returns `type_byte` followed by a list of encoded items.
 fn typed(type_byte: u8, items: &[&[u8]]) -> Vec<u8> {
     [vec![type_byte], list(items)].concat()
 }
@@ -121,8 +121,8 @@ fn transactions() {
         ("type 127", typed(0x7f, &[one]), UnknownTransactionType(0x7f)),
         ("a byte string", vec![0x81, 0xff], NotAList { field }),
         ("a type byte alone", vec![0x02], Truncated { field }),
-        ("no list behind the type", vec![0x02, 0x80], NotAList { field }),
-        ("bytes behind it", [legacy_with_v(27.into()), vec![0]].concat(), TrailingBytes { object: field, count: 1 }),
+        ("no list after the type", vec![0x02, 0x80], NotAList { field }),
+        ("bytes after it", [legacy_with_v(27.into()), vec![0]].concat(), TrailingBytes { object: field, count: 1 }),
         (
             "type 1 with v 2",
             typed(1, &[one, one, one, one, &ADDRESS, none, none, empty, &[0x02], one, one]),
@@ -172,7 +172,7 @@ fn transactions_in_a_block() {
         ("an unknown type", string(&[5, 0xc0]), Some(DecodeError::UnknownTransactionType(5))),
         ("an empty byte string", string(&[]), Some(DecodeError::Truncated { field })),
         (
-            "bytes behind it in the byte string",
+            "bytes after it in the byte string",
             string(&[&typed[..], &[0]].concat()),
             Some(DecodeError::TrailingBytes { object: field, count: 1 }),
         ),
@@ -241,7 +241,7 @@ fn receipts() {
 }
 
 #[test]
-fn headers_have_at_most_the_known_fields() {
+fn headers_have_15_to_21_fields() {
     let full = Header {
         base_fee_per_gas: Some(1),
         withdrawals_root: Some(H256::zero()),
@@ -265,6 +265,6 @@ fn headers_have_at_most_the_known_fields() {
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "an optional header field lacks one before it")]
-fn headers_with_a_gap_are_a_defect() {
+fn encoding_a_header_with_a_gap_panics_in_debug_builds() {
     Header { withdrawals_root: Some(H256::zero()), ..Header::default() }.encode();
 }

@@ -1,11 +1,11 @@
 //! Type 1: transactions with an access list (EIP-2930).
 
 use super::fields::Fields;
-use crate::consensus::codec::{DecodeError, Items, append_bytes, append_hashes, append_receiver};
+use crate::consensus::codec::{DecodeError, Items, append_bytes, append_hashes, append_recipient};
 use crate::{Address, Bytes, H256, U256};
 use rlp::{Encodable, RlpStream};
 
-/// An address and the storage slots of it that a transaction plans to touch (EIP-2930).
+/// An entry of an access list: an account and some of its storage slots (EIP-2930).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessListItem {
     /// The account.
@@ -38,17 +38,17 @@ impl Encodable for AccessListItem {
 pub struct AccessListTransaction {
     /// Chain id.
     pub chain_id: u64,
-    /// Number of earlier transactions of the sender.
+    /// Nonce of the sender.
     pub nonce: u64,
     /// Price in wei per gas.
     pub gas_price: U256,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Receiver; none creates a contract.
+    /// Recipient. `None` for a contract creation.
     pub to: Option<Address>,
-    /// Wei to transfer.
+    /// Transferred amount in wei.
     pub value: U256,
-    /// Call data, or creation code.
+    /// Call data, or the init code of a contract creation.
     pub input: Bytes,
     /// Accounts and slots to warm.
     pub access_list: Vec<AccessListItem>,
@@ -80,7 +80,7 @@ impl Fields for AccessListTransaction {
         stream.append(&self.nonce);
         stream.append(&self.gas_price);
         stream.append(&self.gas_limit);
-        append_receiver(stream, self.to);
+        append_recipient(stream, self.to);
         stream.append(&self.value);
         append_bytes(stream, &self.input);
         stream.append_list(&self.access_list);

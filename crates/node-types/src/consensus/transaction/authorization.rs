@@ -5,19 +5,19 @@ use crate::consensus::codec::{DecodeError, Items, append_bytes};
 use crate::{Address, H256, U256, keccak256};
 use rlp::{Encodable, RlpStream};
 
-/// What precedes the list that an authority signs, so that it is no transaction.
+/// Precedes the list that an authority signs, so that the signature is not valid for a transaction.
 const MAGIC: u8 = 0x05;
 
-/// A signed wish of an account to run another account's code (EIP-7702).
+/// The signed delegation of an account to the code of another (EIP-7702).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authorization {
-    /// Chain on which it holds; zero on all.
+    /// Chain on which it is valid. Zero: on all chains.
     pub chain_id: U256,
-    /// Account whose code is to run; zero to stop delegating.
+    /// Account whose code runs. Zero ends the delegation.
     pub address: Address,
-    /// Nonce that the signer must have.
+    /// Nonce that the authority must have.
     pub nonce: u64,
-    /// `y_parity` as it was sent: one byte, which need not be 0 or 1.
+    /// The byte that was sent as `y_parity`, which is not necessarily 0 or 1.
     pub y_parity: u8,
     /// The signature's r.
     pub r: U256,
@@ -26,7 +26,7 @@ pub struct Authorization {
 }
 
 impl Authorization {
-    /// The signature, if `y_parity` is one.
+    /// Returns the signature, or `None` if `y_parity` is neither 0 nor 1.
     pub fn signature(&self) -> Option<Signature> {
         let y_parity = match self.y_parity {
             0 => false,
@@ -36,7 +36,7 @@ impl Authorization {
         Some(Signature { r: self.r, s: self.s, y_parity })
     }
 
-    /// Hash that the authority signed: keccak of 0x05 and the list of chain id, address, nonce.
+    /// Returns the hash that the authority signed: keccak of 0x05 and the list of chain id, address, nonce.
     pub fn signing_hash(&self) -> H256 {
         let mut stream = RlpStream::new_with_buffer([MAGIC].as_slice().into());
         stream.begin_list(3);

@@ -1,6 +1,6 @@
 //! Type 3: transactions that carry blobs (EIP-4844).
 
-use super::fields::{Fields, decode_receiver};
+use super::fields::{Fields, decode_recipient};
 use super::{AccessListItem, TransactionType};
 use crate::consensus::codec::{DecodeError, Items, append_bytes, append_hashes};
 use crate::{Address, Bytes, H256, U256};
@@ -11,23 +11,23 @@ use rlp::RlpStream;
 pub struct BlobTransaction {
     /// Chain id.
     pub chain_id: u64,
-    /// Number of earlier transactions of the sender.
+    /// Nonce of the sender.
     pub nonce: u64,
-    /// Upper bound of the tip in wei per gas.
+    /// Maximum priority fee in wei per gas.
     pub max_priority_fee_per_gas: U256,
-    /// Upper bound of base fee and tip in wei per gas.
+    /// Maximum of base fee and priority fee together, in wei per gas.
     pub max_fee_per_gas: U256,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Receiver; a blob transaction creates no contract.
+    /// Recipient. A blob transaction cannot create a contract.
     pub to: Address,
-    /// Wei to transfer.
+    /// Transferred amount in wei.
     pub value: U256,
     /// Call data.
     pub input: Bytes,
     /// Accounts and slots to warm.
     pub access_list: Vec<AccessListItem>,
-    /// Upper bound of the blob base fee in wei per blob gas.
+    /// Maximum blob base fee in wei per blob gas.
     pub max_fee_per_blob_gas: U256,
     /// A versioned hash for each blob.
     pub blob_versioned_hashes: Vec<H256>,
@@ -42,7 +42,7 @@ impl BlobTransaction {
             max_priority_fee_per_gas: items.u256("transaction max priority fee per gas")?,
             max_fee_per_gas: items.u256("transaction max fee per gas")?,
             gas_limit: items.u64("transaction gas limit")?,
-            to: decode_receiver(items, TransactionType::Blob)?,
+            to: decode_recipient(items, TransactionType::Blob)?,
             value: items.u256("transaction value")?,
             input: items.bytes("transaction input")?.into(),
             access_list: items.vec("transaction access list", AccessListItem::decode_item)?,

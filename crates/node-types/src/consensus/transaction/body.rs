@@ -1,4 +1,4 @@
-//! The unsigned part of a transaction, whatever its type.
+//! The unsigned part of transactions of all types.
 
 use super::fields::Fields;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Address, Bytes, H256, U256};
 
-/// What a sender signs.
+/// The part of a transaction that the sender signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionBody {
     /// Type 0.
@@ -22,7 +22,7 @@ pub enum TransactionBody {
     SetCode(SetCodeTransaction),
 }
 
-/// Reads a field that every type has.
+/// Returns a field that all types have.
 macro_rules! common {
     ($body:expr, $field:ident) => {
         match $body {
@@ -36,7 +36,7 @@ macro_rules! common {
 }
 
 impl TransactionBody {
-    /// The type.
+    /// Returns the type.
     pub fn transaction_type(&self) -> TransactionType {
         match self {
             Self::Legacy(_) => TransactionType::Legacy,
@@ -47,7 +47,7 @@ impl TransactionBody {
         }
     }
 
-    /// The chain id; none for a legacy transaction without replay protection.
+    /// Returns the chain id, or `None` for a legacy transaction without replay protection.
     pub fn chain_id(&self) -> Option<u64> {
         match self {
             Self::Legacy(tx) => tx.chain_id,
@@ -58,27 +58,27 @@ impl TransactionBody {
         }
     }
 
-    /// The sender's nonce.
+    /// Returns the sender's nonce.
     pub fn nonce(&self) -> u64 {
         *common!(self, nonce)
     }
 
-    /// Upper bound of the gas used.
+    /// Returns the gas limit.
     pub fn gas_limit(&self) -> u64 {
         *common!(self, gas_limit)
     }
 
-    /// Wei to transfer.
+    /// Returns the transferred amount in wei.
     pub fn value(&self) -> U256 {
         *common!(self, value)
     }
 
-    /// Call data, or creation code.
+    /// Returns the call data, or the init code of a contract creation.
     pub fn input(&self) -> &Bytes {
         common!(self, input)
     }
 
-    /// Receiver; none creates a contract.
+    /// Returns the recipient, or `None` for a contract creation.
     pub fn to(&self) -> Option<Address> {
         match self {
             Self::Legacy(tx) => tx.to,
@@ -100,7 +100,7 @@ impl TransactionBody {
         }
     }
 
-    /// The most the sender pays, in wei per gas: the gas price of types 0 and 1, the fee cap of the others.
+    /// Returns the most that the sender pays, in wei per gas: the gas price of types 0 and 1, the fee cap of the others.
     pub fn max_fee_per_gas(&self) -> U256 {
         match self {
             Self::Legacy(tx) => tx.gas_price,
@@ -111,7 +111,8 @@ impl TransactionBody {
         }
     }
 
-    /// The most the producer gets, in wei per gas: the gas price of types 0 and 1, the tip cap of the others.
+    /// Returns the most that the beneficiary receives, in wei per gas: the gas price of types 0 and 1, the tip cap of the
+    /// others.
     pub fn max_priority_fee_per_gas(&self) -> U256 {
         match self {
             Self::Legacy(tx) => tx.gas_price,
@@ -122,19 +123,20 @@ impl TransactionBody {
         }
     }
 
-    /// What is paid in wei per gas in a block with `base_fee` (EIP-1559); none where the fee cap is below it.
+    /// Returns the price in wei per gas that is paid in a block with `base_fee` (EIP-1559), or `None` if the fee cap is below
+    /// the base fee.
     pub fn effective_gas_price(&self, base_fee: u64) -> Option<U256> {
         let tip = self.effective_tip(base_fee)?;
         Some(tip + U256::from(base_fee))
     }
 
-    /// What the producer gets in wei per gas in a block with `base_fee`; none where the fee cap is below it.
+    /// Returns the effective tip in wei per gas in a block with `base_fee`, or `None` if the fee cap is below the base fee.
     pub fn effective_tip(&self, base_fee: u64) -> Option<U256> {
         let room = self.max_fee_per_gas().checked_sub(base_fee.into())?;
         Some(room.min(self.max_priority_fee_per_gas()))
     }
 
-    /// The blobs' versioned hashes.
+    /// Returns the versioned hashes of the blobs. Empty except for type 3.
     pub fn blob_versioned_hashes(&self) -> &[H256] {
         match self {
             Self::Blob(tx) => &tx.blob_versioned_hashes,
@@ -142,7 +144,7 @@ impl TransactionBody {
         }
     }
 
-    /// Delegations to set.
+    /// Returns the authorizations. Empty except for type 4.
     pub fn authorization_list(&self) -> &[Authorization] {
         match self {
             Self::SetCode(tx) => &tx.authorization_list,
@@ -150,7 +152,7 @@ impl TransactionBody {
         }
     }
 
-    /// The payload with its fields in the order of the encoding.
+    /// Returns the fields in the order of the encoding.
     pub(super) fn fields(&self) -> &dyn Fields {
         match self {
             Self::Legacy(tx) => tx,

@@ -2,7 +2,7 @@
 
 use super::AccessListItem;
 use super::fields::Fields;
-use crate::consensus::codec::{DecodeError, Items, append_bytes, append_receiver};
+use crate::consensus::codec::{DecodeError, Items, append_bytes, append_recipient};
 use crate::{Address, Bytes, U256};
 use rlp::RlpStream;
 
@@ -11,19 +11,19 @@ use rlp::RlpStream;
 pub struct DynamicFeeTransaction {
     /// Chain id.
     pub chain_id: u64,
-    /// Number of earlier transactions of the sender.
+    /// Nonce of the sender.
     pub nonce: u64,
-    /// Upper bound of the tip in wei per gas.
+    /// Maximum priority fee in wei per gas.
     pub max_priority_fee_per_gas: U256,
-    /// Upper bound of base fee and tip in wei per gas.
+    /// Maximum of base fee and priority fee together, in wei per gas.
     pub max_fee_per_gas: U256,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Receiver; none creates a contract.
+    /// Recipient. `None` for a contract creation.
     pub to: Option<Address>,
-    /// Wei to transfer.
+    /// Transferred amount in wei.
     pub value: U256,
-    /// Call data, or creation code.
+    /// Call data, or the init code of a contract creation.
     pub input: Bytes,
     /// Accounts and slots to warm.
     pub access_list: Vec<AccessListItem>,
@@ -57,7 +57,7 @@ impl Fields for DynamicFeeTransaction {
         stream.append(&self.max_priority_fee_per_gas);
         stream.append(&self.max_fee_per_gas);
         stream.append(&self.gas_limit);
-        append_receiver(stream, self.to);
+        append_recipient(stream, self.to);
         stream.append(&self.value);
         append_bytes(stream, &self.input);
         stream.append_list(&self.access_list);

@@ -1,10 +1,10 @@
-//! Typed envelopes (EIP-2718), which transactions and receipts share.
+//! Typed envelopes of transactions and receipts (EIP-2718).
 
 use super::TransactionType;
 use crate::consensus::codec::DecodeError;
 use rlp::RlpStream;
 
-/// A stream behind the type byte of `transaction_type`; type 0 has none.
+/// Returns a stream that begins with the type byte. Type 0 has none.
 pub(in crate::consensus) fn enveloped(transaction_type: TransactionType) -> RlpStream {
     let mut buffer = ::bytes::BytesMut::with_capacity(512);
     if transaction_type != TransactionType::Legacy {
@@ -13,7 +13,7 @@ pub(in crate::consensus) fn enveloped(transaction_type: TransactionType) -> RlpS
     RlpStream::new_with_buffer(buffer)
 }
 
-/// Splits an encoding into its type and the list behind the type byte.
+/// Splits an encoding into its type and the list that follows the type byte.
 pub(in crate::consensus) fn open_envelope<'a>(
     bytes: &'a [u8],
     field: &'static str,
@@ -21,7 +21,7 @@ pub(in crate::consensus) fn open_envelope<'a>(
     match bytes {
         [] => Err(DecodeError::Truncated { field }),
         [0xc0..=0xff, ..] => Ok((TransactionType::Legacy, bytes)),
-        // Type bytes end below the prefixes of RLP.
+        // Type bytes are below 0x80 (EIP-2718), where RLP lists begin at 0xc0.
         [0x80..=0xbf, ..] => Err(DecodeError::NotAList { field }),
         [type_byte, list @ ..] => match TransactionType::try_from(*type_byte)? {
             // Type 0 has no type byte.

@@ -1,21 +1,21 @@
-//! What the codec needs to know of each type's payload.
+//! The fields of each transaction type.
 
 use super::TransactionType;
 use crate::Address;
 use crate::consensus::codec::{DecodeError, Items};
 use rlp::RlpStream;
 
-/// The fields of a payload that the sender signs.
+/// The fields that the sender signs.
 pub(super) trait Fields {
-    /// How many fields there are.
+    /// Returns the number of fields.
     fn count(&self) -> usize;
 
-    /// Appends each field to the list that is open, in the order of the encoding.
+    /// Appends the fields to an open list, in the order of the encoding.
     fn append(&self, stream: &mut RlpStream);
 }
 
-/// Reads the receiver of a transaction whose type creates no contracts.
-pub(super) fn decode_receiver(
+/// Reads the recipient of a transaction whose type cannot create contracts.
+pub(super) fn decode_recipient(
     items: &mut Items<'_>,
     transaction_type: TransactionType,
 ) -> Result<Address, DecodeError> {

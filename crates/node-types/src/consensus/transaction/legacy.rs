@@ -1,31 +1,31 @@
-//! Type 0: the format from before EIP-2718.
+//! Type 0: transactions in the format before EIP-2718.
 
 use super::fields::Fields;
-use crate::consensus::codec::{DecodeError, Items, append_bytes, append_receiver};
+use crate::consensus::codec::{DecodeError, Items, append_bytes, append_recipient};
 use crate::{Address, Bytes, U256};
 use rlp::RlpStream;
 
 /// Type 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LegacyTransaction {
-    /// Chain id, where the signature has replay protection (EIP-155).
+    /// Chain id. `None` without replay protection (EIP-155).
     pub chain_id: Option<u64>,
-    /// Number of earlier transactions of the sender.
+    /// Nonce of the sender.
     pub nonce: u64,
     /// Price in wei per gas.
     pub gas_price: U256,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Receiver; none creates a contract.
+    /// Recipient. `None` for a contract creation.
     pub to: Option<Address>,
-    /// Wei to transfer.
+    /// Transferred amount in wei.
     pub value: U256,
-    /// Call data, or creation code.
+    /// Call data, or the init code of a contract creation.
     pub input: Bytes,
 }
 
 impl LegacyTransaction {
-    /// Reads the fields before the signature. The chain id is not among them: `v` carries it.
+    /// Reads the fields before the signature. The chain id is not among them; it is part of `v`.
     pub(super) fn decode_fields(items: &mut Items<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             chain_id: None,
@@ -48,13 +48,13 @@ impl Fields for LegacyTransaction {
         stream.append(&self.nonce);
         stream.append(&self.gas_price);
         stream.append(&self.gas_limit);
-        append_receiver(stream, self.to);
+        append_recipient(stream, self.to);
         stream.append(&self.value);
         append_bytes(stream, &self.input);
     }
 }
 
-/// Splits `v` into chain id and y parity: 27 and 28 name no chain, from 35 on it is the chain's (EIP-155).
+/// Splits `v` into chain id and y parity. 27 and 28 have no chain id; from 35 on it is `(v - 35) / 2` (EIP-155).
 pub(super) fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
     let bare = U256::from(27);
     let protected = U256::from(35);
@@ -65,7 +65,7 @@ pub(super) fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
         let parity = v - bare;
         return if parity <= U256::one() { Ok((None, !parity.is_zero())) } else { Err(DecodeError::InvalidV { v }) };
     }
-    // At most twice the largest 64-bit number and one, by the bound above.
+    // By the bound above, at most 2^65 - 1.
     let offset = (v - protected).as_u128();
     Ok((Some((offset / 2) as u64), offset % 2 == 1))
 }

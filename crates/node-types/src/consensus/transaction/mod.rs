@@ -31,7 +31,7 @@ use rlp::RlpStream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum TransactionType {
-    /// The format from before EIP-2718, with or without replay protection (EIP-155).
+    /// Legacy: the format before EIP-2718, with or without replay protection (EIP-155).
     Legacy = 0,
     /// With an access list (EIP-2930).
     AccessList = 1,
@@ -43,22 +43,22 @@ pub enum TransactionType {
     SetCode = 4,
 }
 
-/// A signed transaction as a block holds it.
+/// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// What was signed.
+    /// The signed fields.
     pub body: TransactionBody,
     /// The sender's signature.
     pub signature: Signature,
 }
 
 impl Transaction {
-    /// Hash of the encoded, signed transaction.
+    /// Returns the keccak of the canonical encoding.
     pub fn hash(&self) -> H256 {
         keccak256(self.encoded().as_raw())
     }
 
-    /// Hash that the sender signed.
+    /// Returns the hash that the sender signed.
     pub fn signing_hash(&self) -> H256 {
         let fields = self.body.fields();
         let mut stream = enveloped(self.transaction_type());
@@ -76,18 +76,22 @@ impl Transaction {
         keccak256(stream.as_raw())
     }
 
-    /// The canonical encoding (EIP-2718): a type byte and its payload, or the list of a legacy transaction.
+    /// Returns the canonical encoding (EIP-2718): a type byte and its payload, or the list of a legacy transaction.
     pub fn encode(&self) -> Vec<u8> {
         self.encoded().out().into()
     }
 
-    /// Decodes the canonical encoding; every byte must be used.
+    /// Decodes the canonical encoding.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;
         Items::exactly(list, "transaction", |items| Self::decode_list(transaction_type, items))
     }
 
-    /// The signature's `v`: the y parity; for type 0 that plus 27, or plus 35 and twice the chain id (EIP-155).
+    /// Returns the signature's `v`: the y parity; for type 0 the y parity plus 27, or plus 35 and twice the chain id (EIP-155).
     pub fn v(&self) -> U256 {
         let parity = U256::from(u8::from(self.signature.y_parity));
         match &self.body {
@@ -99,37 +103,37 @@ impl Transaction {
         }
     }
 
-    /// The type.
+    /// Returns the type.
     pub fn transaction_type(&self) -> TransactionType {
         self.body.transaction_type()
     }
 
-    /// The chain id; none for a legacy transaction without replay protection.
+    /// Returns the chain id, or `None` for a legacy transaction without replay protection.
     pub fn chain_id(&self) -> Option<u64> {
         self.body.chain_id()
     }
 
-    /// The sender's nonce.
+    /// Returns the sender's nonce.
     pub fn nonce(&self) -> u64 {
         self.body.nonce()
     }
 
-    /// Upper bound of the gas used.
+    /// Returns the gas limit.
     pub fn gas_limit(&self) -> u64 {
         self.body.gas_limit()
     }
 
-    /// Receiver; none creates a contract.
+    /// Returns the recipient, or `None` for a contract creation.
     pub fn to(&self) -> Option<Address> {
         self.body.to()
     }
 
-    /// Wei to transfer.
+    /// Returns the transferred amount in wei.
     pub fn value(&self) -> U256 {
         self.body.value()
     }
 
-    /// Call data, or creation code.
+    /// Returns the call data, or the init code of a contract creation.
     pub fn input(&self) -> &Bytes {
         self.body.input()
     }
@@ -148,7 +152,7 @@ impl Transaction {
         stream.append(&self.v()).append(&self.signature.r).append(&self.signature.s);
     }
 
-    /// Appends the form that a block's body holds: a list for type 0, else a byte string of the canonical encoding.
+    /// Appends the transaction as an item of a block body: a list for type 0, else the canonical encoding as a byte string.
     pub(super) fn append_item(&self, stream: &mut RlpStream) {
         match self.body {
             TransactionBody::Legacy(_) => self.append_list(stream),
@@ -156,7 +160,7 @@ impl Transaction {
         }
     }
 
-    /// Reads the form that a block's body holds.
+    /// Reads the transaction as an item of a block body.
     pub(super) fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
         if items.next_is_list() {
             return Self::decode_list(TransactionType::Legacy, items);

@@ -1,6 +1,6 @@
 //! Type 4: transactions that set the code of accounts (EIP-7702).
 
-use super::fields::{Fields, decode_receiver};
+use super::fields::{Fields, decode_recipient};
 use super::{AccessListItem, Authorization, TransactionType};
 use crate::consensus::codec::{DecodeError, Items, append_bytes};
 use crate::{Address, Bytes, U256};
@@ -11,23 +11,23 @@ use rlp::RlpStream;
 pub struct SetCodeTransaction {
     /// Chain id.
     pub chain_id: u64,
-    /// Number of earlier transactions of the sender.
+    /// Nonce of the sender.
     pub nonce: u64,
-    /// Upper bound of the tip in wei per gas.
+    /// Maximum priority fee in wei per gas.
     pub max_priority_fee_per_gas: U256,
-    /// Upper bound of base fee and tip in wei per gas.
+    /// Maximum of base fee and priority fee together, in wei per gas.
     pub max_fee_per_gas: U256,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     pub gas_limit: u64,
-    /// Receiver; a set-code transaction creates no contract.
+    /// Recipient. A set-code transaction cannot create a contract.
     pub to: Address,
-    /// Wei to transfer.
+    /// Transferred amount in wei.
     pub value: U256,
     /// Call data.
     pub input: Bytes,
     /// Accounts and slots to warm.
     pub access_list: Vec<AccessListItem>,
-    /// Delegations to set.
+    /// Authorizations to apply before execution.
     pub authorization_list: Vec<Authorization>,
 }
 
@@ -40,7 +40,7 @@ impl SetCodeTransaction {
             max_priority_fee_per_gas: items.u256("transaction max priority fee per gas")?,
             max_fee_per_gas: items.u256("transaction max fee per gas")?,
             gas_limit: items.u64("transaction gas limit")?,
-            to: decode_receiver(items, TransactionType::SetCode)?,
+            to: decode_recipient(items, TransactionType::SetCode)?,
             value: items.u256("transaction value")?,
             input: items.bytes("transaction input")?.into(),
             access_list: items.vec("transaction access list", AccessListItem::decode_item)?,

@@ -1,4 +1,4 @@
-//! Blob transactions with their blobs, as they are sent.
+//! Blob transactions with their blobs, as they are sent over the network.
 
 use super::{Transaction, TransactionType, enveloped, open_envelope};
 use crate::consensus::codec::{DecodeError, Items, append_bytes};
@@ -6,7 +6,7 @@ use crate::{Bytes, H256};
 use rlp::RlpStream;
 use sha2::{Digest, Sha256};
 
-/// First byte of a versioned hash that commits to a blob by KZG.
+/// First byte of the versioned hash of a KZG commitment.
 const KZG_VERSION: u8 = 0x01;
 
 /// Bytes of a blob: 4,096 field elements of 32 bytes.
@@ -15,39 +15,39 @@ const BLOB_LEN: usize = 131_072;
 /// Bytes of a commitment or proof: a compressed point of the curve.
 const POINT_LEN: usize = 48;
 
-/// The blobs of a transaction with what proves them.
+/// The blobs of a transaction with their commitments and proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlobSidecar {
-    /// Before Osaka: a proof a blob (EIP-4844).
+    /// Before Osaka: one proof per blob (EIP-4844).
     V0 {
         /// 131,072 bytes each.
         blobs: Vec<Bytes>,
         /// 48 bytes each.
         commitments: Vec<Bytes>,
-        /// 48 bytes each, one a blob.
+        /// 48 bytes each, one per blob.
         proofs: Vec<Bytes>,
     },
-    /// Since Osaka: 128 cell proofs a blob (EIP-7594).
+    /// Since Osaka: 128 cell proofs per blob (EIP-7594).
     V1 {
         /// 131,072 bytes each.
         blobs: Vec<Bytes>,
         /// 48 bytes each.
         commitments: Vec<Bytes>,
-        /// 48 bytes each, 128 a blob.
+        /// 48 bytes each, 128 per blob.
         cell_proofs: Vec<Bytes>,
     },
 }
 
-/// A transaction as it is sent: with its sidecar, if it carries blobs.
+/// A transaction as it is sent over the network: a blob transaction has its sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PooledTransaction {
     /// The signed transaction.
     pub transaction: Transaction,
-    /// The blobs; none where a blob transaction was sent in the form that blocks hold.
+    /// The blobs. `None` for other types, and for a blob transaction in the encoding of block bodies.
     pub sidecar: Option<BlobSidecar>,
 }
 
-/// The versioned hash of a blob's commitment: SHA-256 with the first byte replaced by 1 (EIP-4844).
+/// Returns the versioned hash of a blob's commitment: SHA-256 with the first byte replaced by 1 (EIP-4844).
 pub fn versioned_hash(commitment: &[u8]) -> H256 {
     let mut hash: [u8; 32] = Sha256::digest(commitment).into();
     hash[0] = KZG_VERSION;
@@ -55,28 +55,28 @@ pub fn versioned_hash(commitment: &[u8]) -> H256 {
 }
 
 impl BlobSidecar {
-    /// The blobs.
+    /// Returns the blobs.
     pub fn blobs(&self) -> &[Bytes] {
         match self {
             Self::V0 { blobs, .. } | Self::V1 { blobs, .. } => blobs,
         }
     }
 
-    /// The commitments, in the order of the blobs.
+    /// Returns the commitments, in the order of the blobs.
     pub fn commitments(&self) -> &[Bytes] {
         match self {
             Self::V0 { commitments, .. } | Self::V1 { commitments, .. } => commitments,
         }
     }
 
-    /// The proofs of version 0 or the cell proofs of version 1.
+    /// Returns the proofs of version 0, or the cell proofs of version 1.
     pub fn proofs(&self) -> &[Bytes] {
         match self {
             Self::V0 { proofs, .. } | Self::V1 { cell_proofs: proofs, .. } => proofs,
         }
     }
 
-    /// Appends the items behind the transaction.
+    /// Appends the items that follow the transaction.
     fn append_fields(&self, stream: &mut RlpStream) {
         if matches!(self, Self::V1 { .. }) {
             stream.append(&1u8);
@@ -87,7 +87,7 @@ impl BlobSidecar {
         }
     }
 
-    /// How many items [`Self::append_fields`] appends.
+    /// Returns the number of items that [`Self::append_fields`] appends.
     fn field_count(&self) -> usize {
         match self {
             Self::V0 { .. } => 3,
@@ -95,7 +95,8 @@ impl BlobSidecar {
         }
     }
 
-    /// Reads the items behind the transaction. Lengths are checked, the number of blobs, commitments and proofs is not.
+    /// Reads the items that follow the transaction. Checks the length of each, but not how many blobs, commitments and
+    /// proofs there are.
     fn decode_fields(items: &mut Items<'_>) -> Result<Self, DecodeError> {
         // Version 0 has no version byte, not even a zero.
         let versioned = !items.next_is_list();
@@ -138,8 +139,8 @@ impl From<Transaction> for PooledTransaction {
 }
 
 impl PooledTransaction {
-    /// The form in which transactions are sent: with a sidecar `0x03` and the list of transaction, version 1 if it is
-    /// that, blobs, commitments and proofs; else the canonical encoding.
+    /// Returns the network encoding. With a sidecar that is `0x03` and the list of transaction, version (only 1), blobs,
+    /// commitments and proofs; without, it is the canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let Some(sidecar) = &self.sidecar else { return self.transaction.encode() };
         let mut stream = enveloped(TransactionType::Blob);
@@ -149,9 +150,11 @@ impl PooledTransaction {
         stream.out().into()
     }
 
-    /// Decodes the form in which transactions are sent; every byte must be used.
+    /// Decodes the network encoding. Also accepts the canonical encoding of a blob transaction, which has no sidecar.
     ///
-    /// The canonical encoding of a blob transaction decodes too, without a sidecar.
+    /// # Errors
+    ///
+    /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;
         if transaction_type != TransactionType::Blob || !holds_sidecar(list) {
@@ -167,7 +170,8 @@ impl PooledTransaction {
     }
 }
 
-/// Whether the payload of a blob transaction is a list that starts with a list: a canonical one starts with a number.
+/// Returns whether the payload of a blob transaction is a list that begins with a list. The canonical one begins with a
+/// number.
 fn holds_sidecar(payload: &[u8]) -> bool {
     rlp::PayloadInfo::from(payload).is_ok_and(|info| payload.get(info.header_len).is_some_and(|prefix| *prefix >= 0xc0))
 }

@@ -1,4 +1,4 @@
-//! Asking a damaged store everything: an answer is right or refused.
+//! Queries of a damaged store: each returns the right result or an error.
 
 use node_core::backend::suite::Random;
 use node_core::backend::{BackendError, LogFilter, View};
@@ -8,17 +8,17 @@ use node_core::logs;
 use node_types::BlockNumber;
 use std::fmt::{Debug, Display};
 
-/// What became of the questions.
+/// Counts of the results of queries.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// The earliest state that must be there.
+    /// The earliest state that the store must have.
     earliest: BlockNumber,
     pub(super) right: u64,
     pub(super) refused: u64,
 }
 
 impl Tally {
-    /// Panics at an answer that is not that of the reference.
+    /// Compares a result with that of the reference.
     fn take<T: Debug + PartialEq>(
         &mut self,
         [got, expected]: [Result<T, BackendError>; 2],
@@ -38,8 +38,8 @@ impl Tally {
     }
 }
 
-/// Asks `view` and `reference`, which have the same head, everything as of every `step`th block. States before
-/// `earliest` must be refused as dropped.
+/// Queries `view` and `reference`, which must have the same head, for everything as of every `step`th block. Queries of
+/// states before `earliest` must fail as pruned.
 pub(super) fn ask(view: &dyn View, reference: &dyn View, earliest: BlockNumber, step: usize) -> Tally {
     assert_eq!((view.head(), view.earliest_state()), (reference.head(), earliest));
     let head = reference.head().number;

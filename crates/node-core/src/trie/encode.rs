@@ -1,0 +1,117 @@
+//! The RLP of trie nodes, and the references by which parents hold them (Yellow Paper, appendix D).
+//!
+//! Nodes know their whole path from the root. What part of it a node encodes depends on `start`, the number of nibbles
+//! that the nodes above it consume.
+
+use super::nibbles::NibblePath;
+use node_types::rlp::{put_list_header, put_string, string_length};
+use node_types::{H256, keccak256};
+
+/// Returns the RLP of the leaf with the whole path `path` and the given value.
+pub fn encode_leaf(path: &NibblePath, start: usize, value: &[u8]) -> Vec<u8> {
+    let compact = path.compact_from(start, true);
+    let mut out = list(string_length(&compact) + string_length(value));
+    put_string(&mut out, &compact);
+    put_string(&mut out, value);
+    out
+}
+
+/// Returns the RLP of the extension that leads to the branch with the whole path `path` and the encoding `branch`, or
+/// `None` if the branch needs no extension.
+pub fn encode_extension(path: &NibblePath, start: usize, branch: &[u8]) -> Option<Vec<u8>> {
+    if path.len() == start {
+        return None;
+    }
+    let compact = path.compact_from(start, false);
+    let branch = Reference::to(branch);
+    let mut out = list(string_length(&compact) + branch.as_rlp().len());
+    put_string(&mut out, &compact);
+    out.extend_from_slice(branch.as_rlp());
+    Some(out)
+}
+
+/// Returns the RLP of a branch. `value` is that of the key which ends at the branch, or empty.
+pub fn encode_branch(children: [&Reference; 16], value: &[u8]) -> Vec<u8> {
+    let mut out = list(children.iter().map(|child| child.as_rlp().len()).sum::<usize>() + string_length(value));
+    children.iter().for_each(|child| out.extend_from_slice(child.as_rlp()));
+    put_string(&mut out, value);
+    out
+}
+
+/// Returns the header of a list, with room for its `length` bytes.
+fn list(length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length + 9);
+    put_list_header(&mut out, length);
+    out
+}
+
+/// How a branch or extension refers to a child: by its hash, or, if the encoding of the child is shorter than 32 bytes,
+/// by containing it.
+///
+/// Stored as the RLP item in the parent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    length: u8,
+    item: [u8; Self::HASH],
+}
+
+impl Reference {
+    /// Length of a hash as an RLP item.
+    const HASH: usize = 33;
+
+    /// No child: the empty string.
+    pub const NONE: Self = {
+        let mut item = [0; Self::HASH];
+        item[0] = 0x80;
+        Self { length: 1, item }
+    };
+
+    /// Returns the reference to the node with this encoding.
+    pub fn to(encoded: &[u8]) -> Self {
+        let mut item = [0; Self::HASH];
+        if encoded.len() < 32 {
+            item[..encoded.len()].copy_from_slice(encoded);
+            return Self { length: encoded.len() as u8, item };
+        }
+        item[0] = 0x80 + 32;
+        item[1..].copy_from_slice(keccak256(encoded).as_bytes());
+        Self { length: Self::HASH as u8, item }
+    }
+
+    /// Splits a reference off the front of `bytes`. `None` if they do not begin with one.
+    pub fn split_from(bytes: &mut &[u8]) -> Option<Self> {
+        let length = match *bytes.first()? {
+            0x80 => 1,
+            0xa0 => Self::HASH,
+            // A list of less than 32 bytes including its header.
+            header @ 0xc0..=0xde => 1 + usize::from(header - 0xc0),
+            _ => return None,
+        };
+        let (taken, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        let mut item = [0; Self::HASH];
+        item[..length].copy_from_slice(taken);
+        Some(Self { length: length as u8, item })
+    }
+
+    /// Returns whether there is no child.
+    pub fn is_none(&self) -> bool {
+        self.as_rlp() == [0x80]
+    }
+
+    /// Returns the hash of the child, or `None` if the parent contains the child or there is none.
+    pub fn hash(&self) -> Option<H256> {
+        (usize::from(self.length) == Self::HASH).then(|| H256::from_slice(&self.item[1..]))
+    }
+
+    /// Returns the RLP item in the parent.
+    pub fn as_rlp(&self) -> &[u8] {
+        &self.item[..usize::from(self.length)]
+    }
+}
+
+impl std::fmt::Debug for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02x?}", self.as_rlp())
+    }
+}
