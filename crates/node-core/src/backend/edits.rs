@@ -172,6 +172,7 @@ pub(crate) fn decode_changes(rlp: &Rlp<'_>) -> Result<StateChanges, DecoderError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::hex;
     use proptest::prelude::*;
 
     fn changes() -> impl Strategy<Value = StateChanges> {
@@ -215,6 +216,50 @@ mod tests {
         fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
             let record = Record { key, value };
             let _ = (decode_block(&record), decode_pending(&record));
+        }
+    }
+
+    /// [`golden_changes`], encoded.
+    const CHANGES: &[u8] = &hex!(
+        "f8a6f8a0f885940101010101010101010101010101010101010101e5078203e8a0cccccccccccccccccccccccccccccccccccccccccc"
+        "cccccccccccccccccccccc80f847e3a0020202020202020202020202020202020202020202020202020202020202020281ffe2a00303"
+        "03030303030303030303030303030303030303030303030303030303030380d8940404040404040404040404040404040404040404c0"
+        "01c0c3826000"
+    );
+
+    fn golden_changes() -> StateChanges {
+        let state = AccountState { nonce: 7, balance: 1000.into(), code_hash: H256::repeat_byte(0xcc) };
+        let slots = [(H256::repeat_byte(2), 255.into()), (H256::repeat_byte(3), U256::zero())];
+        let changed = AccountChange { account: Some(state), storage_cleared: false, storage: slots.into() };
+        let deleted = AccountChange { account: None, storage_cleared: true, storage: BTreeMap::new() };
+        let code = Bytes::from(&[0x60, 0x00][..]);
+        StateChanges {
+            accounts: [(Address::repeat_byte(1), changed), (Address::repeat_byte(4), deleted)].into(),
+            code: [(node_types::keccak256(&code), code)].into(),
+        }
+    }
+
+    // Part of the layout on the disk: see docs/storage.md.
+    #[test]
+    fn keeps_the_encoding_of_a_pending_edit() {
+        let head = H256::repeat_byte(0xab);
+        let key = [head.as_bytes(), &[0, 0, 0, 0, 0, 0, 0, 5]].concat();
+        let record = Record { key, value: CHANGES.to_vec() };
+        assert_eq!(decode_pending(&record).unwrap(), (head, golden_changes()));
+        assert_eq!(pending_record(head, 5, &golden_changes()), RecordWrite::Put(RecordKind::PendingEdit, record));
+    }
+
+    #[test]
+    fn keeps_the_encoding_of_edited_blocks() {
+        let block = BlockRef { number: 300, hash: H256::repeat_byte(0xab) };
+        let key = [&[0, 0, 0, 0, 0, 0, 1, 44], block.hash.as_bytes()].concat();
+        let state = Edits { state: golden_changes(), base_fee: true, ..Edits::default() };
+        let gas_limit = Edits { unsigned: true, gas_limit: true, ..Edits::default() };
+        let cases = [(state, [&hex!("f8aa0180")[..], CHANGES].concat()), (gas_limit, hex!("c68001c2c0c001").to_vec())];
+        for (edits, value) in cases {
+            let record = Record { key: key.clone(), value };
+            assert_eq!(decode_block(&record), Ok((block, edits.clone())));
+            assert_eq!(block_record(block, &edits), RecordWrite::Put(RecordKind::EditedBlock, record));
         }
     }
 }

@@ -95,6 +95,7 @@ fn optional(rlp: &Rlp<'_>, index: usize) -> Result<Option<u64>, DecoderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::hex;
     use node_types::Address;
     use proptest::collection::vec;
     use proptest::option;
@@ -169,6 +170,55 @@ mod tests {
             let length = key.len();
             let decoded = decode(&Record { key, value });
             prop_assert!(length == 16 || decoded.is_err());
+        }
+    }
+
+    // Part of the layout on the disk: see docs/storage.md.
+    #[test]
+    fn keeps_the_encoding_of_each_kind() {
+        let position = |log_index| {
+            Cursor::Chain(ChainPosition { block: BlockRef { number: 300, hash: H256::repeat_byte(0xab) }, log_index })
+        };
+        let word = H256::repeat_byte;
+        let chosen = LogCriteria {
+            filter: LogFilter {
+                addresses: [1, 2].map(Address::repeat_byte).to_vec(),
+                topics: vec![vec![word(3)], vec![], vec![word(4), word(5)]],
+            },
+            from: 200,
+            to: Some(400),
+        };
+        let all = LogCriteria { filter: LogFilter::default(), from: 200, to: None };
+        let cases: [(FilterCriteria, Cursor, &[u8]); 4] = [
+            (
+                FilterCriteria::Logs(chosen),
+                position(Some(5)),
+                &hex!(
+                    "f8c8808601920000000082012ca0ababababababababababababababababababababababababababababababababc10581c8c3820190"
+                    "ea940101010101010101010101010101010101010101940202020202020202020202020202020202020202f867e1a003030303030303"
+                    "03030303030303030303030303030303030303030303030303c0f842a004040404040404040404040404040404040404040404040404"
+                    "04040404040404a00505050505050505050505050505050505050505050505050505050505050505"
+                ),
+            ),
+            (
+                FilterCriteria::Logs(all),
+                position(None),
+                &hex!(
+                    "f2808601920000000082012ca0ababababababababababababababababababababababababababababababababc081c8c0c0c0"
+                ),
+            ),
+            (
+                FilterCriteria::Blocks,
+                position(None),
+                &hex!("ed018601920000000082012ca0ababababababababababababababababababababababababababababababababc0"),
+            ),
+            (FilterCriteria::PendingTransactions, Cursor::Arrival(77), &hex!("c902860192000000004d")),
+        ];
+        for (criteria, cursor, value) in cases {
+            let (id, state) = (FilterId([7; 16]), Subscription { criteria, cursor });
+            let record = Record { key: vec![7; 16], value: value.to_vec() };
+            assert_eq!(decode(&record), Ok((id, state.clone(), 0x0192_0000_0000)));
+            assert_eq!(put(id, &state, 0x0192_0000_0000), RecordWrite::Put(RecordKind::Filter, record));
         }
     }
 }

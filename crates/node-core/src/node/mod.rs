@@ -247,8 +247,17 @@ fn claim_chain_id(backend: &dyn StateBackend, expected: u64) -> Result<(), Backe
 #[cfg(test)]
 mod tests {
     use super::testing::World;
+    use crate::backend::{Record, RecordKind, StateBackend};
     use crate::test_chain::account;
     use std::sync::Arc;
+
+    // Part of the layout on the disk: see docs/storage.md.
+    #[test]
+    fn keeps_the_encoding_of_the_chain_id() {
+        let backend = World::new().backend;
+        let record = Record { key: Vec::new(), value: vec![0, 0, 0, 0, 0, 0, 0, 1] };
+        assert_eq!(backend.records(RecordKind::ChainId).unwrap(), [record]);
+    }
 
     #[test]
     fn a_node_that_is_dropped_frees_its_backend() {

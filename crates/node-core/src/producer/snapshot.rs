@@ -125,6 +125,7 @@ impl Producer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::hex;
     use proptest::prelude::*;
 
     proptest! {
@@ -141,5 +142,25 @@ mod tests {
         fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
             let _ = Snapshot::decode(&Record { key, value });
         }
+    }
+
+    // Part of the layout on the disk: see docs/storage.md.
+    #[test]
+    fn keeps_the_encoding() {
+        let value = hex!(
+            "f9011ba0abababababababababababababababababababababababababababababababab82012c88fffffffffffffa24b8a8f8a6"
+            "f8a0f885940101010101010101010101010101010101010101e5078203e8a0cccccccccccccccccccccccccccccccccccccccccc"
+            "cccccccccccccccccccccc80f847e3a0020202020202020202020202020202020202020202020202020202020202020281ffe2a0"
+            "030303030303030303030303030303030303030303030303030303030303030380d8940404040404040404040404040404040404"
+            "040404c001c0c3826000f842a00606060606060606060606060606060606060606060606060606060606060606a0070707070707"
+            "0707070707070707070707070707070707070707070707070707"
+        );
+        let record = Record { key: vec![0, 0, 0, 0, 0, 0, 0, 4], value: value.to_vec() };
+        let (id, snapshot) = Snapshot::decode(&record).unwrap();
+        assert_eq!((id, snapshot.offset), (4, -1500));
+        assert_eq!(snapshot.head, BlockRef { number: 300, hash: H256::repeat_byte(0xab) });
+        assert_eq!(snapshot.edits.accounts.len(), 2);
+        assert_eq!(snapshot.pool, [6, 7].map(H256::repeat_byte));
+        assert_eq!(snapshot.record(4), RecordWrite::Put(RecordKind::Snapshot, record));
     }
 }

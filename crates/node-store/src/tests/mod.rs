@@ -4,6 +4,7 @@ mod backup;
 mod caches;
 mod crashes;
 mod damage;
+mod layout;
 mod opening;
 mod pruning;
 mod queries;
