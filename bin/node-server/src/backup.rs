@@ -1,14 +1,29 @@
 //! `node-server backup`: a copy of a folder, made by the process that has it open, or by this one.
 
-use crate::cli::BackupOptions;
 use crate::control::ask_for_backup;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::chain::ExistingChain;
+use crate::options::output::OutputOptions;
 use crate::report::{self, Report};
+use clap::Args;
 use node_core::context::Context;
 use node_http::Shutdown;
 use node_store::{Backup, BackupError, BackupProgress, Store};
 use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Settings of `backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// Folder to make; one that is there must be empty
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: PathBuf,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
 
 /// Makes the copy. A signal ends it, and nothing is left of it then.
 pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {

@@ -1,19 +1,18 @@
 //! The commands and their options. Those of servers can also be set by environment variables, and all by a file: see
 //! [`crate::settings`].
 
-use crate::config::Config;
-use crate::data_dir::DataDir;
+use crate::backup::BackupOptions;
 use crate::dev::DevOptions;
-use crate::health::PlainUrl;
-use crate::values;
+use crate::export::ExportOptions;
+use crate::health::HealthOptions;
+use crate::import::ImportOptions;
+use crate::options::chain::InspectOptions;
+use crate::prune::PruneOptions;
+use crate::run::RunOptions;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use node_http::BasePath;
-use node_store::Options;
-use node_types::BlockNumber;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// An Ethereum execution node that answers over HTTP from every state its chain ever had.
 ///
@@ -46,7 +45,7 @@ pub(crate) enum Command {
     /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It is kept in a
     /// folder, or in memory with --data-dir :memory:. No blocks are produced and no network is joined; transactions that
     /// are sent wait in the pool, and show in the pending block.
-    Run(Box<Config>),
+    Run(Box<RunOptions>),
     /// Import chain files into a folder.
     ///
     /// Every block is executed and checked. Blocks that are known are passed over, so that a second run goes on where the
@@ -119,169 +118,6 @@ pub(crate) struct OpenapiOptions {
     pub(crate) base_path: BasePath,
 }
 
-/// Where the chain is kept.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Storage")]
-pub(crate) struct StorageOptions {
-    /// Folder that keeps chain, pool and filters over restarts, or :memory: [default: a folder for each genesis, in the
-    /// user's data folder]
-    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
-    pub(crate) data_dir: Option<DataDir>,
-    #[command(flatten)]
-    pub(crate) caches: CacheOptions,
-}
-
-/// How much memory to use.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Storage")]
-pub(crate) struct CacheOptions {
-    /// Most MiB that all caches take in memory together
-    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
-    cache_mb: u32,
-}
-
-impl CacheOptions {
-    /// The most bytes that the caches of the folder take.
-    pub(crate) fn cache_bytes(&self) -> usize {
-        self.all_cache_bytes() - self.code_cache_bytes() as usize
-    }
-
-    /// The most bytes that analysed code takes.
-    pub(crate) fn code_cache_bytes(&self) -> u64 {
-        self.all_cache_bytes() as u64 / 16
-    }
-
-    fn all_cache_bytes(&self) -> usize {
-        (self.cache_mb as usize).saturating_mul(1 << 20)
-    }
-}
-
-/// What to forget.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Storage")]
-pub(crate) struct PruneBefore {
-    /// Drop the states below this block after the import; requests for them answer 404
-    #[arg(long, env = "NODE_PRUNE_BEFORE", value_name = "BLOCK")]
-    pub(crate) prune_before: Option<BlockNumber>,
-}
-
-/// Which chain it is.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Chain")]
-pub(crate) struct GenesisOptions {
-    /// Genesis file in geth's JSON format; without it a built-in development chain, id 31337, with ten rich accounts
-    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
-    pub(crate) genesis: Option<PathBuf>,
-}
-
-/// How to tell what is done.
-#[derive(Args, Debug)]
-pub(crate) struct OutputOptions {
-    /// Write JSON to standard output, one object a line: progress, and at last the result or the error
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Settings of `import`.
-#[derive(Args, Debug)]
-pub(crate) struct ImportOptions {
-    /// Chain files of RLP blocks
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) genesis: GenesisOptions,
-    #[command(flatten)]
-    pub(crate) storage: StorageOptions,
-    #[command(flatten)]
-    pub(crate) prune: PruneBefore,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// A chain that is there.
-#[derive(Args, Debug)]
-pub(crate) struct ExistingChain {
-    /// Genesis file of the chain; with --data-dir it is not needed
-    #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
-    pub(crate) genesis: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) storage: StorageOptions,
-}
-
-/// Settings of `export`.
-#[derive(Args, Debug)]
-pub(crate) struct ExportOptions {
-    /// Chain file to write; - for standard output
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// First block
-    #[arg(long, value_name = "BLOCK", default_value_t = 1)]
-    pub(crate) from: BlockNumber,
-    /// Last block [default: the head]
-    #[arg(long, value_name = "BLOCK")]
-    pub(crate) to: Option<BlockNumber>,
-    /// Overwrite the file if there is one
-    #[arg(long)]
-    pub(crate) force: bool,
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `verify` and `stats`.
-#[derive(Args, Debug)]
-pub(crate) struct InspectOptions {
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `prune`.
-#[derive(Args, Debug)]
-pub(crate) struct PruneOptions {
-    /// Lowest block whose state is kept
-    #[arg(long, value_name = "BLOCK")]
-    pub(crate) before: BlockNumber,
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `backup`.
-#[derive(Args, Debug)]
-pub(crate) struct BackupOptions {
-    /// Folder to make; one that is there must be empty
-    #[arg(value_name = "DEST")]
-    pub(crate) dest: PathBuf,
-    #[command(flatten)]
-    pub(crate) chain: ExistingChain,
-    #[command(flatten)]
-    pub(crate) output: OutputOptions,
-}
-
-/// Settings of `health`.
-#[derive(Args, Debug)]
-pub(crate) struct HealthOptions {
-    /// What to ask, without TLS [default: /ready of a server on this machine with the same settings]
-    #[arg(value_name = "URL")]
-    pub(crate) url: Option<PlainUrl>,
-    /// Address that the server listens on, where no URL is given
-    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
-    pub(crate) host: IpAddr,
-    /// Port of the server, where no URL is given
-    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
-    pub(crate) port: u16,
-    /// Path in front of every route of the server, where no URL is given
-    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
-    pub(crate) base_path: BasePath,
-    /// Time for the answer
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
-    pub(crate) timeout: Duration,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +128,7 @@ mod tests {
     use node_core::node::Limits;
     use node_core::pool::PoolLimits;
     use node_http::HttpConfig;
+    use node_store::Options;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -300,13 +137,13 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_libraries() {
-        let Command::Run(config) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
-        assert_eq!(config.server.limits(), Limits::default());
-        assert_eq!(config.server.filter_limits(), FilterLimits::default());
-        assert_eq!(config.server.pool_limits(), PoolLimits::default());
-        let caches = &config.storage.caches;
+        let Command::Run(options) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
+        assert_eq!(options.server.limits.limits(), Limits::default());
+        assert_eq!(options.server.limits.filter_limits(), FilterLimits::default());
+        assert_eq!(options.server.limits.pool_limits(), PoolLimits::default());
+        let caches = &options.storage.caches;
         assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
-        assert_eq!(format!("{:?}", config.server.http().unwrap()), format!("{:?}", HttpConfig::default()));
+        assert_eq!(format!("{:?}", options.server.http_config().unwrap()), format!("{:?}", HttpConfig::default()));
     }
 
     fn read(arguments: &[&str]) -> Result<Command, UsageError> {

@@ -1,18 +1,42 @@
 //! `node-server export`: blocks of a folder's chain into a chain file.
 
-use crate::cli::ExportOptions;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::chain::ExistingChain;
+use crate::options::output::OutputOptions;
 use crate::report::{self, Report};
+use clap::Args;
 use node_chain::{ExportError, export_blocks};
 use node_core::backend::{StateBackend, View, first_edited_block};
 use node_core::context::Context;
 use node_http::Shutdown;
+use node_types::BlockNumber;
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+
+/// Settings of `export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportOptions {
+    /// Chain file to write; - for standard output
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// First block
+    #[arg(long, value_name = "BLOCK", default_value_t = 1)]
+    pub(crate) from: BlockNumber,
+    /// Last block [default: the head]
+    #[arg(long, value_name = "BLOCK")]
+    pub(crate) to: Option<BlockNumber>,
+    /// Overwrite the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
 
 /// Blocks between two reports of progress.
 const STEP: u64 = 100;

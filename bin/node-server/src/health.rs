@@ -1,13 +1,34 @@
 //! `node-server health`: asks a server whether it is ready, for supervisors that have no client of their own.
 
-use crate::cli::HealthOptions;
 use crate::error::CommandError;
-use crate::values::reachable;
+use crate::values::{self, reachable};
+use clap::Args;
+use node_http::BasePath;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
+
+/// Settings of `health`.
+#[derive(Args, Debug)]
+pub(crate) struct HealthOptions {
+    /// What to ask, without TLS [default: /ready of a server on this machine with the same settings]
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<PlainUrl>,
+    /// Address that the server listens on, where no URL is given
+    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
+    pub(crate) host: IpAddr,
+    /// Port of the server, where no URL is given
+    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
+    pub(crate) port: u16,
+    /// Path in front of every route of the server, where no URL is given
+    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
+    /// Time for the answer
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
+    pub(crate) timeout: Duration,
+}
 
 /// No answer is read further.
 const MAX_ANSWER: usize = 64 << 10;
@@ -105,7 +126,7 @@ fn ask(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Args, Command, FromArgMatches};
+    use clap::{Command, FromArgMatches};
     use std::net::TcpListener;
     use std::thread;
 

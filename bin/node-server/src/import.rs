@@ -1,11 +1,15 @@
 //! `node-server import`: chain files into a folder.
 
-use crate::cli::ImportOptions;
 use crate::error::CommandError;
+use crate::files;
 use crate::open;
+use crate::options::chain::GenesisOptions;
+use crate::options::output::OutputOptions;
+use crate::options::storage::{PruneBefore, StorageOptions};
 use crate::progress::Rates;
 use crate::prune::{check_floor, prune};
 use crate::report::{self, Report};
+use clap::Args;
 use node_chain::{Chain, ImportSummary, Progress, import_file};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
@@ -13,9 +17,25 @@ use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_http::Shutdown;
 use node_store::Store;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Settings of `import`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportOptions {
+    /// Chain files of RLP blocks
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) genesis: GenesisOptions,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
 
 /// Blocks after which the log is synced, so that what is told is durable.
 const SYNC_BLOCKS: u64 = 1_000;
@@ -72,7 +92,7 @@ fn import(
     context: &Context,
     json: bool,
 ) -> Result<ImportSummary, CommandError> {
-    let (file, length) = open::chain_file(path)?;
+    let (file, length) = files::open_chain(path)?;
     let name = path.display().to_string();
     let report = Report::start("import", json, name.clone(), length);
     let reader = report.bar().wrap_read(file);

@@ -4,18 +4,19 @@
 
 mod backup;
 mod cli;
-mod config;
 mod control;
 mod data_dir;
 mod dev;
 mod error;
 mod export;
+mod files;
 mod health;
 mod import;
 mod logs;
 mod metrics;
 mod notify;
 mod open;
+mod options;
 mod progress;
 mod prune;
 mod report;
@@ -39,9 +40,6 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What clientVersion answers.
-const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
-
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let for_machines = arguments.iter().any(|argument| argument == "--json");
@@ -59,14 +57,14 @@ fn main() -> ExitCode {
         Err(error) => {
             error.print();
             if for_machines && error.is_error() {
-                report::usage_error(&error);
+                report::usage_error(&error.message());
             }
             return error.exit_code();
         }
     };
     let (filter, format) = match &command {
         Command::Dev(options) => (options.log(), options.server.logs.log_format),
-        Command::Run(config) => (&*config.server.logs.log, config.server.logs.log_format),
+        Command::Run(options) => (&*options.server.logs.log, options.server.logs.log_format),
         _ => ("warn", LogFormat::Text),
     };
     let logs = match Logs::start(filter, format) {
@@ -95,7 +93,7 @@ fn main() -> ExitCode {
 fn execute(command: &Command) -> Result<(), CommandError> {
     match command {
         Command::Dev(options) => dev::run(options),
-        Command::Run(config) => run::run(config),
+        Command::Run(options) => run::run(options),
         Command::Import(options) => import::run(options),
         Command::Export(options) => export::run(options),
         Command::Verify(options) => verify::run(options),

@@ -1,15 +1,29 @@
 //! `node-server prune`, and `--prune-before` of other commands: old states are dropped.
 
-use crate::cli::PruneOptions;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::chain::ExistingChain;
+use crate::options::output::OutputOptions;
 use crate::report;
+use clap::Args;
 use node_core::backend::StateBackend;
 use node_store::Store;
 use node_types::BlockNumber;
 use serde_json::json;
 use std::fmt;
 use std::time::{Duration, Instant};
+
+/// Settings of `prune`.
+#[derive(Args, Debug)]
+pub(crate) struct PruneOptions {
+    /// Lowest block whose state is kept
+    #[arg(long, value_name = "BLOCK")]
+    pub(crate) before: BlockNumber,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
 
 /// Drops states of a folder.
 pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {

@@ -5,7 +5,6 @@
 
 use crate::error::{CommandError, Sources};
 use crate::progress::bar;
-use crate::settings::UsageError;
 use indicatif::ProgressBar;
 use node_core::block::BlockRef;
 use serde_json::{Value, json};
@@ -78,8 +77,8 @@ pub(crate) fn error(error: &CommandError) {
 }
 
 /// Tells machines that their command line cannot be understood.
-pub(crate) fn usage_error(error: &UsageError) {
-    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": error.message()}));
+pub(crate) fn usage_error(message: &str) {
+    let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": message}));
 }
 
 /// A block as JSON.

@@ -1,36 +1,70 @@
 //! `node-server run`: builds the chain, then serves it until a signal ends it.
 
-use crate::config::{ChainOptions, Config};
 use crate::control::Control;
 use crate::error::{CommandError, Sources};
+use crate::files;
 use crate::metrics;
 use crate::notify;
 use crate::open;
+use crate::options::chain::GenesisOptions;
+use crate::options::server::ServerOptions;
+use crate::options::storage::{PruneBefore, StorageOptions};
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
 use crate::wiring::Wiring;
+use clap::Args;
 use node_chain::{Chain, FileError, ImportSummary, import_file};
 use node_core::context::Context;
 use node_core::node::Finality;
 use node_http::{Metrics, Shutdown, serve};
+use node_types::H256;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Settings of `run`.
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) chain: ChainOptions,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) prune: PruneBefore,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+}
+
+/// Which chain.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Chain")]
+pub(crate) struct ChainOptions {
+    #[command(flatten)]
+    pub(crate) genesis: GenesisOptions,
+    /// Chain file of RLP blocks to import; may be given several times
+    #[arg(long, env = "NODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
+    pub(crate) import: Vec<PathBuf>,
+    /// Block that is to be the head after the import, where the files hold several branches
+    #[arg(long, env = "NODE_HEAD", value_name = "HASH")]
+    pub(crate) head: Option<H256>,
+    /// End with an error when a chain file breaks off or holds an invalid block; without it the blocks before are served
+    #[arg(long, env = "NODE_STRICT")]
+    pub(crate) strict: bool,
+}
+
 /// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
-pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
+pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let http = config.server.http()?;
-    let _metrics = metrics::serve(&config.server, &http)?;
-    let options = &config.chain;
-    let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
-    let folder = open::folder(&config.storage, &genesis)?;
-    if folder.is_none() && config.prune.prune_before.is_some() {
+    let http = options.server.http_config()?;
+    let _metrics = metrics::serve(&options.server.http, &http)?;
+    let genesis = open::read_genesis(options.chain.genesis.genesis.as_deref())?;
+    let folder = open::folder(&options.storage, &genesis)?;
+    if folder.is_none() && options.prune.prune_before.is_some() {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });
     }
-    let wiring = Wiring::open(genesis, folder.as_deref(), &config.storage.caches)?;
+    let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
     let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
-    match build(config, &wiring, &http.metrics, shutdown.context()) {
+    match build(options, &wiring, &http.metrics, shutdown.context()) {
         Err(stopped @ CommandError::Stopped { .. }) => {
             tracing::info!("{stopped}");
             return wiring.flush();
@@ -38,8 +72,8 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
         built => built?,
     }
     // Nobody says which blocks of an imported chain are final, and nobody could take them back.
-    let development = options.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
-    let node = wiring.node(&config.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
+    let development = options.chain.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
+    let node = wiring.node(&options.server.limits, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
     let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {
         // Nobody may be there to read it.
@@ -52,9 +86,9 @@ pub(crate) fn run(config: &Config) -> Result<(), CommandError> {
 }
 
 /// Imports the chain files, and drops the states that nobody wants.
-fn build(config: &Config, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
-    import(&wiring.chain(), &config.chain, metrics, context)?;
-    if let (Some(store), Some(floor)) = (&wiring.store, config.prune.prune_before) {
+fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
+    import(&wiring.chain(), &options.chain, metrics, context)?;
+    if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
         check_floor(store, "--prune-before", floor)?;
         tracing::info!("{}", prune(store, floor)?);
     }
@@ -95,7 +129,7 @@ fn import_path(
     metrics: &Metrics,
     context: &Context,
 ) -> Result<Result<ImportSummary, FileError>, CommandError> {
-    let (file, length) = open::chain_file(path)?;
+    let (file, length) = files::open_chain(path)?;
     let mut progress = ImportProgress::start(path, length);
     let reader = progress.count(file);
     let (mut blocks, mut gas) = (0, 0);

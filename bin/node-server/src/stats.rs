@@ -1,8 +1,8 @@
 //! `node-server stats`: how much is stored.
 
-use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::chain::InspectOptions;
 use crate::report;
 use node_store::{Stats, TableStats};
 use serde_json::{Value, json};

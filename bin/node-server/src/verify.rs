@@ -1,8 +1,8 @@
 //! `node-server verify`: every row of a folder against its chain.
 
-use crate::cli::InspectOptions;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::chain::InspectOptions;
 use crate::report::{self, Report};
 use node_core::backend::{BackendError, RecordKind, StateBackend};
 use node_evm::Secp256k1Recovery;

@@ -1,10 +1,9 @@
 //! What a server of an imported chain is made of: a backend, the libraries around it, and the node over all of them.
 
-use crate::CLIENT_VERSION;
-use crate::cli::CacheOptions;
-use crate::config::ServerOptions;
 use crate::error::CommandError;
 use crate::open;
+use crate::options::limits::LimitOptions;
+use crate::options::storage::CacheOptions;
 use node_chain::{Chain, Genesis};
 use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::clock::SystemClock;
@@ -14,6 +13,9 @@ use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
 use node_store::{Store, SyncPolicy};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The value of clientVersion.
+pub(crate) const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
 
 /// A chain with what it takes to import and to serve it.
 pub(crate) struct Wiring {
@@ -53,7 +55,7 @@ impl Wiring {
     }
 
     /// What answers requests. From now on each change is synced by itself.
-    pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
+    pub(crate) fn node(&self, options: &LimitOptions, finality: Finality) -> Result<Node, CommandError> {
         let node = Node::open(NodeParts {
             backend: self.backend.clone(),
             executor: self.executor.clone(),

@@ -1,30 +1,29 @@
-//! What every request has to pass before anything is done for it.
+//! Checks that every request must pass before any work is done for it.
 
 use crate::config::HttpConfig;
 use crate::encode;
-use crate::hosts;
 use crate::problem::HttpError;
 use crate::rate;
-use crate::server::Service;
+use crate::service::Service;
 use crate::url::Origin;
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How much of a host that is refused is repeated, in bytes.
-const REPEATED: usize = 64;
+/// How many bytes of a refused host name are repeated in the error.
+const HOST_EXCERPT: usize = 64;
 
-/// Who may have what a route answers, where clients need a token.
+/// Whether a route requires a bearer token when the server is configured with tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Everybody: it tells nothing of the chain.
+    /// No: the route reveals nothing about the chain.
     Open,
-    /// Clients with a token.
+    /// Yes.
     Guarded,
 }
 
-/// Takes a request in, as one of those that there may be at a time.
+/// Checks host, size, rate and token of a request. Returns the permit that counts it as in progress.
 pub(crate) fn admit(
     request: &HttpRequest,
     service: &Service,
@@ -32,13 +31,13 @@ pub(crate) fn admit(
 ) -> Result<OwnedSemaphorePermit, HttpError> {
     let config = &service.config;
     check_host(request, config)?;
-    if longer_than(request, config.max_headers) {
+    if head_is_longer_than(request, config.max_headers) {
         return Err(HttpError::HeadersTooLong { limit: config.max_headers });
     }
-    if let Some(rates) = &service.rates
+    if let Some(limiter) = &service.rate_limiter
         && let Some(client) = rate::client(request, config.trusted_proxies)
     {
-        rates.check(client).map_err(HttpError::TooFast)?;
+        limiter.check(client).map_err(HttpError::TooFast)?;
     }
     if let (Access::Guarded, Some(tokens)) = (access, &config.tokens) {
         let shown = request.headers().get(AUTHORIZATION);
@@ -46,14 +45,14 @@ pub(crate) fn admit(
             return Err(HttpError::Unauthorized);
         }
     }
-    let slot = Arc::clone(&service.requests).try_acquire_owned();
-    slot.map_err(|_| HttpError::TooManyRequests { limit: config.max_requests })
+    let permit = Arc::clone(&service.requests).try_acquire_owned();
+    permit.map_err(|_| HttpError::TooManyRequests { limit: config.max_requests })
 }
 
-/// Refuses control where others than those on this machine could have it: by the network, or through a page of theirs that a
-/// browser on this machine shows.
+/// Allows operations that control the chain only to clients on this machine: not over the network (unless
+/// `remote_control` is set), and not from a page of another origin in a local browser.
 pub(crate) fn may_control(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
-    if !is_of_origin(request, config, |_| false) {
+    if !has_allowed_origin(request, config, |_| false) {
         return Err(HttpError::ForeignOrigin);
     }
     if config.host.is_loopback() || config.remote_control {
@@ -63,43 +62,44 @@ pub(crate) fn may_control(request: &HttpRequest, config: &HttpConfig) -> Result<
     }
 }
 
-/// Refuses pages of other origins that may not read answers. Browsers keep answers from them, but not what comes over a
-/// WebSocket.
+/// Refuses pages of origins that are not allowed. Needed for WebSockets only: browsers enforce CORS for other requests.
 pub(crate) fn may_read(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
-    if is_of_origin(request, config, Origin::is_any) { Ok(()) } else { Err(HttpError::ForeignOrigin) }
+    if has_allowed_origin(request, config, Origin::is_any) { Ok(()) } else { Err(HttpError::ForeignOrigin) }
 }
 
-/// Whether no page asks, or one of this server, of an origin that is listed, or of one that `further` is for.
-fn is_of_origin(request: &HttpRequest, config: &HttpConfig, further: impl Fn(&Origin) -> bool) -> bool {
+/// Whether the request has no `Origin`, or that of this server, or a configured one. `also` may accept a configured
+/// origin that differs from the request's.
+fn has_allowed_origin(request: &HttpRequest, config: &HttpConfig, also: impl Fn(&Origin) -> bool) -> bool {
     let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
     let Some(origin) = header("origin") else { return true };
-    config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin || further(allowed))
+    config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin || also(allowed))
         || origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) == header("host")
 }
 
-/// Counts what a message asks for beyond the one request that was counted when it came.
-pub(crate) fn count_requests(request: &HttpRequest, service: &Service, further: usize) -> Result<(), HttpError> {
-    match (&service.rates, rate::client(request, service.config.trusted_proxies)) {
-        (Some(rates), Some(client)) => rates.check_many(client, further).map_err(HttpError::TooFast),
+/// Counts `more` requests against the client's rate limit: those of a JSON-RPC batch after the first.
+pub(crate) fn count_requests(request: &HttpRequest, service: &Service, more: usize) -> Result<(), HttpError> {
+    match (&service.rate_limiter, rate::client(request, service.config.trusted_proxies)) {
+        (Some(limiter), Some(client)) => limiter.check_many(client, more).map_err(HttpError::TooFast),
         _ => Ok(()),
     }
 }
 
-/// A request that names no host, or nothing as its host, is none of a browser.
+/// Refuses host names that are not allowed. Requests without a host are accepted: browsers always send one.
 fn check_host(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
-    match encode::named_authority(request) {
-        Some(named) if !named.is_empty() && !hosts::is_allowed(named, config) => {
-            let end = named.floor_char_boundary(REPEATED);
-            Err(HttpError::HostRefused { host: named[..end].to_owned() })
+    match encode::requested_authority(request) {
+        Some(name) if !name.is_empty() && !config.allowed_hosts.allow(name, config.public_url.as_ref()) => {
+            let end = name.floor_char_boundary(HOST_EXCERPT);
+            Err(HttpError::HostRefused { host: name[..end].to_owned() })
         }
         _ => Ok(()),
     }
 }
 
-fn longer_than(request: &HttpRequest, limit: usize) -> bool {
+/// Whether path, query and headers together are longer than `limit` bytes.
+fn head_is_longer_than(request: &HttpRequest, limit: usize) -> bool {
     let uri = request.uri();
     let target = uri.path().len() + uri.query().map_or(0, str::len);
-    // A colon, a blank and the end of the line.
+    // Four bytes for the colon, the space and the line break.
     let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     target + headers.sum::<usize>() > limit
 }
@@ -110,14 +110,14 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn the_whole_head_counts() {
+    fn path_query_and_headers_count_towards_the_limit() {
         let request = TestRequest::with_uri("/1234?56").insert_header(("a", "bc")).to_http_request();
-        assert!(!longer_than(&request, 14));
-        assert!(longer_than(&request, 13));
+        assert!(!head_is_longer_than(&request, 14));
+        assert!(head_is_longer_than(&request, 13));
     }
 
     #[test]
-    fn other_hosts_are_refused() {
+    fn refuses_other_host_names() {
         let config = HttpConfig::default();
         let long = "x".repeat(500);
         for (host, refused) in [

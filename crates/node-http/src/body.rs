@@ -12,19 +12,19 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use tokio::sync::Semaphore;
 
-/// A first piece of at most this many bytes is not counted, so that short bodies are taken when memory is short.
+/// A first chunk of at most this many bytes needs no permits, so that short bodies are accepted even when memory is short.
 const SHORT: usize = 16 * 1024;
 
-/// Bodies on their way together take no more memory than this many of the longest.
+/// All incomplete bodies together may take as much memory as this many bodies of maximum length.
 const LONG_BODIES: usize = 64;
 
-/// Memory for bodies on their way, a permit a byte. Without a bound, as many of them as there may be connections could
-/// be kept from ending.
+/// The memory for bodies that have not arrived completely, with one permit for each byte. Without this limit, every
+/// connection could hold an unfinished body of maximum length.
 pub(crate) fn memory(config: &HttpConfig) -> Semaphore {
     Semaphore::new(config.max_body.saturating_mul(LONG_BODIES).min(Semaphore::MAX_PERMITS))
 }
 
-/// The body of a request that has to be JSON.
+/// Reads the body of a request, which must be declared as JSON.
 pub(crate) async fn read_json(
     request: &HttpRequest,
     payload: Payload,
@@ -34,9 +34,9 @@ pub(crate) async fn read_json(
     let headers = request.headers();
     if !is_json(headers) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
-        // Nothing is not of another type.
-        let nothing = untyped && within(config, collect(payload, 0, memory)).await.is_ok();
-        return Err(if nothing { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
+        // A missing body is reported as such, and not as a wrong media type.
+        let is_empty = untyped && within(config, collect(payload, 0, memory)).await.is_ok();
+        return Err(if is_empty { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
     }
     if declared_length(headers).is_some_and(|length| length > config.max_body as u64) {
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
@@ -48,18 +48,17 @@ pub(crate) async fn read_json(
     Ok(body)
 }
 
-/// Whether `body` is JSON that is nested deeper than `limit`. What is no JSON has another fault, which is told where it is
-/// decoded.
+/// Whether `body` is JSON that is nested deeper than `limit`. Returns `false` for invalid JSON, which the decoder reports.
 pub(crate) fn is_too_deep(body: &[u8], limit: usize) -> bool {
     is_deeper(body, limit) && serde_json::from_slice::<IgnoredAny>(body).is_ok()
 }
 
-/// Gives the client as long as it has for a body.
+/// Applies the time limit for receiving a body.
 async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, HttpError>>) -> Result<Bytes, HttpError> {
     tokio::time::timeout(config.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
 }
 
-/// Whether brackets of `json` stand deeper than `limit` in each other. Whether it is JSON at all is found out later.
+/// Whether the brackets of `json` are nested deeper than `limit`, without checking that it is valid JSON.
 fn is_deeper(json: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in json {
@@ -81,7 +80,7 @@ fn is_deeper(json: &[u8], limit: usize) -> bool {
     false
 }
 
-/// Whether the request says that it has no body, of whatever media type.
+/// Whether the request declares a body of length zero. Its media type does not matter then.
 pub(crate) fn is_declared_empty(request: &HttpRequest) -> bool {
     declared_length(request.headers()) == Some(0)
 }
@@ -90,7 +89,8 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the body says that it is JSON. Browsers send what says nothing to any site without asking it first.
+/// Whether the body is declared as JSON. The declaration is required because browsers send other types across origins
+/// without a CORS preflight.
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let Ok(value) = value.to_str() else { return false };
@@ -103,7 +103,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn collect(payload: Payload, limit: usize, memory: &Semaphore) -> Result<Bytes, HttpError> {
     let mut stream = BodyStream::new(payload);
     let mut next = async || poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await.transpose();
-    // Most bodies arrive in one piece, which is then not copied.
+    // Most bodies arrive in one chunk, which need not be copied.
     let Some(first) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(Bytes::new()) };
     if first.len() > limit {
         return Err(HttpError::BodyTooLarge { limit });
@@ -113,16 +113,16 @@ async fn collect(payload: Payload, limit: usize, memory: &Semaphore) -> Result<B
         memory.try_acquire_many(permits).map_err(|_| HttpError::Overloaded)
     };
     let mut reserved = reserve(if first.len() > SHORT { first.len() } else { 0 })?;
-    let Some(mut piece) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(first) };
+    let Some(mut chunk) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(first) };
     let mut body = BytesMut::from(&first[..]);
     loop {
-        if piece.len() > limit - body.len() {
+        if chunk.len() > limit - body.len() {
             return Err(HttpError::BodyTooLarge { limit });
         }
-        reserved.merge(reserve(piece.len())?);
-        body.extend_from_slice(&piece);
+        reserved.merge(reserve(chunk.len())?);
+        body.extend_from_slice(&chunk);
         match next().await.map_err(|_| HttpError::BodyBroken)? {
-            Some(more) => piece = more,
+            Some(more) => chunk = more,
             None => return Ok(body.freeze()),
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     use actix_web::http::header::HeaderValue;
 
     #[test]
-    fn media_types() {
+    fn accepts_json_media_types() {
         let cases = [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn depth() {
+    fn measures_depth_outside_of_strings() {
         let cases = [
             ("", 0, false),
             ("1", 0, false),

@@ -1,4 +1,4 @@
-//! What clients and proxies may keep, and for how long (RFC 9110 and 9111).
+//! How long clients and proxies may cache responses (RFC 9110 and RFC 9111).
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch};
@@ -6,24 +6,24 @@ use node_core::context::ViewOf;
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag};
 use twox_hash::XxHash3_128;
 
-/// What may be kept of an answer.
+/// How a response may be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caching {
-    /// Nothing is said: the answer to a POST, which nobody keeps.
-    Unsaid,
-    /// Nothing: the request created or advanced something.
+    /// Without `Cache-Control`: responses to POST, which are not cached anyway.
+    Unspecified,
+    /// Not at all: the request created or advanced something.
     NoStore,
-    /// It may be kept, and has to be asked for again: it may have changed.
+    /// It may be stored, and must be revalidated before each use.
     Revalidate,
-    /// It may be kept for ever.
+    /// It may be stored and used forever.
     Immutable,
 }
 
 impl Caching {
-    /// The value of `Cache-Control`. What only those with a token may see is for their own caches alone.
+    /// The value of `Cache-Control`. `shared` allows shared caches, which must not store responses that require a token.
     pub(crate) fn control(self, shared: bool) -> Option<&'static str> {
         match self {
-            Self::Unsaid => None,
+            Self::Unspecified => None,
             Self::NoStore => Some("no-store"),
             Self::Revalidate if shared => Some("no-cache"),
             Self::Revalidate => Some("private, no-cache"),
@@ -32,59 +32,59 @@ impl Caching {
         }
     }
 
-    /// Whether an answer may be kept at all.
-    pub(crate) fn may_be_kept(self) -> bool {
+    /// Whether caches may store the response.
+    pub(crate) fn is_storable(self) -> bool {
         matches!(self, Self::Revalidate | Self::Immutable)
     }
 }
 
-/// How long the answer to a GET stays what it is.
+/// How long the response to a GET stays valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lasts {
+pub(crate) enum Lifetime {
     /// It may change at any time.
-    Briefly,
-    /// As long as the canonical block of this height stays canonical.
+    Volatile,
+    /// As long as the canonical block of this number stays canonical.
     WithBlock(BlockNumber),
-    /// For ever: what it tells of is named by its hash.
+    /// Forever: the response describes a block or transaction that the request identifies by hash.
     Forever,
 }
 
-impl Lasts {
-    /// As long as the block of this height, if there is one.
+impl Lifetime {
+    /// The lifetime of a response about the canonical block of this number, or `Volatile` if there is none.
     pub(crate) fn with_block(number: Option<BlockNumber>) -> Self {
-        number.map_or(Self::Briefly, Self::WithBlock)
+        number.map_or(Self::Volatile, Self::WithBlock)
     }
 
-    /// As long as the block that a request names. A tag names another one tomorrow.
-    pub(crate) fn with_named<B: Copy + Into<BlockId>>(block: &B) -> Self {
+    /// The lifetime of a response about the block that a request specifies. A tag may refer to another block later.
+    pub(crate) fn with_requested<B: Copy + Into<BlockId>>(block: &B) -> Self {
         match (*block).into() {
             BlockId::Number(BlockNumberOrTag::Number(number)) => Self::WithBlock(number),
-            _ => Self::Briefly,
+            _ => Self::Volatile,
         }
     }
 
-    /// What may be kept of an answer from `view`.
+    /// How a response that was read from `view` may be cached. Only finalized blocks cannot be replaced.
     pub(crate) fn caching(self, view: Option<ViewOf>) -> Caching {
         let finalized = view.and_then(|view| view.finalized);
         match self {
             Self::Forever => Caching::Immutable,
             Self::WithBlock(number) if finalized.is_some_and(|finalized| number <= finalized) => Caching::Immutable,
-            Self::WithBlock(_) | Self::Briefly => Caching::Revalidate,
+            Self::WithBlock(_) | Self::Volatile => Caching::Revalidate,
         }
     }
 }
 
-/// Tells bodies apart.
+/// A digest that identifies a body.
 pub(crate) fn digest(body: &[u8]) -> u128 {
     XxHash3_128::oneshot(body)
 }
 
-/// Names the body of `digest`. It is a weak tag, for a compressed answer has the same.
+/// The entity tag of the body with this digest. It is weak, because compressed versions share it.
 pub(crate) fn entity_tag(digest: u128) -> EntityTag {
     EntityTag::new_weak(const_hex::encode(digest.to_be_bytes()))
 }
 
-/// Whether the client has what `tag` names.
+/// Whether `If-None-Match` contains `tag`: the client already has the body.
 pub(crate) fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(IF_NONE_MATCH) {
         return false;
@@ -109,19 +109,19 @@ mod tests {
     use node_types::H256;
 
     #[test]
-    fn only_what_is_final_is_kept_for_ever() {
+    fn only_finalized_blocks_are_immutable() {
         let view = |finalized| Some(ViewOf { head: BlockRef { number: 9, hash: H256::zero() }, finalized });
         let cases = [
-            (Lasts::WithBlock(7), view(Some(7)), Caching::Immutable),
-            (Lasts::WithBlock(8), view(Some(7)), Caching::Revalidate),
-            (Lasts::WithBlock(0), view(None), Caching::Revalidate),
-            (Lasts::WithBlock(0), None, Caching::Revalidate),
-            (Lasts::Briefly, view(Some(9)), Caching::Revalidate),
-            (Lasts::Forever, view(None), Caching::Immutable),
-            (Lasts::with_block(None), view(Some(9)), Caching::Revalidate),
+            (Lifetime::WithBlock(7), view(Some(7)), Caching::Immutable),
+            (Lifetime::WithBlock(8), view(Some(7)), Caching::Revalidate),
+            (Lifetime::WithBlock(0), view(None), Caching::Revalidate),
+            (Lifetime::WithBlock(0), None, Caching::Revalidate),
+            (Lifetime::Volatile, view(Some(9)), Caching::Revalidate),
+            (Lifetime::Forever, view(None), Caching::Immutable),
+            (Lifetime::with_block(None), view(Some(9)), Caching::Revalidate),
         ];
-        for (lasts, view, expected) in cases {
-            assert_eq!(lasts.caching(view), expected, "{lasts:?} {view:?}");
+        for (lifetime, view, expected) in cases {
+            assert_eq!(lifetime.caching(view), expected, "{lifetime:?} {view:?}");
         }
     }
 

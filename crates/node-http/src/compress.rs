@@ -1,4 +1,4 @@
-//! Compression of answers, as clients like it.
+//! Compression of responses.
 
 use actix_http::encoding::Encoder;
 use actix_web::body::{BoxBody, to_bytes};
@@ -11,18 +11,19 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use quick_cache::sync::Cache;
 
-/// Shorter bodies, in bytes, fit into a packet or two however they are written, and are sent as they are.
+/// Shorter bodies, in bytes, are not compressed: they fit into one or two packets anyway.
 const SHORT: usize = 1_024;
 
-/// What the server can write, best first: the others take several times as long for a little less.
+/// Supported encodings, the preferred one first. The others take several times as long for slightly smaller results.
 const SUPPORTED: [ContentEncoding; 3] = [ContentEncoding::Zstd, ContentEncoding::Gzip, ContentEncoding::Brotli];
 
-/// Whether a body of this length is written in several ways.
-pub(crate) fn is_worth_it(length: usize) -> bool {
+/// Whether a body of `length` bytes is long enough to be compressed.
+pub(crate) fn is_worthwhile(length: usize) -> bool {
     length >= SHORT
 }
 
-/// The encoding that the client likes best, and of several the one that is written fastest; none to send the body as it is.
+/// The encoding with the highest weight in `Accept-Encoding`, and among equals the preferred one of the server. Returns
+/// `None` to send the body uncompressed.
 pub(crate) fn negotiate(request: &HttpRequest) -> Option<ContentEncoding> {
     if !request.headers().contains_key(ACCEPT_ENCODING) {
         return None;
@@ -32,26 +33,26 @@ pub(crate) fn negotiate(request: &HttpRequest) -> Option<ContentEncoding> {
         let item = accepted.iter().find(|item| item.item == Preference::Specific(Encoding::Known(wanted)));
         item.map(|item| item.quality).filter(|quality| *quality > Quality::ZERO)
     };
-    let liked = SUPPORTED.into_iter().rev().filter_map(|encoding| Some((quality(encoding)?, encoding)));
-    liked.max_by_key(|(quality, _)| *quality).map(|(_, encoding)| encoding)
+    let acceptable = SUPPORTED.into_iter().rev().filter_map(|encoding| Some((quality(encoding)?, encoding)));
+    acceptable.max_by_key(|(quality, _)| *quality).map(|(_, encoding)| encoding)
 }
 
-/// Documents that never change, as they were compressed.
-pub(crate) struct Compressed(Cache<(u128, ContentEncoding), Bytes>);
+/// Compressed versions of documents that do not change while the server runs.
+pub(crate) struct CompressedDocuments(Cache<(u128, ContentEncoding), Bytes>);
 
-/// Documents in all encodings that are kept: more than there are.
-const DOCUMENTS: usize = 1_024;
+/// Most entries. There are fewer documents times encodings, so nothing is evicted.
+const MAX_ENTRIES: usize = 1_024;
 
-impl Compressed {
+impl CompressedDocuments {
     pub(crate) fn new() -> Self {
-        Self(Cache::new(DOCUMENTS))
+        Self(Cache::new(MAX_ENTRIES))
     }
 
-    /// `body`, which has the digest `digest`, in `encoding`, compressed once.
+    /// Returns `body` in `encoding`, compressing it on first use. `digest` must be the digest of `body`.
     pub(crate) async fn get(&self, encoding: ContentEncoding, digest: u128, body: &Bytes) -> Bytes {
         let key = (digest, encoding);
-        if let Some(kept) = self.0.get(&key) {
-            return kept;
+        if let Some(cached) = self.0.get(&key) {
+            return cached;
         }
         let mut head = HttpResponse::new(StatusCode::OK);
         let encoder = Encoder::response(encoding, head.head_mut(), body.clone());
@@ -60,13 +61,14 @@ impl Compressed {
                 self.0.insert(key, compressed.clone());
                 compressed
             }
-            // Compressing what is in memory does not fail.
+            // Compressing in memory does not fail.
             Err(_) => Bytes::new(),
         }
     }
 }
 
-/// `body` in `encoding`, of which `head` tells. Long bodies are compressed piece by piece, on threads that may block.
+/// Compresses `body` while it is sent, and sets the headers for `encoding` in `head`. Long bodies are compressed on blocking
+/// threads.
 pub(crate) fn encode(encoding: ContentEncoding, head: &mut ResponseHead, body: Bytes) -> BoxBody {
     BoxBody::new(Encoder::response(encoding, head, body))
 }
@@ -77,7 +79,7 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn clients_choose() {
+    fn chooses_the_encoding_with_the_highest_weight() {
         let cases = [
             ("gzip", Some(ContentEncoding::Gzip)),
             ("br", Some(ContentEncoding::Brotli)),

@@ -1,4 +1,4 @@
-//! What can be set about the HTTP interface.
+//! Configuration of the HTTP interface.
 
 use crate::hosts::AllowedHosts;
 use crate::metrics::Metrics;
@@ -12,79 +12,79 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// More than one, so that a few long requests do not stop the short ones.
-const THREADS_A_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
+/// Pool threads per core. More than one, so that a few long requests do not block the short ones.
+const THREADS_PER_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
 
-/// Settings of the HTTP interface. The defaults are those of the command line.
+/// Configuration of the HTTP interface. The defaults are those of the command line.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// Address to listen on.
     pub host: IpAddr,
     /// Port to listen on; 0 picks a free one.
     pub port: u16,
-    /// Whether the chain of a node that produces blocks may be controlled though others can reach the server.
+    /// Whether clients on other machines may use the operations that control the chain.
     pub remote_control: bool,
-    /// In front of every path.
+    /// Prefix of every path.
     pub base_path: BasePath,
-    /// Where clients reach the server, when it is not the host they name: behind a proxy.
+    /// URL at which clients reach the server; `None` to use the host of each request.
     pub public_url: Option<PublicUrl>,
-    /// Names under which the server may be asked, besides its addresses and those of this machine.
+    /// Host names that requests may use, besides IP addresses and `localhost`.
     pub allowed_hosts: AllowedHosts,
-    /// Pages of other origins whose scripts may read answers.
+    /// Origins of web pages whose scripts may read responses.
     pub cors_origins: Vec<Origin>,
-    /// What clients have to show, if anything.
+    /// Bearer tokens, one of which each client must send; `None` to require no token.
     pub tokens: Option<Tokens>,
-    /// Certificate and key, to speak TLS.
+    /// Certificate and key for TLS; `None` for plain HTTP.
     pub tls: Option<Tls>,
-    /// How many proxies stand in front of the server, each of which adds to `X-Forwarded-For`.
+    /// Number of proxies in front of the server that append to `X-Forwarded-For`.
     pub trusted_proxies: usize,
-    /// Requests a second that one client may send.
+    /// Requests per second that each client may send.
     pub rate_limit: RateLimit,
-    /// Most connections at a time.
+    /// Most open connections.
     pub max_connections: usize,
-    /// Most requests at a time, over all connections.
+    /// Most requests in progress, over all connections.
     pub max_requests: usize,
     /// Longest path, query and headers together, in bytes.
     pub max_headers: usize,
-    /// Longest body taken, in bytes.
+    /// Longest request body, in bytes.
     pub max_body: usize,
-    /// How deep arrays and objects of a body may stand in each other.
+    /// Deepest nesting of arrays and objects in a request body.
     pub max_depth: usize,
-    /// What one message of JSON-RPC may ask for.
+    /// Limits of one JSON-RPC message.
     pub rpc: RpcLimits,
-    /// What one WebSocket may be told.
+    /// Limits of one WebSocket connection.
     pub sessions: SessionLimits,
-    /// Time for the headers of a request to arrive.
+    /// Time limit for the headers of a request to arrive.
     pub header_timeout: Duration,
-    /// Time for the body of a request to arrive.
+    /// Time limit for the body of a request to arrive.
     pub body_timeout: Duration,
-    /// Time that the work of one request may take, waiting for a thread included.
+    /// Time limit for the work of one request, including the wait for a thread.
     pub call_timeout: Duration,
-    /// Time that an idle connection is kept open.
+    /// How long an idle connection stays open.
     pub keep_alive: Duration,
-    /// Time that a client may take nothing of what it is sent, where the system can tell; then its connection is closed.
+    /// How long a client may acknowledge none of the data sent to it before its connection is closed. Linux only.
     pub write_timeout: Duration,
-    /// Most clients that are told of events at a time.
+    /// Most open event streams and WebSockets.
     pub max_streams: usize,
-    /// Time after which a client that is told of events is sent a sign of life.
+    /// Interval of keep-alive messages on idle event streams and WebSockets.
     pub stream_keep_alive: Duration,
-    /// Time that running requests get to finish at the end.
+    /// How long requests in progress may take to finish during shutdown.
     pub shutdown_timeout: Duration,
-    /// Age of the head, in its own time, from which on the server is not ready; none if any age will do.
+    /// The server is not ready if the timestamp of the head is older than this; `None` for no limit.
     pub max_head_age: Option<Duration>,
-    /// Most bytes of blocks that are kept as they were sent.
+    /// Capacity of the cache of serialized blocks, in bytes.
     pub body_cache: usize,
-    /// Whether answers are compressed for clients who accept that.
+    /// Whether responses are compressed for clients that accept it.
     pub compression: bool,
-    /// What is counted and measured, for a [`MetricsServer`](crate::MetricsServer) to tell.
+    /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
     pub metrics: Metrics,
     /// Threads that serve connections.
     pub workers: NonZero<usize>,
-    /// Threads for work that can be long.
+    /// Threads for work that can take long.
     pub pool_threads: NonZero<usize>,
-    /// Threads, of low priority, for code that clients name: calls, estimates, the pending block.
+    /// Low-priority threads for calls, estimates and building the pending block.
     pub call_threads: NonZero<usize>,
-    /// Requests that may wait for a thread of each kind; more are refused.
+    /// Requests that may wait for a thread of each pool; further ones are refused.
     pub pool_queue: usize,
 }
 
@@ -123,15 +123,15 @@ impl Default for HttpConfig {
             compression: true,
             metrics: Metrics::default(),
             workers: cores,
-            pool_threads: cores.saturating_mul(THREADS_A_CORE),
-            call_threads: cores.saturating_mul(THREADS_A_CORE),
+            pool_threads: cores.saturating_mul(THREADS_PER_CORE),
+            call_threads: cores.saturating_mul(THREADS_PER_CORE),
             pool_queue: 64,
         }
     }
 }
 
 impl HttpConfig {
-    /// The scheme of the server's own addresses.
+    /// The scheme of the server's own URLs: `https` with TLS, otherwise `http`.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }

@@ -1,4 +1,4 @@
-//! Writes answers, with the address of their schema in front.
+//! Serializes responses, with the address of their schema as the first key.
 
 use crate::config::HttpConfig;
 use crate::problem::HttpError;
@@ -8,15 +8,15 @@ use actix_web::http::header::HOST;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The address under which the client reaches the server: that of the settings, else the one that the client names.
-/// `listening` stands in for a name that is none.
+/// The URL at which the client reaches the server: the configured public URL, or the host that the request is addressed to.
+/// `listening` replaces a host that is missing or invalid.
 pub(crate) fn base_url(request: &HttpRequest, config: &HttpConfig, listening: &str) -> String {
-    // What is not a host could end the JSON string or the header that it is written into.
-    own_url(config, named_authority(request).filter(|named| is_authority(named)).unwrap_or(listening))
+    // The host is written into JSON strings and headers unescaped, so it must be a valid authority.
+    url_with_authority(config, requested_authority(request).filter(|name| is_authority(name)).unwrap_or(listening))
 }
 
-/// The address under which the server is reached as `authority`, unless the settings know better.
-pub(crate) fn own_url(config: &HttpConfig, authority: &str) -> String {
+/// The base of all URLs of the server: the configured public URL, or one with `authority`.
+pub(crate) fn url_with_authority(config: &HttpConfig, authority: &str) -> String {
     let base = config.base_path.as_str();
     match &config.public_url {
         Some(url) => [url.as_str(), base].concat(),
@@ -24,8 +24,8 @@ pub(crate) fn own_url(config: &HttpConfig, authority: &str) -> String {
     }
 }
 
-/// The host that the client names, with or without a port.
-pub(crate) fn named_authority(request: &HttpRequest) -> Option<&str> {
+/// The host that the request is addressed to, with or without a port.
+pub(crate) fn requested_authority(request: &HttpRequest) -> Option<&str> {
     let host = || request.headers().get(HOST)?.to_str().ok();
     request.uri().authority().map(|authority| authority.as_str()).or_else(host)
 }
@@ -35,33 +35,33 @@ pub(crate) fn schema_url(base_url: &str, name: &str) -> String {
     [base_url, "/schemas/", name, ".json"].concat()
 }
 
-/// The beginning of an answer, up to the end of `$schema`.
-fn opening(schema_url: &str, room: usize) -> Vec<u8> {
-    let mut json = Vec::with_capacity(room);
+/// The start of a response up to the end of `$schema`, with room for `capacity` bytes.
+fn opening(schema_url: &str, capacity: usize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(capacity);
     json.extend_from_slice(b"{\"$schema\":\"");
     json.extend_from_slice(schema_url.as_bytes());
     json.push(b'"');
     json
 }
 
-/// The JSON of an answer whose part behind `$schema` is there.
+/// The JSON of a response whose part after `$schema` is `rest`.
 pub(crate) fn with_rest(schema_url: &str, rest: &[u8]) -> Vec<u8> {
     let mut json = opening(schema_url, schema_url.len() + rest.len() + 16);
     json.extend_from_slice(rest);
     json
 }
 
-/// The part of an answer behind `$schema`, which is the same for every client.
+/// The part of a response after `$schema`. It does not depend on the client.
 pub(crate) fn rest_of<'a>(schema_url: &str, json: &'a [u8]) -> &'a [u8] {
     json.get(opening(schema_url, 64).len()..).unwrap_or_default()
 }
 
-/// The JSON of `answer`, an object, with `$schema` as its first key.
-pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<Vec<u8>, HttpError> {
+/// The JSON of `output`, which must be an object, with `$schema` added as its first key.
+pub(crate) fn with_schema<T: Serialize>(schema_url: &str, output: &T) -> Result<Vec<u8>, HttpError> {
     let mut json = opening(schema_url, 1_024);
     let start = json.len();
-    serde_json::to_writer(&mut json, answer).map_err(HttpError::Encode)?;
-    debug_assert_eq!(json[start], b'{', "every answer is an object");
+    serde_json::to_writer(&mut json, output).map_err(HttpError::Encode)?;
+    debug_assert_eq!(json[start], b'{', "every output is an object");
     if json.ends_with(b"{}") {
         json.truncate(start);
         json.push(b'}');
@@ -71,7 +71,7 @@ pub(crate) fn with_schema<T: Serialize>(schema_url: &str, answer: &T) -> Result<
     Ok(json)
 }
 
-/// The JSON of a schema, an object, with `$id`, its own address, as its first key.
+/// The JSON of a schema, with `$id`, its own address, added as its first key.
 pub(crate) fn identified(schema_url: &str, schema: &Value) -> Result<Vec<u8>, HttpError> {
     let mut json = with_schema(schema_url, schema)?;
     json.splice(..b"{\"$schema\"".len(), *b"{\"$id\"");
@@ -85,21 +85,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_schema_comes_first() {
+    fn adds_the_schema_as_the_first_key() {
         let cases = [
             (json!({}), r#"{"$schema":"http://h/s"}"#),
             (json!({"A": {}}), r#"{"$schema":"http://h/s","A":{}}"#),
             (json!({"A": "1", "B": [null]}), r#"{"$schema":"http://h/s","A":"1","B":[null]}"#),
         ];
-        for (answer, expected) in cases {
-            let json = with_schema("http://h/s", &answer).unwrap();
+        for (output, expected) in cases {
+            let json = with_schema("http://h/s", &output).unwrap();
             assert_eq!(with_rest("http://h/s", rest_of("http://h/s", &json)), json);
             assert_eq!(String::from_utf8(json).unwrap(), expected);
         }
     }
 
     #[test]
-    fn addresses() {
+    fn prefers_the_public_url_and_replaces_invalid_hosts() {
         let plain = HttpConfig::default();
         let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..HttpConfig::default() };
         let public = HttpConfig { public_url: Some("https://node.example/x".parse().unwrap()), ..based.clone() };

@@ -1,90 +1,103 @@
-//! Events on their way to a client (Server-Sent Events, HTML Living Standard, section 9.2).
+//! Event streams (Server-Sent Events, HTML Living Standard, section 9.2).
 //!
-//! The body is pulled: the next events are worked out when the connection has room for them, so that a client who reads
-//! slowly holds no more than one batch. In between it sleeps until the chain or the pool has changed.
+//! The next events are read when the connection can take more, so a slow client costs the memory of one batch. Between
+//! batches a stream sleeps until the chain or the pool changes.
 
-use crate::dispatch::{self, Place};
+use crate::dispatch;
+use crate::exchange::Exchange;
+use crate::place::Place;
 use crate::problem::HttpError;
 use crate::report::Reporter;
-use crate::server::Service;
+use crate::service::Service;
 use crate::signal::Signal;
+use crate::streaming::streaming_body;
+use actix_web::HttpResponse;
+use actix_web::http::header::{CONNECTION, HeaderName, HeaderValue};
+use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes};
 use node_core::context::Context;
 use node_core::node::EventStream;
 use node_types::wire::{Event, EventsInput};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::sleep;
 
-/// How long a stream waits when the server is busy.
-const BUSY: Duration = Duration::from_secs(1);
+const EVENT_STREAM: &str = "text/event-stream";
 
-/// Events that are worked out at once, so that a client who does not read holds little memory.
-const PAGE: usize = 256;
+/// How long a stream waits before it tries again when the server is overloaded.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What changes that a stream has to look at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StreamKind {
-    /// The head of the chain.
-    Chain,
-    /// The pool.
-    Pool,
+/// Most events in one batch, which limits the memory of a client that does not read.
+const BATCH: usize = 256;
+
+/// Responds with events until the client disconnects.
+pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpError>) -> HttpResponse {
+    let service = exchange.service().clone();
+    let permit = Arc::clone(&service.streams).try_acquire_owned();
+    let input = match (exchange.check_query(input), permit) {
+        (Ok(input), Ok(permit)) => Ok((input, permit)),
+        (Err(error), _) => Err(error),
+        (Ok(_), Err(_)) => Err(HttpError::TooManyStreams { limit: service.config.max_streams }),
+    };
+    let (input, permit) = match input {
+        Ok(input) => input,
+        Err(error) => return exchange.fail(&error),
+    };
+    let changes = changes_for(&input, &service).listen();
+    let opening = service.clone();
+    let open = move |context: &Context, input| Ok(opening.node.events(context, input)?);
+    let stream = match dispatch::run(&service.pools, Place::Here, service.context(), input, open).await {
+        Ok(stream) => stream,
+        Err(error) => return exchange.fail(&error),
+    };
+    let mut exchange =
+        exchange.with_header(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    // No further request follows on this connection, so shutdown need not wait for it. HTTP/2 has no such header, and other
+    // streams may follow there.
+    if exchange.request().version() < Version::HTTP_2 {
+        exchange = exchange.with_header(CONNECTION, HeaderValue::from_static("close"));
+    }
+    let closing = service.closing.subscribe();
+    let reporter = exchange.reporter();
+    let body = EventBody { service, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
+    let response = exchange.start(StatusCode::OK, EVENT_STREAM);
+    exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
 }
 
-impl StreamKind {
-    pub(crate) fn of(input: &EventsInput) -> Self {
-        match input {
-            EventsInput::Logs { .. } | EventsInput::Blocks { .. } => Self::Chain,
-            EventsInput::PendingTransactions { .. } => Self::Pool,
-        }
-    }
-
-    fn signal(self, service: &Service) -> &Signal {
-        match self {
-            Self::Chain => &service.head_changes,
-            Self::Pool => &service.arrivals,
-        }
+/// The signal for the changes that a stream must look at.
+fn changes_for<'a>(input: &EventsInput, service: &'a Service) -> &'a Signal {
+    match input {
+        EventsInput::Logs { .. } | EventsInput::Blocks { .. } => &service.head_changes,
+        EventsInput::PendingTransactions { .. } => &service.pool_arrivals,
     }
 }
 
-/// Tells one client what happens.
-pub(crate) struct Teller {
+/// The body of an event stream.
+struct EventBody {
     service: web::Data<Service>,
     stream: EventStream,
     reporter: Reporter,
-    changed: watch::Receiver<()>,
+    changes: watch::Receiver<()>,
     closing: watch::Receiver<bool>,
     state: State,
-    /// One of the streams that there may be.
+    /// Counts this stream as open.
     _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There may be something to tell.
+    /// There may be events to send.
     Behind,
-    /// All was told that had happened at the last change.
+    /// All events up to the last change have been sent.
     Idle,
-    /// Nothing comes any more.
+    /// An error has ended the stream.
     Ended,
 }
 
-impl Teller {
-    /// Goes on with `stream` until the client, the server, or an error ends it.
-    pub(crate) fn new(
-        service: web::Data<Service>,
-        kind: StreamKind,
-        stream: EventStream,
-        reporter: Reporter,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
-        let changed = kind.signal(&service).listen();
-        let closing = service.closing.subscribe();
-        Self { service, stream, reporter, changed, closing, state: State::Behind, _permit: permit }
-    }
-
-    /// The next piece of text, with who tells what follows; none at the end.
-    pub(crate) async fn next(mut self) -> Option<(Bytes, Self)> {
+impl EventBody {
+    /// Returns the next piece of text and the state after it, or `None` at the end.
+    async fn next(mut self) -> Option<(Bytes, Self)> {
         if self.state == State::Ended {
             return None;
         }
@@ -92,25 +105,26 @@ impl Teller {
         let text = tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => None,
-            text = self.tell() => Some(text),
+            text = self.next_text() => Some(text),
         };
         text.map(|text| (text.into(), self))
     }
 
-    async fn tell(&mut self) -> Vec<u8> {
+    /// Waits for events, for an error, or until a keep-alive comment is due, and returns the text to send.
+    async fn next_text(&mut self) -> Vec<u8> {
         loop {
             if self.state == State::Idle {
                 tokio::select! {
                     biased;
-                    _ = self.changed.changed() => self.state = State::Behind,
+                    _ = self.changes.changed() => self.state = State::Behind,
                     () = sleep(self.service.config.stream_keep_alive) => return b": keep-alive\n\n".to_vec(),
                 }
             }
-            match self.batch().await {
+            match self.next_batch().await {
                 Ok(text) if text.is_empty() => self.state = State::Idle,
                 Ok(text) => return text,
-                // Those who wait for an answer come first.
-                Err(HttpError::Overloaded) => sleep(BUSY).await,
+                // Requests that wait for a response come first.
+                Err(HttpError::Overloaded) => sleep(RETRY_DELAY).await,
                 Err(error) => {
                     self.state = State::Ended;
                     let (_, problem) = self.reporter.problem(&error);
@@ -120,13 +134,13 @@ impl Teller {
         }
     }
 
-    /// The next events as text; empty when nothing has happened.
-    async fn batch(&mut self) -> Result<Vec<u8>, HttpError> {
-        // What changes from here on is looked at again.
-        self.changed.borrow_and_update();
+    /// Returns the next events as text; empty if there are none.
+    async fn next_batch(&mut self) -> Result<Vec<u8>, HttpError> {
+        // Marks changes as seen before reading, so that a change during the read wakes the stream again.
+        self.changes.borrow_and_update();
         let service = self.service.clone();
         let work = move |context: &Context, stream| {
-            let (events, stream) = service.node.next_events(context, stream, PAGE)?;
+            let (events, stream) = service.node.next_events(context, stream, BATCH)?;
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());
@@ -136,7 +150,7 @@ impl Teller {
     }
 }
 
-/// Events as they are sent.
+/// Serializes events for the stream.
 fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
     let mut text = Vec::new();
     for Event { id, data } in events {
@@ -145,7 +159,7 @@ fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
         }
         if let Some(data) = data {
             text.extend_from_slice(format!("event: {}\ndata: ", data.name()).as_bytes());
-            // JSON without line breaks, which would end the field.
+            // Compact JSON has no line breaks, which would end the field.
             serde_json::to_writer(&mut text, data).map_err(HttpError::Encode)?;
             text.push(b'\n');
         }
@@ -161,7 +175,7 @@ mod tests {
     use node_types::wire::{Data, EventData, EventId};
 
     #[test]
-    fn events_are_written_line_by_line() {
+    fn writes_id_event_and_data_as_lines() {
         let data = Some(EventData::Transaction(Data(H256::repeat_byte(1))));
         let id = Some(EventId::Arrival(7));
         let hash = "01".repeat(32);

@@ -1,15 +1,14 @@
-//! Under which names the server may be asked.
+//! Host names that requests may use for the server.
 //!
-//! A page of any site can have its own name resolve to 127.0.0.1, and then ask the server as if it were of the same origin
-//! (DNS rebinding). What it cannot do is to name another host than its own, so that names nobody allowed are refused. An
-//! attack needs a name: addresses are always allowed.
+//! This defends against DNS rebinding: a web site can make its own name resolve to 127.0.0.1, and its pages then reach the
+//! server as if it were of the same origin. The browser still sends the site's name as `Host`, so requests with names that
+//! are not allowed are refused. IP addresses are always allowed, because the attack needs a name.
 
-use crate::config::HttpConfig;
 use crate::url::{PublicUrl, host_of};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Names under which the server may be asked, besides addresses, `localhost`, and the host of its public address.
+/// Host names accepted in addition to IP addresses, `localhost` and the host of the public URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts {
     any: bool,
@@ -17,14 +16,24 @@ pub struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// Allows each of `hosts`, among which `*` allows all.
+    /// Allows each of `hosts`; `*` allows every name.
     pub fn new(hosts: impl IntoIterator<Item = AllowedHost>) -> Self {
         let names: Vec<_> = hosts.into_iter().map(|host| host.0).collect();
         Self { any: names.iter().any(|name| name == "*"), names }
     }
 
-    fn allows(&self, name: &str) -> bool {
-        self.any || self.names.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
+    /// Whether a request may be addressed to `authority`, a host with or without a port.
+    pub(crate) fn allow(&self, authority: &str, public_url: Option<&PublicUrl>) -> bool {
+        let host = host_of(authority);
+        // A trailing dot marks the name as fully qualified, and has no other meaning.
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let is_local = || {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            last.eq_ignore_ascii_case("localhost")
+        };
+        let is_public = || public_url.is_some_and(|url| url.host().eq_ignore_ascii_case(name));
+        let is_listed = || self.names.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+        self.any || name.parse::<IpAddr>().is_ok() || is_local() || is_public() || is_listed()
     }
 }
 
@@ -45,36 +54,19 @@ impl FromStr for AllowedHost {
     }
 }
 
-/// The text is no host name.
+/// The text is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a host name without scheme and port, or *")]
+#[error("expected a host name without scheme or port, or *")]
 pub struct InvalidHost;
-
-/// Whether a request may name `authority`, a host with or without a port.
-pub(crate) fn is_allowed(authority: &str, config: &HttpConfig) -> bool {
-    let host = host_of(authority);
-    // A dot at the end makes a name absolute, and changes nothing else.
-    let name = host.strip_suffix('.').unwrap_or(host);
-    let is_local = || {
-        let last = name.rsplit('.').next().unwrap_or(name);
-        last.eq_ignore_ascii_case("localhost")
-    };
-    let is_public =
-        || config.public_url.as_ref().map(PublicUrl::host).is_some_and(|host| host.eq_ignore_ascii_case(name));
-    name.parse::<IpAddr>().is_ok() || is_local() || is_public() || config.allowed_hosts.allows(name)
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_are_allowed_and_addresses_always_are() {
-        let allowed = |names: &[&str]| HttpConfig {
-            allowed_hosts: AllowedHosts::new(names.iter().map(|name| name.parse().unwrap())),
-            public_url: Some("https://public.example/x".parse().unwrap()),
-            ..HttpConfig::default()
-        };
+    fn allows_addresses_local_names_and_listed_names() {
+        let public_url = "https://public.example/x".parse().unwrap();
+        let allowed = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| name.parse().unwrap()));
         let cases = [
             (&[][..], "127.0.0.1:8545", true),
             (&[], "10.1.2.3", true),
@@ -95,12 +87,12 @@ mod tests {
             (&["*"], "evil.example", true),
         ];
         for (names, authority, expected) in cases {
-            assert_eq!(is_allowed(authority, &allowed(names)), expected, "{names:?} {authority}");
+            assert_eq!(allowed(names).allow(authority, Some(&public_url)), expected, "{names:?} {authority}");
         }
     }
 
     #[test]
-    fn host_names() {
+    fn parses_host_names_without_scheme_and_port() {
         for (text, valid) in
             [("*", true), ("a.b-c_d", true), ("", false), ("a:80", false), ("http://a", false), ("*.a", false)]
         {

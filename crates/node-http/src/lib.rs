@@ -1,8 +1,8 @@
 //! The HTTP interface of an Ethereum execution node.
 //!
-//! The only crate that knows HTTP. A request's way: a route decodes it into a request of node-types, a thread that
-//! `dispatch` chooses runs an operation of [`Node`](node_core::node::Node), and the answer is encoded there. Whatever
-//! goes wrong becomes a problem (RFC 9457) in one place, `problem`.
+//! The only crate that knows HTTP. A route decodes a request into an input of node-types, `dispatch` runs an operation of
+//! [`Node`](node_core::node::Node) on a thread that suits its cost, and the output is serialized on that thread. Every error
+//! becomes a problem (RFC 9457) in one place, `problem`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,24 +17,29 @@ mod dispatch;
 mod encode;
 mod events;
 mod exchange;
-mod header_blocks;
+mod fallback;
+mod gauge_readings;
+mod h2_header_limit;
 mod hosts;
 mod listen;
 mod metrics;
 mod openapi;
 mod parameters;
+mod place;
+mod pool;
 mod priority;
 mod problem;
 mod problem_page;
-mod pulled;
 mod rate;
 mod report;
 mod routes;
 mod rpc;
 mod serve;
 mod server;
+mod service;
 mod shutdown;
 mod signal;
+mod streaming;
 mod tls;
 mod tokens;
 mod url;
@@ -42,7 +47,8 @@ mod websocket;
 
 pub use config::HttpConfig;
 pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
-pub use metrics::{Metrics, MetricsError, MetricsServer};
+pub use metrics::Metrics;
+pub use metrics::server::{MetricsError, MetricsServer};
 pub use node_rpc::{RpcLimits, SessionLimits};
 pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;

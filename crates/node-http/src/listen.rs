@@ -1,12 +1,14 @@
-//! From a socket to a connection that speaks HTTP.
+//! Accepts connections, up to the point where HTTP begins.
 //!
-//! What happens before the first request is decided here, and not by actix-web's own server: how many connections there
-//! may be, how long a client may be silent, TLS, and which version of HTTP a client speaks.
+//! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
+//! handles TLS and the choice between HTTP/1.1 and HTTP/2.
 
 use crate::config::HttpConfig;
-use crate::header_blocks::HeaderBlocks;
+use crate::encode;
+use crate::h2_header_limit::HeaderLimit;
 use crate::problem::HttpError;
-use crate::server::Service;
+use crate::report::Reporter;
+use crate::service::Service;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
@@ -22,21 +24,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+use uuid::Uuid;
 
-/// How a connection begins that speaks HTTP/2 without having said so by TLS (RFC 9113, section 3.4).
+/// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2";
 
-/// How long a client that is turned away has to take the answer.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a client over the connection limit has to read the error.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Clients that are told at a time that there are too many; further ones are left without a word.
-pub(crate) const FAREWELLS: usize = 64;
-
-/// A connection, plain or encrypted, that counts as one as long as it lives.
+/// A connection, plain or encrypted, with the permit that counts it as open.
 pub(crate) struct Connection {
     stream: Stream,
-    /// Follows what comes, where it is HTTP/2.
-    blocks: Option<HeaderBlocks>,
+    /// `None` for HTTP/1.1, whose headers actix-http limits itself.
+    header_limit: Option<HeaderLimit>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -45,21 +45,21 @@ enum Stream {
     Encrypted(Box<TlsStream<TcpStream>>),
 }
 
-/// What actix-http serves.
+/// What actix-http's service accepts: the connection, its protocol, and the address of the client.
 pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
 
-/// Makes a connection of what was accepted, if there may be one more. The client has as long for its first byte, or for
-/// the handshake of TLS, as for the headers of a request.
+/// Prepares an accepted socket for HTTP, unless there are too many connections. `header_timeout` also limits the time until
+/// the first byte or the end of the TLS handshake.
 pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Result<Accepted, DispatchError> {
     let config = &service.config;
     set_options(&socket, config);
     let peer = socket.peer_addr().ok();
     let Ok(permit) = Arc::clone(&service.connections).try_acquire_owned() else {
-        turn_away(socket, &service).await?;
+        reject(socket, &service).await?;
         return Err(io::Error::from(io::ErrorKind::QuotaExceeded).into());
     };
     let mut closing = service.closing.subscribe();
-    let begun = async {
+    let handshake = async {
         match &service.tls {
             None => {
                 let mut start = [0; PREFACE.len()];
@@ -77,68 +77,86 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
             }
         }
     };
-    let begun = tokio::select! {
-        begun = timeout(config.header_timeout, begun) => begun.map_err(|_| DispatchError::SlowRequestTimeout)?,
-        // Who has sent nothing yet is not waited for at the end.
+    let result = tokio::select! {
+        done = timeout(config.header_timeout, handshake) => done.map_err(|_| DispatchError::SlowRequestTimeout)?,
+        // Shutdown does not wait for clients that have sent nothing yet.
         _ = closing.wait_for(|closing| *closing) => Err(io::ErrorKind::ConnectionAborted.into()),
     };
-    let (stream, protocol) = begun.inspect_err(|error| tracing::debug!(%error, ?peer, "a connection did not begin"))?;
-    let blocks = matches!(protocol, Protocol::Http2).then(|| HeaderBlocks::new(config.max_headers));
-    Ok((Connection { stream, blocks, _permit: permit }, protocol, peer))
+    let (stream, protocol) =
+        result.inspect_err(|error| tracing::debug!(%error, ?peer, "connection failed before the first request"))?;
+    let header_limit = matches!(protocol, Protocol::Http2).then(|| HeaderLimit::new(config.max_headers));
+    Ok((Connection { stream, header_limit, _permit: permit }, protocol, peer))
 }
 
-/// Answers before a request was read, and closes.
-async fn turn_away(mut socket: TcpStream, service: &web::Data<Service>) -> io::Result<()> {
+/// Sends an error without reading a request, and closes the connection.
+async fn reject(mut socket: TcpStream, service: &web::Data<Service>) -> io::Result<()> {
     let error = HttpError::TooManyConnections { limit: service.config.max_connections };
-    service.metrics.refused(&error);
-    // A client that speaks TLS would not understand it.
+    if let Some(limit) = error.limit() {
+        service.metrics.record_refusal(limit);
+    }
+    // A TLS client could not read a plain response.
     if service.tls.is_some() {
         return Ok(());
     }
-    let Ok(_permit) = service.farewells.try_acquire() else { return Ok(()) };
-    let answer = service.canned(&error);
-    let farewell = async {
-        socket.write_all(&answer).await?;
+    let Ok(_permit) = service.rejections.try_acquire() else { return Ok(()) };
+    let response = canned_response(service, &error);
+    let send = async {
+        socket.write_all(&response).await?;
         socket.shutdown().await?;
-        // Closing while the request is still unread would take the answer back.
+        // Closing with unread data would reset the connection, and the client might lose the response.
         let mut rest = [0; 4_096];
         while socket.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
-    timeout(FAREWELL, farewell).await.unwrap_or(Ok(()))
+    timeout(REJECTION_TIMEOUT, send).await.unwrap_or(Ok(()))
+}
+
+/// A complete HTTP/1.1 response for a client whose request is not read.
+fn canned_response(service: &Service, error: &HttpError) -> Vec<u8> {
+    let base_url = encode::url_with_authority(&service.config, &service.listening);
+    let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url };
+    let (status, body) = reporter.problem(error);
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
+         x-request-id: {}\r\nretry-after: {}\r\nconnection: close\r\n\r\n",
+        body.len(),
+        reporter.id,
+        error.retry_after().unwrap_or(1),
+    );
+    [head.as_bytes(), &body].concat()
 }
 
 fn set_options(socket: &TcpStream, config: &HttpConfig) {
     if let Err(error) = socket.set_nodelay(true) {
-        tracing::debug!(%error, "a connection sends with delay");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    close_when_stuck(socket, config.write_timeout);
+    set_write_timeout(socket, config.write_timeout);
 }
 
-/// Lets the system close a connection whose client takes nothing for so long. Otherwise a stream of events to it would never
-/// end.
+/// Makes the system close the connection if the client acknowledges nothing for `timeout`. Otherwise an event stream to a
+/// client that is gone would never end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn close_when_stuck(socket: &TcpStream, timeout: Duration) {
+fn set_write_timeout(socket: &TcpStream, timeout: Duration) {
     if let Err(error) = SockRef::from(socket).set_tcp_user_timeout(Some(timeout)) {
-        tracing::debug!(%error, "a connection has no write timeout");
+        tracing::debug!(%error, "cannot set the write timeout");
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn close_when_stuck(_socket: &TcpStream, _timeout: Duration) {}
+fn set_write_timeout(_socket: &TcpStream, _timeout: Duration) {}
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, blocks, .. } = &mut *self;
+        let Self { stream, header_limit, .. } = &mut *self;
         let before = buf.filled().len();
         let read = match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        if let Some(blocks) = blocks
-            && !blocks.follow(&buf.filled()[before..])
+        if let Some(limit) = header_limit
+            && !limit.accept(&buf.filled()[before..])
         {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "headers that are too long")));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the headers are too long")));
         }
         read
     }

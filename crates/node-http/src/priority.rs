@@ -1,15 +1,15 @@
 //! The scheduling priority of threads.
 
-/// How much nicer than others threads are that run code: each gets a tenth of the time of one that does not.
+/// Niceness of threads that run code. Under contention, each gets about a tenth of the time of a thread of normal priority.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// Lowers the priority of this thread, where the system has one for each thread.
+/// Lowers the scheduling priority of the current thread. Does nothing on systems other than Linux.
 pub fn lower() {
-    // Elsewhere it would be that of the whole process.
+    // Other systems would change the priority of the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICENESS) {
-        tracing::warn!(%error, "some work runs at the same priority as everything else");
+        tracing::warn!(%error, "cannot lower the priority of a thread");
     }
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn only_the_thread_that_asks_is_lowered() {
+    fn lowers_only_the_current_thread() {
         let before = getpriority_process(None).unwrap();
         let lowered = thread::spawn(|| {
             lower();

@@ -1,9 +1,8 @@
-//! How many requests one client may send.
+//! Rate limits for each client.
 
-use crate::config::HttpConfig;
 use actix_web::HttpRequest;
 use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::{DefaultKeyedRateLimiter, Quota};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZero;
@@ -11,32 +10,32 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Requests a second of one client where others than those on this machine can reach the server, unless told otherwise.
-const REMOTE: NonZero<u32> = NonZero::new(1_000).expect("it is not zero");
+/// Default for servers that other machines can reach, in requests per second and client.
+const REMOTE_DEFAULT: NonZero<u32> = NonZero::new(1_000).expect("it is not zero");
 
-/// Clients that are remembered before those are forgotten who have been silent long enough to have their whole share again.
-const REMEMBERED: usize = 16_384;
+/// Clients to track before those are forgotten that have been idle long enough to have their full quota again.
+const MAX_TRACKED: usize = 16_384;
 
-/// Requests between two looks at how many are remembered.
-const LOOK_EVERY: u64 = 1_024;
+/// Requests between two checks of how many clients are tracked.
+const CHECK_INTERVAL: u64 = 1_024;
 
-/// How many requests a second one client may send, on average: as many again may come at once.
+/// How many requests per second each client may send on average. Bursts may be as large as the number per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimit {
-    /// 1,000 where others than those on this machine can reach the server, else any number.
+    /// 1,000 if the server listens on a non-loopback address, otherwise unlimited.
     #[default]
     Auto,
-    /// Any number.
+    /// Unlimited.
     Off,
-    /// So many.
+    /// This many requests per second.
     PerSecond(NonZero<u32>),
 }
 
 impl RateLimit {
-    /// The number where the server listens on `host`; none for any number.
+    /// The limit of a server that listens on `host`; `None` if unlimited.
     fn on(self, host: IpAddr) -> Option<NonZero<u32>> {
         match self {
-            Self::Auto => (!host.is_loopback()).then_some(REMOTE),
+            Self::Auto => (!host.is_loopback()).then_some(REMOTE_DEFAULT),
             Self::Off => None,
             Self::PerSecond(requests) => Some(requests),
         }
@@ -65,46 +64,47 @@ impl fmt::Display for RateLimit {
     }
 }
 
-/// The text is no rate.
+/// The text is not a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected auto, off, or a number of requests a second, at least 1")]
+#[error("expected auto, off, or a number of requests per second of at least 1")]
 pub struct InvalidRate;
 
 /// Counts the requests of each client.
-pub(crate) struct Rates {
+pub(crate) struct RateLimiter {
     limit: NonZero<u32>,
     limiter: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
     seen: AtomicU64,
 }
 
-/// A client has sent too much.
+/// A client has exceeded its rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooFast {
+    /// Requests per second.
     pub(crate) limit: u32,
-    /// After which it may send again.
+    /// Time until the client may send the request again.
     pub(crate) wait: Duration,
 }
 
-impl Rates {
-    /// None where there is no limit.
-    pub(crate) fn new(config: &HttpConfig) -> Option<Self> {
-        let limit = config.rate_limit.on(config.host)?;
-        let limiter = RateLimiter::keyed(Quota::per_second(limit));
+impl RateLimiter {
+    /// Returns `None` if a server that listens on `host` has no limit.
+    pub(crate) fn new(limit: RateLimit, host: IpAddr) -> Option<Self> {
+        let limit = limit.on(host)?;
+        let limiter = governor::RateLimiter::keyed(Quota::per_second(limit));
         Some(Self { limit, limiter, clock: DefaultClock::default(), seen: AtomicU64::new(0) })
     }
 
     /// Counts a request of `client`.
     pub(crate) fn check(&self, client: IpAddr) -> Result<(), TooFast> {
-        let look = self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY);
-        if look && self.limiter.len() > REMEMBERED {
+        let check = self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(CHECK_INTERVAL);
+        if check && self.limiter.len() > MAX_TRACKED {
             self.limiter.retain_recent();
         }
         let wait = |refused: governor::NotUntil<_>| refused.wait_time_from(self.clock.now());
         self.limiter.check_key(&client).map_err(|refused| TooFast { limit: self.limit.get(), wait: wait(refused) })
     }
 
-    /// Counts so many requests of `client` at once. More than may come in a second never may.
+    /// Counts `requests` of `client` at once. More than the limit per second are always refused.
     pub(crate) fn check_many(&self, client: IpAddr, requests: usize) -> Result<(), TooFast> {
         let Some(requests) = u32::try_from(requests).ok().map(NonZero::new) else {
             return Err(TooFast { limit: self.limit.get(), wait: Duration::from_secs(1) });
@@ -119,12 +119,12 @@ impl Rates {
     }
 }
 
-/// Who sent `request`, behind so many proxies that each add to `X-Forwarded-For`.
+/// The client that sent `request` through `proxies` trusted proxies, each of which appends to `X-Forwarded-For`.
 pub(crate) fn client(request: &HttpRequest, proxies: usize) -> Option<IpAddr> {
     let peer = request.peer_addr().map(|peer| peer.ip());
     let address = match proxies.checked_sub(1) {
         None => peer,
-        // The last entry is of the nearest proxy. What lies before those of the trusted ones anybody could have written.
+        // The nearest proxy wrote the last entry. Entries before those of the trusted proxies can be forged.
         Some(skipped) => {
             let headers = request.headers().get_all("x-forwarded-for").filter_map(|value| value.to_str().ok());
             let entries: Vec<_> = headers.flat_map(|value| value.split(',')).map(str::trim).collect();
@@ -134,7 +134,7 @@ pub(crate) fn client(request: &HttpRequest, proxies: usize) -> Option<IpAddr> {
     address.map(network)
 }
 
-/// What one client holds: an address, or a network of 64 bits, which is what IPv6 gives to a single site.
+/// The address that identifies a client: an IPv4 address, or the /64 network of an IPv6 address, which a single site has.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -151,7 +151,7 @@ mod tests {
     use actix_web::test::TestRequest;
 
     #[test]
-    fn settings() {
+    fn parses_limits_and_applies_the_default_by_address() {
         let local = IpAddr::from([127, 0, 0, 1]);
         let open = IpAddr::from([0, 0, 0, 0]);
         let cases = [
@@ -171,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_its_own_share() {
-        let rate_limit = RateLimit::PerSecond(NonZero::new(2).unwrap());
-        let rates = Rates::new(&HttpConfig { rate_limit, ..HttpConfig::default() }).unwrap();
+    fn each_client_has_its_own_quota() {
+        let limit = RateLimit::PerSecond(NonZero::new(2).unwrap());
+        let limiter = RateLimiter::new(limit, IpAddr::from([127, 0, 0, 1])).unwrap();
         let [first, second] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
-        assert_eq!((rates.check(first), rates.check(first)), (Ok(()), Ok(())));
-        let refused = rates.check(first).unwrap_err();
+        assert_eq!((limiter.check(first), limiter.check(first)), (Ok(()), Ok(())));
+        let refused = limiter.check(first).unwrap_err();
         assert!(refused.limit == 2 && refused.wait <= Duration::from_millis(500), "{refused:?}");
-        assert_eq!(rates.check(second), Ok(()));
+        assert_eq!(limiter.check(second), Ok(()));
     }
 
     #[test]
-    fn clients_behind_proxies() {
+    fn identifies_clients_behind_proxies() {
         let cases: [(&str, usize, &str); 7] = [
             ("", 0, "192.0.2.9"),
             ("203.0.113.5", 0, "192.0.2.9"),

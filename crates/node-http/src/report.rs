@@ -1,4 +1,4 @@
-//! Tells a client, and the log, what went wrong.
+//! Turns errors into problem responses (RFC 9457), and logs those that are the fault of the server.
 
 use crate::encode;
 use crate::problem::{self, Description, HttpError};
@@ -6,16 +6,16 @@ use actix_web::http::StatusCode;
 use node_types::wire::Problem;
 use uuid::Uuid;
 
-/// Writes the problems of one request.
+/// Reports the errors of one request.
 pub(crate) struct Reporter {
     pub(crate) operation: &'static str,
     pub(crate) id: Uuid,
-    /// In front of all paths.
+    /// Prefix of all paths.
     pub(crate) base_url: String,
 }
 
 impl Reporter {
-    /// The status and the JSON of a problem, on one line. What is not the client's fault goes to the log.
+    /// Returns the status and the JSON of the problem, on one line. Logs unexpected errors of the server.
     pub(crate) fn problem(&self, error: &HttpError) -> (StatusCode, Vec<u8>) {
         let problem = problem::describe(error);
         if problem.status.is_server_error() && !error.is_expected() {
@@ -29,7 +29,7 @@ impl Reporter {
     }
 }
 
-/// The problem that tells of a `description`, in an exchange with this id.
+/// The problem with this `description`, in the exchange with this `id`.
 pub(crate) fn problem(description: Description, id: Uuid, base_url: &str) -> Problem {
     let Description { status, page, detail, errors } = description;
     Problem {

@@ -1,28 +1,30 @@
-//! JSON-RPC over HTTP: a message in, its answer out.
+//! JSON-RPC over HTTP: one message in the body, one in the response.
 
 use crate::admission;
-use crate::dispatch::{self, Place};
+use crate::dispatch;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use crate::problem::HttpError;
-use crate::server::Service;
+use crate::service::Service;
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use node_core::context::{Context, Interrupted};
 use node_core::node::NodeError;
 use node_rpc::{Client, Cost, Message, Rpc, RpcError, Session};
 use std::sync::Arc;
 
-/// What came of a message.
-pub(crate) type Answer = Option<Vec<u8>>;
+/// The response to a message; `None` if it contains only notifications.
+pub(crate) type Response = Option<Vec<u8>>;
 
-/// Answers a message that came as the body of a request.
+/// Responds to the message in the body of a request.
 pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let context = exchange.service().message_context();
     let body = match exchange.raw_body().await {
         Ok(body) => body,
         Err(error @ HttpError::BodyTooDeep { .. }) => {
-            return exchange.respond_rpc(&context, Some(refusal(&error)));
+            return respond(exchange, &context, Some(refuse_unread(&error)));
         }
         Err(error) => return exchange.fail(&error),
     };
@@ -30,30 +32,39 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let message = match read(&service, body).await {
         Ok(Ok(message)) => message,
-        Ok(Err(refusal)) => return exchange.respond_rpc(&context, Some(refusal)),
+        Ok(Err(refusal)) => return respond(exchange, &context, Some(refusal)),
         Err(error) => return exchange.fail(&error),
     };
-    exchange.is_for(message.operation());
+    exchange.set_operation(message.operation());
     if let Err(error) = admission::count_requests(exchange.request(), &service, message.requests() - 1) {
         return exchange.fail(&error);
     }
-    match answer(service, context.clone(), message, None, controls).await {
-        Ok(answer) => exchange.respond_rpc(&context, answer),
+    match run(service, context.clone(), message, None, controls).await {
+        Ok(response) => respond(exchange, &context, response),
         Err(error) => exchange.fail(&error),
     }
 }
 
-/// The answer to a message that the server does not read, where no status can say so.
-pub(crate) fn refusal(error: &HttpError) -> Vec<u8> {
-    Rpc::refuse(told(error))
+/// Responds with the result of running a message under `context`.
+fn respond(mut exchange: Exchange, context: &Context, response: Response) -> HttpResponse {
+    exchange.set_view(context.view());
+    match response {
+        Some(body) => exchange.respond_json(body.into()),
+        None => exchange.respond_empty(StatusCode::NO_CONTENT),
+    }
 }
 
-/// The answer to a message that the server read and does not run, where no status can say so.
-pub(crate) fn refusal_of(message: &Message, error: &HttpError) -> Answer {
-    Rpc::refuse_message(message, &told(error))
+/// The JSON-RPC error for a message that was not read.
+pub(crate) fn refuse_unread(error: &HttpError) -> Vec<u8> {
+    Rpc::refuse(rpc_error(error))
 }
 
-fn told(error: &HttpError) -> RpcError {
+/// The JSON-RPC errors for all requests of a message that was read but not run.
+pub(crate) fn refuse(message: &Message, error: &HttpError) -> Response {
+    Rpc::refuse_message(message, &rpc_error(error))
+}
+
+fn rpc_error(error: &HttpError) -> RpcError {
     let code = match error {
         HttpError::BodyTooDeep { .. } => RpcError::INVALID_REQUEST,
         HttpError::Panicked => RpcError::INTERNAL,
@@ -63,7 +74,7 @@ fn told(error: &HttpError) -> RpcError {
     RpcError::new(code, error.to_string())
 }
 
-/// Reads a message, or makes the answer to what is none.
+/// Parses a message. The inner error is the response to a body that is not a message.
 pub(crate) async fn read(
     service: &web::Data<Service>,
     body: Bytes,
@@ -74,14 +85,14 @@ pub(crate) async fn read(
     dispatch::run(&service.pools, place, service.context(), body, read).await
 }
 
-/// Answers a message under `context`.
-pub(crate) async fn answer(
+/// Runs the requests of a message under `context`.
+pub(crate) async fn run(
     service: web::Data<Service>,
     context: Context,
     message: Arc<Message>,
     session: Option<Arc<Session>>,
     controls: bool,
-) -> Result<Answer, HttpError> {
+) -> Result<Response, HttpError> {
     let place = match message.cost() {
         Cost::Instant => Place::Here,
         Cost::Brief => Place::HereBriefly,
@@ -91,29 +102,29 @@ pub(crate) async fn answer(
     let (whole, worker) = (context.clone(), service.clone());
     let work = move |context: &Context, message: Arc<Message>| {
         let client = Client { session: session.as_deref(), controls };
-        let answer = worker.rpc.answer(context, &message, client);
-        // The slice of time is over, and not that of the request: the work begins again where it may take longer.
+        let response = worker.rpc.answer(context, &message, client);
+        // Only the time slice of `Place::HereBriefly` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
-        Ok(answer)
+        Ok(response)
     };
     dispatch::run(&service.pools, place, context, message, work).await
 }
 
-/// The next things to tell of the subscriptions of a session; none when nothing has happened.
+/// Returns the next notifications for the subscriptions of a session; empty if nothing has happened.
 pub(crate) async fn notifications(
     service: &web::Data<Service>,
     session: &Arc<Session>,
 ) -> Result<Vec<Vec<u8>>, HttpError> {
-    let teller = service.clone();
-    let work = move |context: &Context, session: Arc<Session>| match session.notifications(&teller.node, context) {
+    let reader = service.clone();
+    let work = move |context: &Context, session: Arc<Session>| match session.notifications(&reader.node, context) {
         Ok(messages) => Ok(messages),
         Err(error) => {
-            tracing::debug!(%error, "subscriptions wait");
+            tracing::debug!(%error, "cannot read the notifications of a session");
             Err(HttpError::Overloaded)
         }
     };
-    // Each look opens a view of its own: what happened is newer than what was read for the subscription before.
+    // Uses a context without a held view, so that each subscription reads the newest state.
     dispatch::run(&service.pools, Place::Pool, service.context(), session.clone(), work).await
 }

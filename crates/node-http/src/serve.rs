@@ -1,4 +1,4 @@
-//! A whole life of a server, for programs that do nothing else.
+//! Runs a server from start to shutdown, for programs that do nothing else.
 
 use crate::config::HttpConfig;
 use crate::server::{ServeError, Server};
@@ -8,11 +8,11 @@ use node_core::node::Node;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Serves `node` on this thread and those of `config`, until `shutdown` asks to end; then finishes running requests. `ready`
-/// is called once the server listens; if it fails, nothing is served.
+/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, then lets requests
+/// in progress finish. `ready` is called once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
-/// As [`Server::bind`] and [`Server::run`], or as `ready`.
+/// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
 pub fn serve<E: From<ServeError>>(
     node: Arc<Node>,
     config: HttpConfig,
@@ -24,7 +24,7 @@ pub fn serve<E: From<ServeError>>(
         let handle = server.handle();
         rt::spawn(async move {
             shutdown.wait().await;
-            tracing::info!("finishing running requests");
+            tracing::info!("shutting down: waiting for requests in progress");
             handle.stop(true).await;
         });
         ready(server.address())?;

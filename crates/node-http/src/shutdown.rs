@@ -1,4 +1,4 @@
-//! When to end: signals, heard from the first moment of a program on.
+//! Shutdown on SIGINT and SIGTERM, from the start of the program on.
 
 use crate::server::ServeError;
 use node_core::context::Context;
@@ -7,24 +7,24 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Asks a program to end, once SIGINT or SIGTERM has come.
+/// Becomes active when SIGINT or SIGTERM arrives.
 #[derive(Debug)]
 pub struct Shutdown {
     context: Context,
-    asked: watch::Receiver<bool>,
+    requested: watch::Receiver<bool>,
 }
 
 impl Shutdown {
-    /// Listens to both signals from now on, on a thread of its own: they end nothing by themselves any more.
+    /// Handles both signals from now on, on a thread of its own. They no longer end the process by themselves.
     ///
     /// # Errors
-    /// [`ServeError::Signal`] when signals cannot be received, or the thread cannot be started.
+    /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
     pub fn on_signals() -> Result<Self, ServeError> {
         Self::on_signals_then(|| {})
     }
 
-    /// The same; `told` is called first when a signal has come.
-    pub fn on_signals_then(told: impl FnOnce() + Send + 'static) -> Result<Self, ServeError> {
+    /// Like [`on_signals`](Self::on_signals); `callback` is called first when a signal arrives.
+    pub fn on_signals_then(callback: impl FnOnce() + Send + 'static) -> Result<Self, ServeError> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {
             let _inside = runtime.enter();
@@ -33,7 +33,7 @@ impl Shutdown {
         let [interrupt, terminate] = signals;
         let mut interrupt = interrupt.map_err(ServeError::Signal)?;
         let mut terminate = terminate.map_err(ServeError::Signal)?;
-        let (sender, asked) = watch::channel(false);
+        let (sender, requested) = watch::channel(false);
         let context = Context::unbounded();
         let cancelled = context.clone();
         let listen = move || {
@@ -43,22 +43,22 @@ impl Shutdown {
                     _ = terminate.recv() => {}
                 }
             });
-            told();
+            callback();
             cancelled.cancel();
             sender.send_replace(true);
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(ServeError::Signal)?;
-        Ok(Self { context, asked })
+        Ok(Self { context, requested })
     }
 
-    /// Bounds for work before the server runs: it is cancelled when the program is asked to end.
+    /// A context for work before the server runs. It is cancelled when a signal arrives.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Waits until the program is asked to end; at once if it was.
+    /// Waits for a signal; returns at once if one has arrived.
     pub(crate) async fn wait(&mut self) {
-        // Without a sender nobody would ask any more; it lives until it has asked.
-        let _ = self.asked.wait_for(|asked| *asked).await;
+        // The sender is dropped only after it has sent `true`, so this cannot fail.
+        let _ = self.requested.wait_for(|requested| *requested).await;
     }
 }

@@ -1,11 +1,11 @@
-//! Wakes those who wait for a change.
+//! Wakes tasks that wait for a change.
 
 use node_core::backend::{HeadChange, HeadListener};
 use node_core::pool::PoolListener;
 use node_types::H256;
 use tokio::sync::watch;
 
-/// Tells that something has changed, and not what: who hears it looks for itself.
+/// Notifies tasks that something has changed. They look up what it is.
 #[derive(Debug)]
 pub(crate) struct Signal(watch::Sender<()>);
 
@@ -14,24 +14,24 @@ impl Signal {
         Self(watch::Sender::new(()))
     }
 
-    /// Hears of changes from now on; several may be heard as one.
+    /// Returns a receiver for changes from now on. Several changes may arrive as one.
     pub(crate) fn listen(&self) -> watch::Receiver<()> {
         self.0.subscribe()
     }
 
-    fn give(&self) {
+    fn notify(&self) {
         self.0.send_replace(());
     }
 }
 
 impl HeadListener for Signal {
     fn head_changed(&self, _change: &HeadChange) {
-        self.give();
+        self.notify();
     }
 }
 
 impl PoolListener for Signal {
     fn transaction_added(&self, _hash: H256) {
-        self.give();
+        self.notify();
     }
 }

@@ -1,4 +1,4 @@
-//! TLS, with a certificate and a key that are given.
+//! TLS with a configured certificate and key.
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -8,15 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// What it takes to speak TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client likes.
+/// A TLS configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client chooses.
 #[derive(Clone)]
 pub struct Tls(Arc<ServerConfig>);
 
 impl Tls {
-    /// From a chain of certificates, the server's own first, and its private key, both PEM.
+    /// Reads a PEM certificate chain, with the server's own certificate first, and its PEM private key.
     ///
     /// # Errors
-    /// When one of them is not PEM or holds nothing, or when they do not belong together.
+    /// If one of them is not PEM or is empty, or if they do not belong together.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, InvalidTls> {
         let certificates: Vec<_> =
             CertificateDer::pem_slice_iter(certificates).collect::<Result<_, _>>().map_err(InvalidTls::Certificate)?;
@@ -43,19 +43,19 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Why certificate and key cannot be used.
+/// Why a certificate and a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidTls {
-    /// The chain of certificates is not PEM.
+    /// The certificate chain is not PEM.
     #[error("the certificate is not PEM")]
     Certificate(#[source] pem::Error),
-    /// There is none in it.
-    #[error("there is no certificate in it")]
+    /// The certificate file is empty.
+    #[error("the certificate file contains no certificate")]
     NoCertificate,
-    /// The key is not PEM, or there is none.
+    /// The key is not PEM, or missing.
     #[error("the key is not PEM")]
     Key(#[source] pem::Error),
-    /// They are of no use, or do not belong together.
+    /// They are unsupported, or do not belong together.
     #[error("certificate and key cannot be used")]
     Refused(#[source] rustls::Error),
 }

@@ -4,21 +4,21 @@ use node_types::{H256, keccak256};
 use std::collections::HashSet;
 use std::fmt;
 
-/// Shorter tokens can be guessed.
-const SHORTEST: usize = 16;
+/// Shorter tokens could be guessed.
+const MIN_LENGTH: usize = 16;
 
-/// The tokens of which a client has to show one.
+/// The bearer tokens that the server accepts.
 ///
-/// Only their hashes are kept: nothing that is printed can leak them, and comparing hashes tells an attacker nothing by the
-/// time it takes.
+/// Only their hashes are stored, so that they cannot leak through logs, and the time of a comparison reveals nothing about
+/// a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tokens(HashSet<H256>);
 
 impl Tokens {
-    /// Reads tokens, one a line. Empty lines and lines that begin with `#` are passed over.
+    /// Reads tokens, one per line. Skips empty lines and lines that start with `#`.
     ///
     /// # Errors
-    /// When a token is too short or holds what a header cannot, or when there is none.
+    /// If a token is too short or has characters that a header cannot carry, or if there is no token.
     pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let mut tokens = HashSet::new();
         for (index, line) in text.lines().enumerate() {
@@ -31,7 +31,7 @@ impl Tokens {
             if !token.bytes().all(plain) {
                 return Err(InvalidTokens::Character { line });
             }
-            if token.len() < SHORTEST {
+            if token.len() < MIN_LENGTH {
                 return Err(InvalidTokens::Short { line });
             }
             tokens.insert(keccak256(token.as_bytes()));
@@ -39,7 +39,7 @@ impl Tokens {
         if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(tokens)) }
     }
 
-    /// Whether the value of an `Authorization` header shows one of the tokens.
+    /// Whether `header`, the value of an `Authorization` header, contains one of the tokens.
     pub(crate) fn accept(&self, header: &[u8]) -> bool {
         let Some((scheme, token)) = header.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ") && self.0.contains(&keccak256(token.trim_ascii()))
@@ -52,20 +52,20 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Why a list of tokens cannot be used. What is in it is not told.
+/// Why a list of tokens cannot be used. Never contains a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTokens {
-    /// It holds none.
-    #[error("there is no token in it")]
+    /// It contains no token.
+    #[error("it contains no token")]
     None,
-    /// A token could be guessed.
-    #[error("the token on line {line} is shorter than {SHORTEST} characters")]
+    /// A token is too short, and could be guessed.
+    #[error("the token on line {line} is shorter than {MIN_LENGTH} characters")]
     Short {
         /// Counted from 1.
         line: usize,
     },
-    /// A token holds what a header cannot.
-    #[error("the token on line {line} holds other characters than letters, digits and -._~+/=")]
+    /// A token has characters that a header cannot carry.
+    #[error("the token on line {line} has characters other than letters, digits and -._~+/=")]
     Character {
         /// Counted from 1.
         line: usize,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_tokens() {
+    fn parses_one_token_per_line() {
         let cases = [
             ("0123456789abcdef", Ok(1)),
             ("# two\n\n 0123456789abcdef \r\nABCDEFGHIJKLMNOP==\n", Ok(2)),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_shown_whole() {
+    fn accepts_only_complete_tokens() {
         let tokens = Tokens::parse("0123456789abcdef").unwrap();
         let cases = [
             ("Bearer 0123456789abcdef", true),

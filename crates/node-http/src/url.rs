@@ -1,14 +1,14 @@
-//! Addresses in the settings, and what may stand in them.
+//! Paths, URLs and origins in the configuration.
 
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// A path in front of all others: empty, or `/` and segments without a slash at the end.
+/// A prefix for every path: empty, or `/` and segments without a trailing slash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BasePath(String);
 
 impl BasePath {
-    /// The path as it stands in front of others.
+    /// The prefix, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -27,17 +27,18 @@ impl FromStr for BasePath {
     }
 }
 
-/// Scheme and authority, and a path if a proxy adds one, without a slash at the end: `https://node.example/v1`.
+/// The URL at which clients reach the server, such as `https://node.example/v1`: scheme, authority, and the path prefix that
+/// a proxy adds, if any. Has no trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The address, to which [`BasePath`] and the path of an operation are added.
+    /// The URL. [`BasePath`] and the path of an operation are appended to it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The host that it names, without a port.
+    /// The host, without a port.
     pub(crate) fn host(&self) -> &str {
         let rest = self.0.split_once("://").map_or(self.as_str(), |(_, rest)| rest);
         host_of(rest.split('/').next().unwrap_or(rest))
@@ -58,7 +59,7 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// Scheme and authority of a page: `https://wallet.example`; or `*`, any.
+/// The origin of a web page, such as `https://wallet.example`, or `*` for every origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
@@ -68,7 +69,7 @@ impl Origin {
         &self.0
     }
 
-    /// Whether it stands for every origin.
+    /// Whether it is `*`.
     pub fn is_any(&self) -> bool {
         self.0 == "*"
     }
@@ -94,7 +95,7 @@ impl FromStr for Origin {
     }
 }
 
-/// Splits `host`, `host:port`, `[v6]` or `[v6]:port`; the host without brackets.
+/// The host of `host`, `host:port`, `[v6]` or `[v6]:port`, without brackets.
 pub(crate) fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),
@@ -102,7 +103,7 @@ pub(crate) fn host_of(authority: &str) -> &str {
     }
 }
 
-/// Whether `text` is a host, with or without a port, that can stand in a URI and a JSON string as it is.
+/// Whether `text` is a host with or without a port. Such text needs no escaping in URIs and JSON strings.
 pub(crate) fn is_authority(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -117,17 +118,17 @@ pub(crate) fn is_authority(text: &str) -> bool {
     is_host && port.is_none_or(is_port)
 }
 
-/// Why a path or address in the settings cannot be used.
+/// Why a path, URL or origin in the configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
-    /// Another scheme, or none.
-    #[error("the address must begin with http:// or https://")]
+    /// The scheme is missing or not allowed.
+    #[error("the address must start with http:// or https://")]
     Scheme,
-    /// The host holds what no host name has.
-    #[error("the address has no usable host")]
+    /// The host is missing or invalid.
+    #[error("the address has no valid host")]
     Authority,
-    /// The path holds more than letters, digits, `-._~` and single slashes.
-    #[error("the path may only hold letters, digits, - . _ ~ and single slashes")]
+    /// The path has characters other than letters, digits, `-._~` and single slashes.
+    #[error("the path may contain only letters, digits, - . _ ~ and single slashes")]
     Path,
 }
 
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base_paths() {
+    fn parses_base_paths() {
         let cases = [
             ("", Ok("")),
             ("/", Ok("")),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn origins() {
+    fn parses_origins() {
         let cases = [
             ("*", Ok("*")),
             ("https://wallet.example", Ok("https://wallet.example")),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_public_urls() {
+    fn extracts_the_host_of_a_public_url() {
         for (url, host) in [("https://Node.example:8/x", "Node.example"), ("http://[::1]:80", "::1"), ("http://a", "a")]
         {
             assert_eq!(url.parse::<PublicUrl>().unwrap().host(), host, "{url}");
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn public_urls() {
+    fn parses_public_urls() {
         let cases = [
             ("https://node.example", Ok("https://node.example")),
             ("http://[::1]:80/v1/", Ok("http://[::1]:80/v1")),

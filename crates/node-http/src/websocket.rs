@@ -1,19 +1,20 @@
 //! JSON-RPC over WebSocket (RFC 6455), with subscriptions.
 //!
-//! The body of the answer is pulled: the next message of the client is read, and the next thing told, when the connection has
-//! room for what comes of it. A client that does not read is not read from either, and holds no more than one answer.
+//! The next message of the client is read, and the next notification is sent, only when the connection can take the output.
+//! So a client that does not read its responses cannot send further requests, and costs the memory of one response.
 
 use crate::admission;
 use crate::body;
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
-use crate::pulled::pulled;
 use crate::rpc;
-use crate::server::Service;
+use crate::service::Service;
+use crate::streaming::streaming_body;
+use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Frame, Item, Message as Outgoing, ProtocolError};
 use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderValue, SEC_WEBSOCKET_KEY};
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use actix_web::web::{self, Bytes, BytesMut, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::Context;
@@ -27,17 +28,17 @@ use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 use uuid::Uuid;
 
-/// How long is waited when the server is busy.
-const BUSY: Duration = Duration::from_secs(1);
+/// How long to wait before trying again when the server is overloaded.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Signs of life that may stay without any answer before the client counts as gone.
-const UNANSWERED: u32 = 4;
+/// Consecutive pings without any frame from the client after which the connection is closed.
+const MAX_UNANSWERED_PINGS: u32 = 4;
 
-/// What a message is for that is not read.
+/// The operation of messages that are not read, in metrics and logs.
 const UNREAD: &str = "rpc";
 
-/// Begins to speak WebSocket with a client.
-pub(crate) async fn begin(exchange: Exchange) -> HttpResponse {
+/// Upgrades the connection to WebSocket (RFC 6455, section 4.2.2).
+pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let config = exchange.config();
     let allowed = admission::may_read(exchange.request(), config);
@@ -66,82 +67,93 @@ pub(crate) async fn begin(exchange: Exchange) -> HttpResponse {
         buffer: BytesMut::new(),
         codec: Codec::new().max_size(service.config.max_body),
         fragments: BytesMut::new(),
-        heads: service.head_changes.listen(),
-        arrivals: service.arrivals.listen(),
+        head_changes: service.head_changes.listen(),
+        pool_arrivals: service.pool_arrivals.listen(),
         closing: service.closing.subscribe(),
         behind: false,
-        quiet_until: TimerInstant::now() + service.config.stream_keep_alive,
-        silent: 0,
+        next_ping: TimerInstant::now() + service.config.stream_keep_alive,
+        unanswered_pings: 0,
         ended: false,
         _permit: permit,
         service,
     };
-    exchange.upgrade(accept, pulled(socket, Socket::next))
+    let mut response = exchange.start(StatusCode::SWITCHING_PROTOCOLS, "");
+    response.head_mut().set_connection_type(ConnectionType::Upgrade);
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_TYPE);
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    exchange.finish(response.set_body(streaming_body(socket, Socket::next)))
 }
 
-/// A connection that speaks WebSocket.
+/// One WebSocket connection.
 struct Socket {
     service: web::Data<Service>,
     session: Arc<Session>,
     request: HttpRequest,
+    /// Whether the client may control the chain.
     controls: bool,
     incoming: Pin<Box<BodyStream<Payload>>>,
-    /// What has come and is no whole frame yet.
+    /// Received bytes that are not a complete frame yet.
     buffer: BytesMut,
     codec: Codec,
-    /// The beginning of a message that comes in several frames.
+    /// The start of a message that arrives in several frames.
     fragments: BytesMut,
-    heads: watch::Receiver<()>,
-    arrivals: watch::Receiver<()>,
+    head_changes: watch::Receiver<()>,
+    pool_arrivals: watch::Receiver<()>,
     closing: watch::Receiver<bool>,
-    /// Whether there may be something to tell.
+    /// Whether there may be notifications to send.
     behind: bool,
-    /// When a sign of life is due, if nothing is heard or sent before.
-    quiet_until: TimerInstant,
-    /// Signs of life since the client was heard last.
-    silent: u32,
+    /// When a ping is due, unless a frame is received or sent before.
+    next_ping: TimerInstant,
+    /// Pings sent since the last frame from the client.
+    unanswered_pings: u32,
     ended: bool,
-    /// One of the streams that there may be.
+    /// Counts this connection as an open stream.
     _permit: OwnedSemaphorePermit,
 }
 
-/// What happens next.
+/// What the connection reacts to.
 enum Event {
     Frame(Result<Frame, ProtocolError>),
-    /// The client has left.
-    Gone,
+    /// The client has disconnected.
+    Disconnected,
+    /// The chain or the pool may have changed.
     Changed,
-    Quiet,
+    /// A ping is due.
+    Ping,
+    /// The server is shutting down.
     Closing,
 }
 
 impl Socket {
-    /// The next frames to send, with who goes on behind them; none at the end.
+    /// Returns the next frames to send and the state after them, or `None` at the end.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         while !self.ended {
             let mut out = BytesMut::new();
             if self.behind {
-                self.tell(&mut out).await;
+                self.notify(&mut out).await;
             } else {
                 let event = self.event().await;
                 self.handle(event, &mut out).await;
             }
             if !out.is_empty() {
-                self.is_not_quiet();
+                self.postpone_ping();
                 return Some((out.freeze(), self));
             }
         }
         None
     }
 
+    /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Self { codec, buffer, incoming, heads, arrivals, closing, session, quiet_until, .. } = self;
+        let Self { codec, buffer, incoming, head_changes, pool_arrivals, closing, session, next_ping, .. } = self;
         let limit = self.service.config.max_body;
         if let Some(frame) = decode(codec, buffer, limit) {
             return Event::Frame(frame);
         }
-        let listens = !session.is_empty();
-        let quiet = sleep_until(*quiet_until);
+        let subscribed = !session.is_empty();
+        let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Event::Closing,
@@ -150,37 +162,37 @@ impl Socket {
                     buffer.extend_from_slice(&piece);
                     decode(codec, buffer, limit).map_or(Event::Changed, Event::Frame)
                 }
-                Some(Err(_)) | None => Event::Gone,
+                Some(Err(_)) | None => Event::Disconnected,
             },
-            _ = heads.changed(), if listens => Event::Changed,
-            _ = arrivals.changed(), if listens => Event::Changed,
-            () = quiet => Event::Quiet,
+            _ = head_changes.changed(), if subscribed => Event::Changed,
+            _ = pool_arrivals.changed(), if subscribed => Event::Changed,
+            () = ping => Event::Ping,
         }
     }
 
     async fn handle(&mut self, event: Event, out: &mut BytesMut) {
         if matches!(event, Event::Frame(Ok(_))) {
-            self.silent = 0;
-            self.is_not_quiet();
+            self.unanswered_pings = 0;
+            self.postpone_ping();
         }
         match event {
-            Event::Gone => self.ended = true,
+            Event::Disconnected => self.ended = true,
             Event::Changed => self.behind = !self.session.is_empty(),
-            Event::Closing => self.close(CloseCode::Away, "the server is about to end", out),
-            Event::Quiet if self.silent >= UNANSWERED => self.ended = true,
-            Event::Quiet => {
-                self.silent += 1;
+            Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
+            Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
+            Event::Ping => {
+                self.unanswered_pings += 1;
                 self.send(Outgoing::Ping(Bytes::new()), out);
             }
             Event::Frame(Err(ProtocolError::Overflow)) => self.close_too_long(out),
             Event::Frame(Err(error)) => self.close(CloseCode::Protocol, &error.to_string(), out),
-            Event::Frame(Ok(frame)) => self.take(frame, out).await,
+            Event::Frame(Ok(frame)) => self.handle_frame(frame, out).await,
         }
     }
 
-    async fn take(&mut self, frame: Frame, out: &mut BytesMut) {
+    async fn handle_frame(&mut self, frame: Frame, out: &mut BytesMut) {
         match frame {
-            Frame::Text(message) | Frame::Binary(message) => self.answer(message, out).await,
+            Frame::Text(message) | Frame::Binary(message) => self.respond(message, out).await,
             Frame::Continuation(Item::FirstText(piece) | Item::FirstBinary(piece)) => {
                 self.fragments = BytesMut::from(&piece[..]);
             }
@@ -189,7 +201,7 @@ impl Socket {
                 self.collect(&piece, out);
                 if !self.ended {
                     let message = self.fragments.split().freeze();
-                    self.answer(message, out).await;
+                    self.respond(message, out).await;
                 }
             }
             Frame::Ping(bytes) => self.send(Outgoing::Pong(bytes), out),
@@ -210,40 +222,42 @@ impl Socket {
         }
     }
 
-    /// Answers a message, which counts as a request.
-    async fn answer(&mut self, body: Bytes, out: &mut BytesMut) {
+    /// Responds to a message, which counts as a request in metrics and logs.
+    async fn respond(&mut self, body: Bytes, out: &mut BytesMut) {
         let started = Instant::now();
         let context = self.service.message_context();
-        let (operation, answer) = self.work_out(context, body).await;
+        let (operation, result) = self.run(context, body).await;
         let id = Uuid::new_v4();
         let elapsed = started.elapsed();
-        let status = answer.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
-        self.service.metrics.answered(operation, status, elapsed);
+        let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
+        self.service.metrics.record_response(operation, status, elapsed);
         tracing::info!(target: "request", %id, operation, status = status.as_u16(), micros = elapsed.as_micros() as u64);
-        // The client hears of subscriptions before it hears of what they tell.
+        // The response to a new subscription is sent before its first notification.
         self.behind = !self.session.is_empty();
-        let answer = answer.unwrap_or_else(|(error, refusal)| {
-            self.service.metrics.refused(&error);
+        let response = result.unwrap_or_else(|(error, refusal)| {
+            if let Some(limit) = error.limit() {
+                self.service.metrics.record_refusal(limit);
+            }
             refusal
         });
-        if let Some(answer) = answer {
-            self.text(answer, out);
+        if let Some(response) = response {
+            self.send_text(response, out);
         }
     }
 
-    /// What a message is for, and its answer, or why it is not run with what the client is told.
-    async fn work_out(
+    /// Runs a message. Returns its operation and the response, or the reason why it was not run with the response to that.
+    async fn run(
         &self,
         context: Context,
         body: Bytes,
-    ) -> (&'static str, Result<rpc::Answer, (HttpError, rpc::Answer)>) {
+    ) -> (&'static str, Result<rpc::Response, (HttpError, rpc::Response)>) {
         let service = &self.service;
         let unread = |error: HttpError| {
-            let refusal = rpc::refusal(&error);
+            let refusal = rpc::refuse_unread(&error);
             (UNREAD, Err((error, Some(refusal))))
         };
         let (requests, depth) = (service.config.max_requests, service.config.max_depth);
-        let Ok(_slot) = Arc::clone(&service.requests).try_acquire_owned() else {
+        let Ok(_permit) = Arc::clone(&service.requests).try_acquire_owned() else {
             return unread(HttpError::TooManyRequests { limit: requests });
         };
         if body::is_too_deep(&body, depth) {
@@ -255,40 +269,40 @@ impl Socket {
             Err(error) => return unread(error),
         };
         let session = Some(self.session.clone());
-        let answer = match admission::count_requests(&self.request, service, message.requests()) {
-            Ok(()) => rpc::answer(service.clone(), context, message.clone(), session, self.controls).await,
+        let result = match admission::count_requests(&self.request, service, message.requests()) {
+            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.controls).await,
             Err(error) => Err(error),
         };
-        let answer = answer.map_err(|error| {
-            let refusal = rpc::refusal_of(&message, &error);
+        let result = result.map_err(|error| {
+            let refusal = rpc::refuse(&message, &error);
             (error, refusal)
         });
-        (message.operation(), answer)
+        (message.operation(), result)
     }
 
-    /// Tells what has happened, a page of each subscription.
-    async fn tell(&mut self, out: &mut BytesMut) {
-        // What changes from here on is looked at again.
-        self.heads.borrow_and_update();
-        self.arrivals.borrow_and_update();
+    /// Sends notifications, one page for each subscription.
+    async fn notify(&mut self, out: &mut BytesMut) {
+        // Marks changes as seen before reading, so that a change during the read is looked at again.
+        self.head_changes.borrow_and_update();
+        self.pool_arrivals.borrow_and_update();
         match rpc::notifications(&self.service, &self.session).await {
             Ok(messages) if messages.is_empty() => self.behind = false,
-            Ok(messages) => messages.into_iter().for_each(|message| self.text(message, out)),
-            // Those who wait for an answer come first.
-            Err(_) => sleep(BUSY).await,
+            Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
+            // Requests that wait for a response come first.
+            Err(_) => sleep(RETRY_DELAY).await,
         }
     }
 
-    fn text(&mut self, message: Vec<u8>, out: &mut BytesMut) {
+    fn send_text(&mut self, message: Vec<u8>, out: &mut BytesMut) {
         match String::from_utf8(message) {
             Ok(text) => self.send(Outgoing::Text(text.into()), out),
-            Err(_) => self.close(CloseCode::Error, "an answer is no text", out),
+            Err(_) => self.close(CloseCode::Error, "a response is not UTF-8", out),
         }
     }
 
-    /// Something was heard or is sent: a sign of life can wait.
-    fn is_not_quiet(&mut self) {
-        self.quiet_until = TimerInstant::now() + self.service.config.stream_keep_alive;
+    /// Restarts the time until the next ping, because a frame was received or is sent.
+    fn postpone_ping(&mut self) {
+        self.next_ping = TimerInstant::now() + self.service.config.stream_keep_alive;
     }
 
     fn close_too_long(&mut self, out: &mut BytesMut) {
@@ -308,8 +322,8 @@ impl Socket {
     }
 }
 
-/// The next frame of `buffer`, if it is whole. One that says that it is too long is refused before the rest of it has come:
-/// the codec would wait for it.
+/// The next frame of `buffer`, or `None` if it is incomplete. A frame that declares more than `limit` bytes is refused at once;
+/// the codec would wait until it is complete.
 fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Result<Frame, ProtocolError>> {
     if payload_length(buffer).is_some_and(|length| length > limit as u64) {
         return Some(Err(ProtocolError::Overflow));
@@ -317,7 +331,7 @@ fn decode(codec: &mut Codec, buffer: &mut BytesMut, limit: usize) -> Option<Resu
     codec.decode(buffer).transpose()
 }
 
-/// How long the payload of the first frame is, in bytes, once its head says so (RFC 6455, section 5.2).
+/// The payload length of the first frame in bytes, or `None` if its header is incomplete (RFC 6455, section 5.2).
 fn payload_length(buffer: &[u8]) -> Option<u64> {
     let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
     match buffer.get(1)? & 0x7f {
@@ -332,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_payloads() {
+    fn reads_the_payload_length_of_incomplete_frames() {
         let cases: [(&[u8], Option<u64>); 7] = [
             (&[0x81], None),
             (&[0x81, 0x85], Some(5)),

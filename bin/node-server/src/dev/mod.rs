@@ -9,10 +9,10 @@ mod tests;
 
 pub(crate) use options::DevOptions;
 
-use crate::CLIENT_VERSION;
 use crate::control::Control;
 use crate::error::CommandError;
 use crate::values::reachable;
+use crate::wiring::CLIENT_VERSION;
 use crate::{metrics, notify, open};
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -26,8 +26,8 @@ use summary::Summary;
 /// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let http = HttpConfig { remote_control: options.force_control, ..options.server.http()? };
-    let _metrics = metrics::serve(&options.server, &http)?;
+    let http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
+    let _metrics = metrics::serve(&options.server.http, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
     let mut builder = DevNode::builder()
@@ -35,9 +35,9 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         .mining(options.mining.mining())
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
-        .limits(options.server.limits())
-        .pool_limits(options.server.pool_limits())
-        .filter_limits(options.server.filter_limits())
+        .limits(options.server.limits.limits())
+        .pool_limits(options.server.limits.pool_limits())
+        .filter_limits(options.server.limits.filter_limits())
         .code_cache_bytes(caches.code_cache_bytes())
         .client_version(CLIENT_VERSION);
     builder = match &options.chain.genesis {

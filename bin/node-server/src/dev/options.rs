@@ -1,8 +1,8 @@
 //! The options of `dev`.
 
-use crate::cli::CacheOptions;
-use crate::config::ServerOptions;
 use crate::data_dir::DataDir;
+use crate::options::server::ServerOptions;
+use crate::options::storage::CacheOptions;
 use crate::values;
 use clap::{Args, ValueEnum};
 use node_core::pool::TransactionOrder;

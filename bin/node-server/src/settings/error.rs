@@ -1,6 +1,6 @@
 //! Why the settings cannot be used.
 
-use super::{Source, Sources, options};
+use super::source::{Source, Sources, options};
 use clap::Command;
 #[cfg(test)]
 use clap::error::ErrorKind;

@@ -1,8 +1,8 @@
 //! The file of settings: TOML whose keys are the long names of options.
 
 use super::error::FileError;
-use super::options;
-use crate::open;
+use super::source::options;
+use crate::files;
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,7 +48,7 @@ impl SettingsFile {
     /// Reads the file for a program with the commands of `root`.
     pub(super) fn read(path: &Path, root: &Command) -> Result<Self, FileError> {
         let unreadable = |source| FileError::Read { path: path.to_owned(), source };
-        let bytes = open::read_at_most(path, MAX_BYTES).map_err(unreadable)?;
+        let bytes = files::read_at_most(path, MAX_BYTES).map_err(unreadable)?;
         let bytes = bytes.ok_or_else(|| FileError::TooLarge { path: path.to_owned(), limit: MAX_BYTES })?;
         let text = str::from_utf8(&bytes).map_err(|error| FileError::Syntax {
             path: path.to_owned(),

@@ -7,6 +7,7 @@
 mod error;
 mod file;
 mod show;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -17,14 +18,10 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
 use file::SettingsFile;
-use std::collections::BTreeMap;
+use source::{FILE_OPTION, Source, Sources, options};
 use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
-
-/// The option that names the file.
-const FILE_OPTION: &str = "config";
 
 /// What the program was asked for.
 #[derive(Debug)]
@@ -34,29 +31,6 @@ pub(crate) enum Request {
     /// To write the settings that a command would have.
     Show(String),
 }
-
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    Default,
-    File { path: PathBuf, line: usize },
-    Environment(String),
-    CommandLine,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => write!(f, "default"),
-            Self::File { path, line } => write!(f, "file {}, line {line}", path.display()),
-            Self::Environment(variable) => write!(f, "environment {variable}"),
-            Self::CommandLine => write!(f, "command line"),
-        }
-    }
-}
-
-/// The source of each option, by its id.
-type Sources = BTreeMap<String, Source>;
 
 /// Reads the arguments of the program, the first of which is its name.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
@@ -143,14 +117,6 @@ fn without_false(argument: Arg) -> Arg {
 fn says_false(argument: &Arg) -> bool {
     let value = argument.get_env().and_then(env::var_os);
     matches!(argument.get_action(), ArgAction::SetTrue) && value.is_some_and(|value| value == "false")
-}
-
-/// The options that can be set by a file, each with its long name.
-fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
-    let with_name = |option| Some((option, Arg::get_long(option)?));
-    command.get_arguments().filter_map(with_name).filter(|(option, long)| {
-        *long != FILE_OPTION && matches!(option.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue)
-    })
 }
 
 /// The variable that sets the option, if it does.

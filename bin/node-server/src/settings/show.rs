@@ -1,6 +1,6 @@
 //! `node-server config`: the settings that a command would have, as a file of settings.
 
-use super::{Source, Sources, options};
+use super::source::{Source, Sources, options};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;

@@ -1,6 +1,7 @@
 //! The file, and the table of options in the documentation.
 
-use super::{Request, UsageError, options, read};
+use super::source::options;
+use super::{Request, UsageError, read};
 use crate::cli::CommandLine;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::collections::BTreeMap;

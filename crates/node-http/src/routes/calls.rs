@@ -1,8 +1,8 @@
 //! Calls and gas estimates.
 
 use super::Routes;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use actix_web::HttpResponse;
 use node_core::node::Node;
 
@@ -13,10 +13,10 @@ pub(super) fn posts(routes: &mut Routes<'_>) {
 
 async fn call(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, |_| Place::Code, Node::call).await
+    exchange.run(input, |_| Place::Code, Node::call).await
 }
 
 async fn estimate_gas(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, |_| Place::Code, Node::estimate_gas).await
+    exchange.run(input, |_| Place::Code, Node::estimate_gas).await
 }

@@ -1,8 +1,8 @@
 //! Facts about the chain and this server.
 
 use super::Routes;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use actix_web::HttpResponse;
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
@@ -13,17 +13,17 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 }
 
 async fn block_number(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.block_number(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.block_number(context)).await
 }
 
 async fn chain_id(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.chain_id(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.chain_id(context)).await
 }
 
 async fn syncing(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.syncing(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.syncing(context)).await
 }
 
 async fn client_version(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.client_version(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.client_version(context)).await
 }

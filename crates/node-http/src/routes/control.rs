@@ -2,8 +2,8 @@
 
 use super::{Methods, Routes};
 use crate::admission;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use node_types::wire::Decode;
@@ -28,7 +28,7 @@ pub(super) fn all(routes: &mut Routes<'_>) {
     routes.add_under("dev", Methods::GetOnly, "poolContent", async |exchange: Exchange| {
         let input = exchange.parameters(|_| Ok(()));
         let input = admission::may_control(exchange.request(), exchange.config()).and(input);
-        exchange.no_store().answer(input, |()| Place::Pool, |node, context, ()| node.pool_content(context)).await
+        exchange.no_store().run(input, |()| Place::Pool, |node, context, ()| node.pool_content(context)).await
     });
 }
 
@@ -56,7 +56,7 @@ where
             Ok(()) => exchange.body().await,
             Err(error) => Err(error),
         };
-        exchange.answer(input, |_| place, operation).await
+        exchange.run(input, |_| place, operation).await
     });
 }
 
@@ -72,6 +72,6 @@ where
             Ok(()) => exchange.optional_body().await,
             Err(error) => Err(error),
         };
-        exchange.answer(input, |_| Place::Pool, operation).await
+        exchange.run(input, |_| Place::Pool, operation).await
     });
 }

@@ -5,7 +5,7 @@ use crate::encode;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
-use crate::server::Service;
+use crate::service::Service;
 use actix_web::HttpResponse;
 
 pub(super) fn gets(routes: &mut Routes<'_>) {

@@ -1,18 +1,19 @@
 //! What happens, told as it does.
 
 use super::{Methods, Routes};
+use crate::events;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
 use actix_web::{HttpRequest, HttpResponse};
 use node_types::wire::{ErrorDetail, EventsInput};
 
 pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.add(Methods::GetOnly, "events", "", events);
+    routes.add(Methods::GetOnly, "events", "", stream_events);
 }
 
-async fn events(exchange: Exchange) -> HttpResponse {
+async fn stream_events(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| input(exchange.request(), parameters));
-    exchange.no_store().tell(input).await
+    events::respond(exchange.no_store(), input).await
 }
 
 fn input(request: &HttpRequest, parameters: &mut Parameters<'_>) -> Result<EventsInput, Vec<ErrorDetail>> {

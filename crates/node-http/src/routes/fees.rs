@@ -1,8 +1,8 @@
 //! Fees.
 
 use super::Routes;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use actix_web::HttpResponse;
 use node_core::node::Node;
 
@@ -18,17 +18,17 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 
 async fn fee_history(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, Place::fee_history, Node::fee_history).await
+    exchange.run(input, Place::fee_history, Node::fee_history).await
 }
 
 async fn gas_price(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.gas_price(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.gas_price(context)).await
 }
 
 async fn max_priority_fee_per_gas(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.max_priority_fee_per_gas(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.max_priority_fee_per_gas(context)).await
 }
 
 async fn blob_base_fee(exchange: Exchange) -> HttpResponse {
-    exchange.answer(Ok(()), |()| Place::Here, |node, context, ()| node.blob_base_fee(context)).await
+    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.blob_base_fee(context)).await
 }

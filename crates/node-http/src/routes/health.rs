@@ -1,8 +1,8 @@
 //! Whether the server lives, and whether it can do what it is for.
 
 use super::Routes;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
 use node_core::context::Context;
@@ -21,7 +21,7 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 /// Says that the process answers, and nothing else.
 async fn health(exchange: Exchange) -> HttpResponse {
     let alive = |_: &Node, _: &Context, ()| Ok(HealthOutput { status: HealthStatus::Ok });
-    exchange.no_store().answer(Ok(()), |()| Place::Here, alive).await
+    exchange.no_store().run(Ok(()), |()| Place::Here, alive).await
 }
 
 /// Says that the database can be read, that the head is young enough, and that the server is not about to end.
@@ -31,7 +31,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&HttpError::NotReady("the server is about to end".to_owned()));
     }
     let max_age = exchange.config().max_head_age;
-    let head = match exchange.run(Place::Pool, |node, context| Ok(node.head(context)?)).await {
+    let head = match exchange.execute(Place::Pool, |node, context| Ok(node.head(context)?)).await {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
@@ -51,7 +51,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         block_number: Quantity(head.header.number),
         head_age: Quantity(age.as_secs()),
     };
-    exchange.answer(Ok(()), |()| Place::Here, move |_, _, ()| Ok(output.clone())).await
+    exchange.run(Ok(()), |()| Place::Here, move |_, _, ()| Ok(output.clone())).await
 }
 
 /// How old a block of this time is; nothing if it is of the future.

@@ -1,8 +1,8 @@
 //! Logs, whole or by pages.
 
 use super::Routes;
-use crate::dispatch::Place;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use actix_web::HttpResponse;
 use node_core::node::{LogCursor, Node};
 use node_types::wire::{ErrorDetail, GetLogsInput};
@@ -15,13 +15,13 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
     let cursor = exchange.parameters(|parameters| cursor(parameters.query("cursor")));
     let input = exchange.body::<GetLogsInput>().await;
     match cursor {
-        Ok(None) if !exchange.prefers("page") => exchange.answer(input, Place::logs, Node::get_logs).await,
+        Ok(None) if !exchange.prefers("page") => exchange.run(input, Place::logs, Node::get_logs).await,
         Ok(cursor) => {
             let work = move |node: &Node, context: &_, input| {
                 let page = node.get_logs_page(context, input, cursor)?;
                 Ok((page.output, page.next.map(|cursor| format!("getLogs/?cursor={cursor}"))))
             };
-            exchange.answer_page(input, Place::logs, work).await
+            exchange.run_paged(input, Place::logs, work).await
         }
         Err(error) => exchange.fail(&error),
     }

@@ -15,6 +15,6 @@ pub(super) fn all(routes: &mut Routes<'_>) {
     }
     for slash in ["", "/"] {
         routes.serve(Access::Guarded, Methods::Post, OPERATION, &format!("{base}/rpc{slash}"), rpc::post);
-        routes.serve(Access::Guarded, Methods::GetOnly, "ws", &format!("{base}/ws{slash}"), websocket::begin);
+        routes.serve(Access::Guarded, Methods::GetOnly, "ws", &format!("{base}/ws{slash}"), websocket::upgrade);
     }
 }

@@ -16,7 +16,8 @@ mod state;
 mod transactions;
 
 use crate::admission::Access;
-use crate::exchange::{self, Exchange};
+use crate::exchange::Exchange;
+use crate::fallback;
 use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, Route, guard, web};
 
@@ -53,7 +54,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, controlled: bo
     if controlled {
         control::all(&mut routes);
     }
-    routes.app.default_service(web::to(|request: HttpRequest| exchange::refuse(request, None)));
+    routes.app.default_service(web::to(|request: HttpRequest| fallback::refuse(request, None)));
     routes.added
 }
 
@@ -147,7 +148,7 @@ impl Routes<'_> {
     ) {
         let page = route(Access::Open, Methods::Get, page, show);
         let post = route(Access::Guarded, Methods::Post, operation, handler);
-        let refuse = |request: HttpRequest| exchange::refuse(request, Some("GET, HEAD, POST, OPTIONS"));
+        let refuse = |request: HttpRequest| fallback::refuse(request, Some("GET, HEAD, POST, OPTIONS"));
         self.app.service(web::resource(path).route(page).route(post).default_service(web::to(refuse)));
     }
 
@@ -160,7 +161,7 @@ impl Routes<'_> {
         handler: F,
     ) {
         let answer = route(access, methods, operation, handler);
-        let refuse = move |request: HttpRequest| exchange::refuse(request, Some(methods.allow()));
+        let refuse = move |request: HttpRequest| fallback::refuse(request, Some(methods.allow()));
         self.app.service(web::resource(path).route(answer).default_service(web::to(refuse)));
     }
 }

@@ -1,8 +1,7 @@
 //! Accounts, storage and proofs.
 
 use super::Routes;
-use crate::caching::Lasts;
-use crate::dispatch::Place;
+use crate::caching::Lifetime;
 use crate::exchange::Exchange;
 use actix_web::HttpResponse;
 use node_core::node::Node;
@@ -24,14 +23,14 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 
 async fn get_storage_at(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
-    exchange.answer(input, |input: &GetStorageAtInput| Place::reading(&input.block_number), Node::get_storage_at).await
+    exchange.run(input, |input: &GetStorageAtInput| Place::reading(&input.block_number), Node::get_storage_at).await
 }
 
 async fn get_proof(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body::<GetProofInput>().await;
     let quick = exchange.node().proves_quickly();
     let place = move |input: &GetProofInput| Place::proof(quick, input.storage_keys.len());
-    exchange.answer(input, place, Node::get_proof).await
+    exchange.run(input, place, Node::get_proof).await
 }
 
 async fn get_account(exchange: Exchange) -> HttpResponse {
@@ -40,21 +39,21 @@ async fn get_account(exchange: Exchange) -> HttpResponse {
     let quick = exchange.node().proves_quickly();
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_account(context, input.address.0, input.block_number);
-    exchange.answer_lasting(input, move |_| Place::proof(quick, 0), work, lasts).await
+    exchange.run_cacheable(input, move |_| Place::proof(quick, 0), work, lifetime).await
 }
 
 async fn get_balance(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_balance(context, input.address.0, input.block_number);
-    exchange.answer_lasting(input, place, work, lasts).await
+    exchange.run_cacheable(input, place, work, lifetime).await
 }
 
 async fn get_code(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
     let work =
         |node: &Node, context: &_, input: AccountInput| node.get_code(context, input.address.0, input.block_number);
-    exchange.answer_lasting(input, place, work, lasts).await
+    exchange.run_cacheable(input, place, work, lifetime).await
 }
 
 async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
@@ -62,7 +61,7 @@ async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
     let work = |node: &Node, context: &_, input: AccountInput| {
         node.get_transaction_count(context, input.address.0, input.block_number)
     };
-    exchange.answer_lasting(input, place, work, lasts).await
+    exchange.run_cacheable(input, place, work, lifetime).await
 }
 
 fn place(input: &AccountInput) -> Place {
@@ -70,6 +69,6 @@ fn place(input: &AccountInput) -> Place {
 }
 
 /// An account as of a block is what it is as long as the block is.
-fn lasts<O>(input: &AccountInput, _: &O) -> Lasts {
-    Lasts::with_named(&input.block_number)
+fn lifetime<O>(input: &AccountInput, _: &O) -> Lifetime {
+    Lifetime::with_requested(&input.block_number)
 }

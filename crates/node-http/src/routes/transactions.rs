@@ -1,10 +1,10 @@
 //! Transactions and their receipts.
 
 use super::Routes;
-use crate::caching::Lasts;
-use crate::dispatch::Place;
+use crate::caching::Lifetime;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
+use crate::place::Place;
 use actix_web::HttpResponse;
 use node_core::node::Node;
 use node_types::H256;
@@ -30,12 +30,12 @@ pub(super) fn gets(routes: &mut Routes<'_>) {
 async fn send_raw_transaction(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
     let input = exchange.body::<SendRawTransactionInput>().await;
-    exchange.answer(input, |_| Place::Pool, Node::send_raw_transaction).await
+    exchange.run(input, |_| Place::Pool, Node::send_raw_transaction).await
 }
 
 async fn get_transaction_by_hash(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    exchange.answer_lasting(hash, |_| Place::Here, Node::get_transaction_by_hash, lasts).await
+    exchange.run_cacheable(hash, |_| Place::Here, Node::get_transaction_by_hash, lifetime).await
 }
 
 async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResponse {
@@ -43,7 +43,7 @@ async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResp
     let work = |node: &Node, context: &_, input: GetTransactionByBlockHashAndIndexInput| {
         node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0)
     };
-    exchange.answer_lasting(input, |_| Place::Here, work, lasts).await
+    exchange.run_cacheable(input, |_| Place::Here, work, lifetime).await
 }
 
 async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpResponse {
@@ -52,33 +52,34 @@ async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpRe
         node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
     };
     let place = |input: &GetTransactionByBlockNumberAndIndexInput| Place::reading(&input.block_number);
-    let lasts = |input: &GetTransactionByBlockNumberAndIndexInput, _: &_| Lasts::with_named(&input.block_number);
-    exchange.answer_lasting(input, place, work, lasts).await
+    let lifetime =
+        |input: &GetTransactionByBlockNumberAndIndexInput, _: &_| Lifetime::with_requested(&input.block_number);
+    exchange.run_cacheable(input, place, work, lifetime).await
 }
 
 async fn get_transaction_receipt(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    let lasts = |_: &H256, output: &GetTransactionReceiptOutput| {
+    let lifetime = |_: &H256, output: &GetTransactionReceiptOutput| {
         let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
-        Lasts::with_block(block.map(|number| number.0))
+        Lifetime::with_block(block.map(|number| number.0))
     };
-    exchange.answer_lasting(hash, |_| Place::Here, Node::get_transaction_receipt, lasts).await
+    exchange.run_cacheable(hash, |_| Place::Here, Node::get_transaction_receipt, lifetime).await
 }
 
 async fn get_raw_transaction(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    exchange.answer(hash, |_| Place::Here, Node::get_raw_transaction).await
+    exchange.run(hash, |_| Place::Here, Node::get_raw_transaction).await
 }
 
 async fn get_transaction_status(exchange: Exchange) -> HttpResponse {
     let hash = exchange.parameters(hash);
-    exchange.answer(hash, |_| Place::Here, Node::get_transaction_status).await
+    exchange.run(hash, |_| Place::Here, Node::get_transaction_status).await
 }
 
 /// A transaction stays where it is as long as its block does.
-fn lasts<I>(_: &I, output: &TransactionOutput) -> Lasts {
+fn lifetime<I>(_: &I, output: &TransactionOutput) -> Lifetime {
     let block = output.transaction.as_ref().and_then(|transaction| transaction.block_number);
-    Lasts::with_block(block.map(|number| number.0))
+    Lifetime::with_block(block.map(|number| number.0))
 }
 
 fn hash(parameters: &mut Parameters<'_>) -> Result<H256, Vec<ErrorDetail>> {

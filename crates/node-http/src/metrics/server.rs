@@ -1,4 +1,4 @@
-//! Where metrics are told: on an address of their own, which clients need not reach.
+//! The HTTP listener for metrics, on an address of its own that clients need not reach.
 
 use super::Metrics;
 use actix_web::dev::ServerHandle;
@@ -9,26 +9,26 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-/// What the text is, to whoever asks for it.
+/// Media type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Connections to it at a time; one scraper needs one.
-const CONNECTIONS: usize = 32;
+/// Most connections at a time; one scraper needs one.
+const MAX_CONNECTIONS: usize = 32;
 
-/// Time for a request to arrive.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for a request to arrive.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers `GET /metrics`, until it is dropped.
+/// Serves `GET /metrics` until it is dropped.
 pub struct MetricsServer {
     handle: ServerHandle,
     address: SocketAddr,
 }
 
 impl MetricsServer {
-    /// Listens on `address`, and answers on a thread of its own.
+    /// Listens on `address` and serves `metrics` from a thread of its own.
     ///
     /// # Errors
-    /// When the address cannot be bound, or the thread cannot be started.
+    /// If the address cannot be bound or the thread cannot be started.
     pub fn start(address: SocketAddr, metrics: Metrics) -> Result<Self, MetricsError> {
         let bind = |source| MetricsError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(bind)?;
@@ -48,19 +48,19 @@ impl MetricsServer {
                     App::new().route("/metrics", web::get().to(render))
                 })
                 .workers(1)
-                .max_connections(CONNECTIONS)
-                .client_request_timeout(PATIENCE)
-                .keep_alive(PATIENCE)
+                .max_connections(MAX_CONNECTIONS)
+                .client_request_timeout(REQUEST_TIMEOUT)
+                .keep_alive(REQUEST_TIMEOUT)
                 .shutdown_timeout(0)
                 .disable_signals()
                 .listen(listener)
                 .map(HttpServer::run);
                 match server {
                     Ok(server) => {
-                        // Who waits for it is there until it has come.
+                        // The receiver waits for this message, so sending cannot fail.
                         let _ = sender.send(Ok(server.handle()));
                         if let Err(error) = server.await {
-                            tracing::error!(%error, "metrics are told no more");
+                            tracing::error!(%error, "the metrics server failed");
                         }
                     }
                     Err(error) => {
@@ -74,7 +74,7 @@ impl MetricsServer {
         Ok(Self { handle: started.map_err(MetricsError::Start)?, address })
     }
 
-    /// The address that it listens on.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -82,20 +82,20 @@ impl MetricsServer {
 
 impl Drop for MetricsServer {
     fn drop(&mut self) {
-        // The command is sent at once; nobody waits for the end.
+        // `stop` sends the command when it is called; the returned future would only wait for the end.
         drop(self.handle.stop(false));
     }
 }
 
-/// Why metrics are not told.
+/// Why the metrics server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    /// The address is taken, or not this machine's.
+    /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address} for metrics")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },

@@ -1,56 +1,56 @@
-//! Bounds the headers of HTTP/2 (RFC 9113, sections 4.1 and 6.10).
+//! A limit on the size of HTTP/2 header blocks (RFC 9113, sections 4.1 and 6.10).
 //!
-//! The library below collects a header block of up to 16 MiB before anybody sees it, and has no setting for it. So the frames
-//! are followed as they are read: a block that grows too long ends the connection.
+//! The h2 crate buffers header blocks of up to 16 MiB, and actix-http does not expose its setting for this. So the frames
+//! are parsed as they are read from the connection, and a header block above the limit ends it.
 
-/// The length of what a connection begins with, in front of the first frame.
+/// Length of the connection preface, which precedes the first frame, in bytes.
 const PREFACE: usize = 24;
 
-/// The head of a frame: length, type, flags, stream.
-const HEAD: usize = 9;
+/// Length of a frame header (length, type, flags, stream identifier), in bytes.
+const FRAME_HEADER: usize = 9;
 
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// Follows the frames that a client sends.
+/// Tracks the size of the header blocks in the frames that a client sends.
 #[derive(Debug)]
-pub(crate) struct HeaderBlocks {
+pub(crate) struct HeaderLimit {
     limit: usize,
-    /// Bytes to pass over before the next head of a frame.
+    /// Bytes left to skip before the next frame header.
     skip: usize,
-    head: [u8; HEAD],
-    /// Bytes of `head` that have come.
+    frame_header: [u8; FRAME_HEADER],
+    /// Bytes of `frame_header` received so far.
     filled: usize,
-    /// Bytes of the block that has not ended.
+    /// Bytes of the unfinished header block.
     block: usize,
 }
 
-impl HeaderBlocks {
-    /// Blocks may be of `limit` bytes, as they are sent.
+impl HeaderLimit {
+    /// Accepts header blocks of up to `limit` bytes, as they are sent (compressed by HPACK).
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, skip: PREFACE, head: [0; HEAD], filled: 0, block: 0 }
+        Self { limit, skip: PREFACE, frame_header: [0; FRAME_HEADER], filled: 0, block: 0 }
     }
 
-    /// Follows `bytes`. Answers whether all blocks are short enough.
-    pub(crate) fn follow(&mut self, mut bytes: &[u8]) -> bool {
+    /// Processes the next `bytes` of the connection. Returns whether every header block is within the limit.
+    pub(crate) fn accept(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
-            let passed = self.skip.min(bytes.len());
-            self.skip -= passed;
-            bytes = &bytes[passed..];
-            let taken = (HEAD - self.filled).min(bytes.len());
-            self.head[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            bytes = &bytes[skipped..];
+            let taken = (FRAME_HEADER - self.filled).min(bytes.len());
+            self.frame_header[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
             self.filled += taken;
             bytes = &bytes[taken..];
-            if self.filled == HEAD && !self.frame() {
+            if self.filled == FRAME_HEADER && !self.accept_frame() {
                 return false;
             }
         }
         true
     }
 
-    fn frame(&mut self) -> bool {
-        let [a, b, c, kind, flags, ..] = self.head;
+    fn accept_frame(&mut self) -> bool {
+        let [a, b, c, kind, flags, ..] = self.frame_header;
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
         self.filled = 0;
         self.skip = length;
@@ -77,12 +77,12 @@ mod tests {
     fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
         let [_, a, b, c] = u32::try_from(length).unwrap().to_be_bytes();
         let mut frame = vec![a, b, c, kind, flags, 0, 0, 0, 1];
-        frame.resize(HEAD + length, 7);
+        frame.resize(FRAME_HEADER + length, 7);
         frame
     }
 
     #[test]
-    fn long_blocks_are_found_however_they_come() {
+    fn rejects_header_blocks_above_the_limit_however_they_are_split() {
         let cases: [(&[Frame], bool); 7] = [
             (&[], true),
             (&[(HEADERS, END_HEADERS, 100), (HEADERS, END_HEADERS, 100)], true),
@@ -96,8 +96,8 @@ mod tests {
             let mut bytes = vec![b'P'; PREFACE];
             bytes.extend(frames.iter().flat_map(|&(kind, flags, length)| frame(kind, flags, length)));
             for size in [1, 7, 9, 64, bytes.len()] {
-                let mut blocks = HeaderBlocks::new(100);
-                assert_eq!(bytes.chunks(size).all(|piece| blocks.follow(piece)), expected, "{frames:?} by {size}");
+                let mut limit = HeaderLimit::new(100);
+                assert_eq!(bytes.chunks(size).all(|piece| limit.accept(piece)), expected, "{frames:?} by {size}");
             }
         }
     }

@@ -1,0 +1,52 @@
+//! Where a chain is stored, and how much memory it may take.
+
+use crate::data_dir::DataDir;
+use clap::Args;
+use node_store::Options;
+use node_types::BlockNumber;
+
+/// Where the chain is kept.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct StorageOptions {
+    /// Folder that keeps chain, pool and filters over restarts, or :memory: [default: a folder for each genesis, in the
+    /// user's data folder]
+    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
+    pub(crate) data_dir: Option<DataDir>,
+    #[command(flatten)]
+    pub(crate) caches: CacheOptions,
+}
+
+/// How much memory to use.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct CacheOptions {
+    /// Most MiB that all caches take in memory together
+    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
+    cache_mb: u32,
+}
+
+impl CacheOptions {
+    /// The most bytes that the caches of the folder take.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.all_cache_bytes() - self.code_cache_bytes() as usize
+    }
+
+    /// The most bytes that analysed code takes.
+    pub(crate) fn code_cache_bytes(&self) -> u64 {
+        self.all_cache_bytes() as u64 / 16
+    }
+
+    fn all_cache_bytes(&self) -> usize {
+        (self.cache_mb as usize).saturating_mul(1 << 20)
+    }
+}
+
+/// What to forget.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct PruneBefore {
+    /// Drop the states below this block after the import; requests for them answer 404
+    #[arg(long, env = "NODE_PRUNE_BEFORE", value_name = "BLOCK")]
+    pub(crate) prune_before: Option<BlockNumber>,
+}

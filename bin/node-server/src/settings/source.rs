@@ -1,0 +1,40 @@
+//! The options that can be set, and where the value of each comes from.
+
+use clap::{Arg, ArgAction, Command};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The option that names the file.
+pub(super) const FILE_OPTION: &str = "config";
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Default,
+    File { path: PathBuf, line: usize },
+    Environment(String),
+    CommandLine,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(f, "default"),
+            Self::File { path, line } => write!(f, "file {}, line {line}", path.display()),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::CommandLine => write!(f, "command line"),
+        }
+    }
+}
+
+/// The source of each option, by its id.
+pub(super) type Sources = BTreeMap<String, Source>;
+
+/// The options that can be set by a file, each with its long name.
+pub(super) fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
+    let with_name = |option| Some((option, Arg::get_long(option)?));
+    command.get_arguments().filter_map(with_name).filter(|(option, long)| {
+        *long != FILE_OPTION && matches!(option.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue)
+    })
+}

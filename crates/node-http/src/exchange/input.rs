@@ -1,0 +1,85 @@
+//! Reading the body and the parameters of a request.
+
+use super::{Exchange, negotiation};
+use crate::body;
+use crate::dispatch;
+use crate::parameters::Parameters;
+use crate::place::Place;
+use crate::problem::HttpError;
+use actix_web::web::Bytes;
+use node_core::context::Context;
+use node_types::wire::{self, BodyError, Decode, ErrorDetail};
+
+impl Exchange {
+    /// Reads the body without decoding it.
+    ///
+    /// # Errors
+    /// If the body is not declared as JSON, exceeds a limit, or does not arrive completely.
+    pub(crate) async fn raw_body(&mut self) -> Result<Bytes, HttpError> {
+        let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
+        body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await
+    }
+
+    /// Reads and decodes the body.
+    ///
+    /// # Errors
+    /// Those of [`raw_body`](Self::raw_body), and every fault of the input.
+    pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
+        let body = self.raw_body().await?;
+        let place = Place::decoding(body.len());
+        let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
+        dispatch::run(&self.service.pools, place, self.service.context(), body, decode).await
+    }
+
+    /// Like [`body`](Self::body); returns the default if there is no body.
+    pub(crate) async fn optional_body<I: Decode + Default + Send + 'static>(&mut self) -> Result<I, HttpError> {
+        if body::is_declared_empty(&self.request) {
+            return Ok(I::default());
+        }
+        match self.body().await {
+            Err(HttpError::Body(BodyError::Empty)) => Ok(I::default()),
+            input => input,
+        }
+    }
+
+    /// Reads an input from path and query parameters.
+    ///
+    /// # Errors
+    /// All faults of the parameters.
+    pub(crate) fn parameters<I>(
+        &self,
+        read: impl FnOnce(&mut Parameters<'_>) -> Result<I, Vec<ErrorDetail>>,
+    ) -> Result<I, HttpError> {
+        Parameters::read(&self.request, |parameters| {
+            let input = read(parameters);
+            self.query_read.set(parameters.query_read());
+            input
+        })
+    }
+
+    /// Adds the faults of the query to `input`: unless the handler read the query, it must be empty.
+    pub(crate) fn check_query<I>(&self, input: Result<I, HttpError>) -> Result<I, HttpError> {
+        if self.query_read.get() || self.request.query_string().is_empty() {
+            return input;
+        }
+        let unexpected = Parameters::no_query(&self.request);
+        match input {
+            input if unexpected.is_empty() => input,
+            Ok(_) => Err(HttpError::Parameters(unexpected)),
+            Err(HttpError::Parameters(faults) | HttpError::Body(BodyError::Invalid(faults))) => {
+                Err(HttpError::Parameters([faults, unexpected].concat()))
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Whether the client states `preference` in `Prefer` (RFC 7240).
+    pub(crate) fn prefers(&self, preference: &str) -> bool {
+        negotiation::prefers(&self.request, preference)
+    }
+
+    /// Whether the client lists `media_type` in `Accept`.
+    pub(crate) fn accepts(&self, media_type: &str) -> bool {
+        negotiation::accepts(&self.request, media_type)
+    }
+}

@@ -1,0 +1,170 @@
+//! Writing the response: status, headers, caching and compression.
+
+use super::Exchange;
+use crate::caching::{self, Caching};
+use crate::compress;
+use crate::problem::HttpError;
+use crate::report;
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderName, HeaderValue, LINK,
+    RETRY_AFTER, UPGRADE, VARY, WWW_AUTHENTICATE,
+};
+use actix_web::web::Bytes;
+use node_core::context::ViewOf;
+
+pub(super) const JSON: &str = "application/json";
+const PROBLEM_JSON: &str = "application/problem+json";
+const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
+const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+impl Exchange {
+    /// Responds with the problem that describes `error`.
+    pub(crate) fn fail(mut self, error: &HttpError) -> HttpResponse {
+        if let Some(limit) = error.limit() {
+            self.service.metrics.record_refusal(limit);
+        }
+        let (status, body) = self.reporter().problem(error);
+        if let Some(seconds) = error.retry_after() {
+            self.headers.push((RETRY_AFTER, seconds.into()));
+        }
+        match error {
+            HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
+            HttpError::NoWebSocket => self.headers.push((UPGRADE, HeaderValue::from_static("websocket"))),
+            HttpError::Unauthorized => self.headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            _ => {}
+        }
+        let schema = report::schema_url(&self.base_url());
+        self.headers.extend(described_by(&schema).map(|link| (LINK, link)));
+        if self.caching != Caching::Unspecified {
+            self.caching = Caching::NoStore;
+        }
+        self.respond(status, PROBLEM_JSON, body.into())
+    }
+
+    /// Responds with JSON that needs no schema.
+    pub(crate) fn respond_json(self, body: Bytes) -> HttpResponse {
+        self.respond(StatusCode::OK, JSON, body)
+    }
+
+    /// Responds with `status` and no body.
+    pub(crate) fn respond_empty(mut self, status: StatusCode) -> HttpResponse {
+        let mut response = self.start(status, JSON);
+        response.headers_mut().remove(CONTENT_TYPE);
+        self.finish(response)
+    }
+
+    /// Responds with a document that does not change while the server runs. Each encoding of it is compressed once.
+    pub(crate) async fn respond_document(mut self, media_type: &'static str, body: Bytes) -> HttpResponse {
+        self.caching = Caching::Revalidate;
+        let digest = caching::digest(&body);
+        if self.is_known(digest) {
+            return self.not_modified(&body);
+        }
+        let Some(encoding) = self.encoding(&body) else { return self.send(StatusCode::OK, media_type, body) };
+        let compressed = self.service.documents.get(encoding, digest, &body).await;
+        self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
+        self.headers.push((VARY, ACCEPT_ENCODING));
+        let response = self.start(StatusCode::OK, media_type);
+        self.finish(response.set_body(BoxBody::new(compressed)))
+    }
+
+    /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it.
+    pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
+        if status == StatusCode::OK && self.caching.is_storable() && self.is_known(caching::digest(&body)) {
+            return self.not_modified(&body);
+        }
+        match self.encoding(&body) {
+            Some(encoding) => {
+                let mut response = self.start(status, media_type);
+                // The encoder adds `Vary` itself.
+                let body = compress::encode(encoding, response.head_mut(), body);
+                self.finish(response.set_body(body))
+            }
+            None => self.send(status, media_type, body),
+        }
+    }
+
+    /// Adds the entity tag of the body with this digest to the response. Returns whether the client already has that body.
+    fn is_known(&mut self, digest: u128) -> bool {
+        let tag = caching::entity_tag(digest);
+        self.headers.extend(caching::tag_value(&tag).map(|tag| (ETAG, tag)));
+        caching::is_known(&self.request, &tag)
+    }
+
+    /// Responds with 304 in place of `body`.
+    fn not_modified(mut self, body: &Bytes) -> HttpResponse {
+        self.vary_by_encoding(body);
+        self.respond_empty(StatusCode::NOT_MODIFIED)
+    }
+
+    /// Responds with `body` uncompressed.
+    fn send(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
+        self.vary_by_encoding(&body);
+        let response = self.start(status, media_type);
+        self.finish(response.set_body(BoxBody::new(body)))
+    }
+
+    /// Adds `Vary: accept-encoding` if another client could get `body` compressed.
+    fn vary_by_encoding(&mut self, body: &Bytes) {
+        if self.is_compressible(body) {
+            self.headers.push((VARY, ACCEPT_ENCODING));
+        }
+    }
+
+    /// The encoding to send `body` in; `None` to send it uncompressed.
+    fn encoding(&self, body: &Bytes) -> Option<ContentEncoding> {
+        if self.is_compressible(body) { compress::negotiate(&self.request) } else { None }
+    }
+
+    fn is_compressible(&self, body: &Bytes) -> bool {
+        self.service.config.compression && compress::is_worthwhile(body.len())
+    }
+
+    /// A response without a body, with the headers that every response has.
+    pub(crate) fn start(&mut self, status: StatusCode, media_type: &'static str) -> HttpResponse {
+        let mut response = HttpResponse::new(status);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
+        if let Ok(id) = HeaderValue::from_str(self.id.hyphenated().encode_lower(&mut id)) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(ViewOf { head, .. }) = self.view {
+            headers.insert(HEAD_NUMBER, head.number.into());
+            if let Ok(hash) = HeaderValue::try_from(const_hex::encode_prefixed(head.hash)) {
+                headers.insert(HEAD_HASH, hash);
+            }
+        }
+        if let Some(control) = self.caching.control(self.service.config.tokens.is_none()) {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
+        }
+        for (name, value) in self.headers.drain(..) {
+            headers.append(name, value);
+        }
+        response
+    }
+
+    /// Records the response in the metrics and in the log.
+    pub(crate) fn finish(self, response: HttpResponse) -> HttpResponse {
+        let (status, elapsed) = (response.status(), self.started.elapsed());
+        self.service.metrics.record_response(self.operation, status, elapsed);
+        tracing::info!(
+            target: "request",
+            id = %self.id,
+            operation = self.operation,
+            status = status.as_u16(),
+            micros = elapsed.as_micros() as u64,
+        );
+        response
+    }
+}
+
+/// The value of a `Link` header that points to the schema of the body.
+pub(super) fn described_by(schema: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&["<", schema, ">; rel=\"describedBy\""].concat()).ok()
+}

@@ -1,0 +1,76 @@
+//! Reads the gauges of the server when its metrics are scraped.
+
+use crate::metrics::{Counter, Gauges, Metrics};
+use crate::service::Service;
+use actix_web::web;
+use node_core::caches::CacheUse;
+use node_core::context::Context;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Time limit for reading the head during a scrape.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// From now on, `metrics` include the gauges of `service` for as long as it exists.
+pub(crate) fn register(metrics: &Metrics, service: &web::Data<Service>) {
+    let service = Arc::downgrade(&service.clone().into_inner());
+    metrics.set_gauge_source(move |gauges| {
+        if let Some(service) = service.upgrade() {
+            read(&service, gauges);
+        }
+    });
+}
+
+fn read(service: &Service, gauges: &Gauges) {
+    let config = &service.config;
+    gauges.connections.set(in_use(config.max_connections, service.connections.available_permits()));
+    gauges.streams.set(in_use(config.max_streams, service.streams.available_permits()));
+    for (name, pool) in service.pools.usage() {
+        let label = [("pool", name)];
+        gauges.executor_threads.get_or_create(&label).set(signed(pool.threads));
+        gauges.executor_busy.get_or_create(&label).set(signed(pool.busy));
+        gauges.executor_queue.get_or_create(&label).set(signed(pool.queued));
+        set(&gauges.executor_refused.get_or_create(&label), pool.refused);
+    }
+    let size = service.node.pool().size();
+    for (state, count) in [("pending", size.pending), ("queued", size.queued)] {
+        gauges.pool_transactions.get_or_create(&[("state", state)]).set(signed(count));
+    }
+    gauges.pool_bytes.set(signed(size.bytes));
+    gauges.filters.set(signed(service.node.filter_count()));
+    for CacheUse { name, bytes, capacity, hits, misses } in
+        service.node.caches().into_iter().chain([service.blocks.usage()])
+    {
+        let label = [("cache", name)];
+        gauges.cache_bytes.get_or_create(&label).set(signed(bytes));
+        gauges.cache_capacity.get_or_create(&label).set(signed(capacity));
+        set(&gauges.cache_hits.get_or_create(&label), hits);
+        set(&gauges.cache_misses.get_or_create(&label), misses);
+    }
+    match service.node.head(&Context::unbounded().with_timeout(HEAD_TIMEOUT)) {
+        Ok(head) => {
+            let header = &head.header;
+            gauges.head_number.set(signed(header.number));
+            gauges.head_timestamp.set(signed(header.timestamp));
+            gauges.head_base_fee.set(header.base_fee_per_gas.map_or(0, signed));
+            gauges.head_gas_used.set(signed(header.gas_used));
+            gauges.head_gas_limit.set(signed(header.gas_limit));
+        }
+        // The gauges keep their old values; the unchanged timestamp of the head shows that they are stale.
+        Err(error) => tracing::warn!(%error, "cannot read the head for metrics"),
+    }
+}
+
+/// Sets a counter whose value another component counts.
+fn set(counter: &Counter, value: u64) {
+    counter.inner().store(value, Ordering::Relaxed);
+}
+
+fn in_use(permits: usize, available: usize) -> i64 {
+    signed(permits.saturating_sub(available))
+}
+
+fn signed(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}

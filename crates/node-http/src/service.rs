@@ -1,0 +1,116 @@
+//! The state that every request handler shares.
+
+use crate::block_cache::BlockCache;
+use crate::body;
+use crate::compress::CompressedDocuments;
+use crate::config::HttpConfig;
+use crate::dispatch::Pools;
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::rate::RateLimiter;
+use crate::signal::Signal;
+use crate::tls::Tls;
+use actix_web::HttpRequest;
+use actix_web::web::{self, Bytes};
+use node_core::context::Context;
+use node_core::node::Node;
+use node_rpc::Rpc;
+use node_types::wire;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+/// Connections over the limit that are sent an error at the same time. Further ones are closed without a response.
+pub(crate) const MAX_REJECTIONS: usize = 64;
+
+/// The node and everything around it that requests share.
+pub(crate) struct Service {
+    pub(crate) node: Arc<Node>,
+    pub(crate) rpc: Rpc,
+    pub(crate) pools: Pools,
+    pub(crate) metrics: Metrics,
+    /// One permit for each connection that may still be opened.
+    pub(crate) connections: Arc<Semaphore>,
+    /// One permit for each connection over the limit that may still be sent an error.
+    pub(crate) rejections: Semaphore,
+    /// One permit for each request that may still be in progress.
+    pub(crate) requests: Arc<Semaphore>,
+    /// One permit for each byte of memory left for request bodies that have not arrived completely.
+    pub(crate) body_memory: Semaphore,
+    /// One permit for each event stream or WebSocket that may still be opened.
+    pub(crate) streams: Arc<Semaphore>,
+    /// `None` if clients may send any number of requests.
+    pub(crate) rate_limiter: Option<RateLimiter>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Serialized blocks.
+    pub(crate) blocks: BlockCache,
+    pub(crate) documents: CompressedDocuments,
+    /// Notified when the head changes.
+    pub(crate) head_changes: Arc<Signal>,
+    /// Notified when a transaction enters the pool.
+    pub(crate) pool_arrivals: Arc<Signal>,
+    /// Set to true when event streams and WebSockets must end.
+    pub(crate) closing: watch::Sender<bool>,
+    pub(crate) config: HttpConfig,
+    /// Address and port of the listener, for requests without a usable `Host`.
+    pub(crate) listening: String,
+    /// JSON Schema documents by name, without `$id`.
+    pub(crate) schemas: BTreeMap<String, Value>,
+    /// The OpenAPI document as JSON and as YAML.
+    pub(crate) openapi: (Bytes, Bytes),
+}
+
+impl Service {
+    pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
+        let pools = Pools::new(&config)?;
+        let openapi = openapi::openapi(&config.base_path, node.producer().is_some());
+        let yaml = openapi::openapi_yaml(&openapi)?;
+        let openapi = (openapi.to_string().into(), yaml.into());
+        let (head_changes, pool_arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        node.backend().subscribe(head_changes.clone());
+        node.backend().subscribe(Arc::new(config.metrics.clone()));
+        node.pool().subscribe(pool_arrivals.clone());
+        let permits = |limit: usize| Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
+        Ok(Self {
+            rpc: Rpc::new(node.clone(), config.rpc),
+            node,
+            pools,
+            metrics: config.metrics.clone(),
+            connections: Arc::new(permits(config.max_connections)),
+            rejections: permits(MAX_REJECTIONS),
+            requests: Arc::new(permits(config.max_requests)),
+            body_memory: body::memory(&config),
+            streams: Arc::new(permits(config.max_streams)),
+            rate_limiter: RateLimiter::new(config.rate_limit, config.host),
+            tls: config.tls.as_ref().map(Tls::acceptor),
+            blocks: BlockCache::new(config.body_cache),
+            documents: CompressedDocuments::new(),
+            head_changes,
+            pool_arrivals,
+            closing: watch::Sender::new(false),
+            listening: listening.to_string(),
+            schemas: wire::schema::schemas(),
+            openapi,
+            config,
+        })
+    }
+
+    /// The service that the application of `request` was built with.
+    pub(crate) fn of(request: &HttpRequest) -> web::Data<Self> {
+        request.app_data::<web::Data<Self>>().expect("every app is built with its service").clone()
+    }
+
+    /// A context for a request that starts now, with the configured deadline.
+    pub(crate) fn context(&self) -> Context {
+        Context::unbounded().with_timeout(self.config.call_timeout)
+    }
+
+    /// Like [`context`](Self::context), for a JSON-RPC message: all its requests read the same view.
+    pub(crate) fn message_context(&self) -> Context {
+        Context::holding_view().with_timeout(self.config.call_timeout)
+    }
+}
