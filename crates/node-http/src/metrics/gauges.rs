@@ -1,6 +1,6 @@
 //! Values that are read when the metrics are scraped.
 
-use super::{Counter, Counters, Gauge, LabeledGauges};
+use super::{Counters, Gauge, LabeledGauges};
 use prometheus_client::registry::Registry;
 
 /// The gauges, and the counters that other components count.
