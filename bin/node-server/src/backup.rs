@@ -1,6 +1,6 @@
-//! `node-server backup`: a copy of a folder, made by the process that has it open, or by this one.
+//! `node-server backup`: copies a folder. If a server uses the folder, the server makes the copy.
 
-use crate::control::ask_for_backup;
+use crate::control::request_backup;
 use crate::error::CommandError;
 use crate::open;
 use crate::options::chain::ExistingChain;
@@ -13,10 +13,10 @@ use node_store::{Backup, BackupError, BackupProgress, Store};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Settings of `backup`.
+/// Options of `backup`.
 #[derive(Args, Debug)]
 pub(crate) struct BackupOptions {
-    /// Folder to make; one that is there must be empty
+    /// Folder to create; an existing one must be empty
     #[arg(value_name = "DEST")]
     pub(crate) dest: PathBuf,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct BackupOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Makes the copy. A signal ends it, and nothing is left of it then.
+/// Makes the copy. If a signal arrives, removes what was copied so far.
 pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let (json, dest) = (options.output.json, &options.dest);
@@ -33,13 +33,13 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     let progress = |BackupProgress { rows, of }| {
         report.bar().set_length(of);
         report.bar().set_position(rows);
-        report.progress(|| format!("{rows} rows of {of}"), || json!({"rows": rows, "of": of}));
+        report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
     };
     let (copied, served) = match open::open_existing(&options.chain, "backup") {
         Ok(store) => (copy(&store, options, shutdown.context(), progress)?, false),
         Err(error) if error.is_locked() => {
             let folder = open::existing_folder(&options.chain, "backup")?;
-            (ask_for_backup(&folder, dest, shutdown.context(), progress)?, true)
+            (request_backup(&folder, dest, shutdown.context(), progress)?, true)
         }
         Err(error) => return Err(error),
     };
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &BackupOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The copy of a folder that nobody else has open.
+/// Copies a folder that no other process uses.
 fn copy(
     store: &Store,
     options: &BackupOptions,

@@ -1,5 +1,4 @@
-//! The commands and their options. Those of servers can also be set by environment variables, and all by a file: see
-//! [`crate::settings`].
+//! The command line. Options can also be set by environment variables and by a file: see [`crate::settings`].
 
 use crate::backup::BackupOptions;
 use crate::dev::DevOptions;
@@ -14,20 +13,20 @@ use clap_complete::Shell;
 use node_http::BasePath;
 use std::path::PathBuf;
 
-/// An Ethereum execution node that answers over HTTP from every state its chain ever had.
+/// An Ethereum execution node that serves every historical state of its chain over HTTP.
 ///
-/// Without a command it runs `dev`, and takes its options.
+/// Without a command it runs `dev` and accepts its options.
 #[derive(Debug, Parser)]
 #[command(
     version,
     propagate_version = true,
     override_usage = "node-server [dev] [OPTIONS]\n       node-server <COMMAND> [OPTIONS]",
-    after_help = "Without a command it is dev: `node-server --port 9000` is `node-server dev --port 9000`."
+    after_help = "The default command is dev: `node-server --port 9000` is short for `node-server dev --port 9000`."
 )]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// File of settings in TOML, whose keys are the long names of options; the command line and the environment come before it
+    /// Configuration file in TOML, with the long names of options as keys; the command line and the environment take precedence
     #[arg(long, global = true, env = "NODE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -35,49 +34,49 @@ pub(crate) struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a chain to develop against, with rich accounts whose keys everybody knows.
+    /// Serve a development chain with funded accounts whose keys are public.
     ///
-    /// The accounts come from a mnemonic, and the chain begins with a genesis in which they have balances. It is kept in memory, or
-    /// in a folder with --data-dir.
+    /// The accounts are derived from a mnemonic, and the genesis funds them. The chain is stored in memory, or in a folder with
+    /// --data-dir.
     Dev(Box<DevOptions>),
-    /// Import chain files and answer requests about the chain. Produces no blocks.
+    /// Import chain files and serve the chain. Does not produce blocks.
     ///
-    /// The chain begins with the genesis, takes the blocks of the chain files, and then stays as it is. It is kept in a
-    /// folder, or in memory with --data-dir :memory:. No blocks are produced and no network is joined; transactions that
-    /// are sent wait in the pool, and show in the pending block.
+    /// The chain starts at the genesis and consists of the blocks of the chain files. It is stored in a folder, or in memory with
+    /// --data-dir :memory:. The node does not produce blocks and does not join a network: transactions that are sent to it
+    /// stay in the pool and appear in the pending block.
     Run(Box<RunOptions>),
     /// Import chain files into a folder.
     ///
-    /// Every block is executed and checked. Blocks that are known are passed over, so that a second run goes on where the
-    /// first stopped. A fault in a file ends the import; the blocks before it stay.
+    /// Executes and validates every block. Skips known blocks, so an interrupted import continues where it stopped. An invalid
+    /// block ends the import; the blocks before it are kept.
     Import(ImportOptions),
-    /// Write blocks of a folder's chain to a chain file, as RLP.
+    /// Export blocks from a folder to a chain file, as RLP.
     Export(ExportOptions),
-    /// Check every row of a folder's chain: hashes, roots, states, proofs' nodes, indexes.
+    /// Check every row of a folder: hashes, roots, states, trie nodes, indexes.
     ///
-    /// Ends with status 1 at the first difference, and says where it is.
+    /// Stops at the first difference, reports where it is, and exits with status 1.
     Verify(InspectOptions),
-    /// Count the rows and bytes of a folder.
+    /// Show the number of rows and bytes in a folder.
     Stats(InspectOptions),
-    /// Drop old states from a folder: requests for them answer 404 from then on. Blocks, receipts and logs stay.
+    /// Drop old states from a folder. Requests for them then return 404; blocks, receipts and logs are kept.
     ///
-    /// What is dropped cannot be had again but by importing the chain into another folder. The space is used for new
-    /// blocks; the file does not become smaller.
+    /// Dropped states can be restored only by importing the chain into another folder. The freed space is reused for new
+    /// blocks; the file does not shrink.
     Prune(PruneOptions),
-    /// Copy a folder's chain into another folder, also while a server has it open and serves.
+    /// Copy a folder to another folder, even while a server uses it.
     ///
-    /// The copy is that of one moment, and complete: blocks, states, pool and filters. It is made beside the wanted place under another
-    /// name and moved there at the end, so that what is there is whole.
+    /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a temporary
+    /// name and renamed at the end, so the destination is never incomplete.
     Backup(BackupOptions),
-    /// Print the settings that a command would have, each with its source, as a file for --config.
+    /// Print the settings of a command, each with its source, in the format of --config.
     ///
-    /// Takes a command and its options: `node-server config run --port 9000`. Without a command it is `dev`.
+    /// Accepts a command and its options: `node-server config run --port 9000`. The default command is `dev`.
     Config,
-    /// Ask a server whether it is ready to serve. Ends with status 0 if it is.
+    /// Check whether a server is ready. Exits with status 0 if it is.
     Health(HealthOptions),
-    /// Print the description of the interface (OpenAPI 3.1), as /openapi.json answers it.
+    /// Print the OpenAPI 3.1 document, as served at /openapi.json.
     Openapi(OpenapiOptions),
-    /// Print a script that completes commands and options in a shell.
+    /// Print a shell completion script.
     Completions {
         /// The shell
         shell: Shell,
@@ -85,7 +84,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether output is for machines.
+    /// Whether the command writes JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Dev(_)
@@ -104,16 +103,16 @@ impl Command {
     }
 }
 
-/// Settings of `openapi`.
+/// Options of `openapi`.
 #[derive(Args, Debug)]
 pub(crate) struct OpenapiOptions {
     /// Print YAML instead of JSON
     #[arg(long)]
     pub(crate) yaml: bool,
-    /// Leave out the operations that control a chain, as `run` does
+    /// Leave out the operations that control the chain, which `run` does not serve
     #[arg(long)]
     pub(crate) without_control: bool,
-    /// Path in front of every route
+    /// Path prefix of every route
     #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
 }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_command_it_is_dev() {
+    fn dev_is_the_default_command() {
         for arguments in [&[][..], &["--port", "0", "--accounts", "3"], &["dev", "--port", "0"]] {
             assert!(matches!(read(arguments), Ok(Command::Dev(_))), "{arguments:?}");
         }

@@ -1,7 +1,8 @@
-//! Requests to the process that has a folder open, over a socket in the folder that only its owner may use.
+//! The control socket: requests to the process that uses a data folder, over a Unix socket in the folder that only its owner
+//! may use.
 //!
-//! A request is a line of JSON, and is answered by lines of JSON: progress, and at last a result or an error. There is one
-//! request, `{"command":"backup","dest":"/absolute/path"}`.
+//! A request is one line of JSON. The response consists of lines of JSON: progress, then a result or an error. The only
+//! request is `{"command":"backup","dest":"/absolute/path"}`.
 
 use crate::error::{CommandError, Sources};
 use crate::report;
@@ -21,28 +22,28 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The name of the socket.
+/// File name of the socket.
 const NAME: &str = "control.sock";
 
-/// Its name until it takes requests of nobody but the owner.
-const NEW_NAME: &str = "control.sock.new";
+/// File name of the socket until its permissions are set.
+const TEMPORARY_NAME: &str = "control.sock.new";
 
-/// Most bytes of a path of a socket, by which all systems abide.
+/// Maximum length of a socket path in bytes that all systems support.
 const MAX_PATH: usize = 100;
 
-/// Requests at a time.
+/// Maximum number of requests in progress.
 const MAX_CONNECTIONS: usize = 4;
 
-/// Time for a request to arrive as a whole, and for a line of the answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit for a complete request to arrive, and for writing one line of the response.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Most bytes of a request.
+/// Maximum length of a request in bytes.
 const MAX_REQUEST: u64 = 64 << 10;
 
-/// Time between two lines of progress.
-const PROGRESS: Duration = Duration::from_millis(100);
+/// Minimum time between two progress lines.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Takes requests until it is dropped.
+/// Serves requests until it is dropped.
 pub(crate) struct Control {
     shared: Arc<Shared>,
     folder: PathBuf,
@@ -50,18 +51,18 @@ pub(crate) struct Control {
 }
 
 struct Shared {
-    /// Whoever closes the store does not wait for requests.
+    /// Weak, so that requests do not delay closing the store.
     store: Weak<Store>,
     stopping: AtomicBool,
     connections: AtomicUsize,
-    /// Cancels the backup that is being made.
+    /// Cancels the backup in progress.
     backup: Mutex<Option<Context>>,
-    /// Held while a backup is made: there is one at a time.
+    /// Held during a backup, so that there is at most one.
     busy: Mutex<()>,
 }
 
 impl Control {
-    /// Opens the socket in the folder of `store`. A server is no worse without it: what is wrong is logged.
+    /// Opens the socket in the folder of `store`. The server works without it, so errors are only logged.
     pub(crate) fn open(folder: &Path, store: &Arc<Store>) -> Option<Self> {
         let shared = Arc::new(Shared {
             store: Arc::downgrade(store),
@@ -77,7 +78,10 @@ impl Control {
         match started {
             Ok(thread) => Some(Self { shared, folder: folder.to_owned(), thread: Some(thread) }),
             Err(error) => {
-                tracing::warn!("no backups while the server runs: no socket in {}: {error}", folder.display());
+                tracing::warn!(
+                    "cannot create the control socket in {}, so backups are impossible while the server runs: {error}",
+                    folder.display()
+                );
                 None
             }
         }
@@ -85,20 +89,20 @@ impl Control {
 }
 
 impl Drop for Control {
-    /// Ends a backup that is being made, and waits until nothing is left of it.
+    /// Cancels a backup in progress and waits until its partial copy is removed.
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         if let Some(context) = &*self.shared.backup.lock() {
             context.cancel();
         }
-        // This wakes the thread. If it cannot be reached, it ends with the process.
+        // Connecting wakes the thread. If that fails, the thread ends with the process.
         if connect(&self.folder).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
         }
         drop(self.shared.busy.lock());
-        // A socket that nobody listens to does no harm.
+        // A stale socket does no harm.
         let _ = fs::remove_file(self.folder.join(NAME));
     }
 }
@@ -111,11 +115,11 @@ impl Shared {
                 return;
             }
             let Ok((stream, _)) = accepted else {
-                // Too many files are open, perhaps.
-                thread::sleep(PROGRESS);
+                // Perhaps too many files are open; try again later.
+                thread::sleep(PROGRESS_INTERVAL);
                 continue;
             };
-            // Those who are too many find the connection closed.
+            // Connections over the limit are closed.
             if self.connections.fetch_add(1, Ordering::SeqCst) >= MAX_CONNECTIONS {
                 self.connections.fetch_sub(1, Ordering::SeqCst);
                 continue;
@@ -123,8 +127,8 @@ impl Shared {
             let shared = self.clone();
             let spawned = thread::Builder::new().name("control".to_owned()).spawn(move || {
                 lower_priority();
-                // Who does not listen is not answered.
-                let _ = shared.answer(stream);
+                // Fails if the client has disconnected.
+                let _ = shared.respond(stream);
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
             if spawned.is_err() {
@@ -133,37 +137,37 @@ impl Shared {
         }
     }
 
-    fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let answer = match read_request(&mut stream) {
+    fn respond(&self, mut stream: UnixStream) -> io::Result<()> {
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        let response = match read_request(&mut stream) {
             Ok(request) => self.execute(&request, &mut stream),
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(error.to_string()),
             Err(error) => return Err(error),
         };
-        let answer = answer.unwrap_or_else(|message| json!({"event": "error", "message": message}));
-        writeln!(stream, "{answer}")
+        let response = response.unwrap_or_else(|message| json!({"event": "error", "message": message}));
+        writeln!(stream, "{response}")
     }
 
     fn execute(&self, request: &Value, stream: &mut UnixStream) -> Result<Value, String> {
         let dest = match (request["command"].as_str(), request["dest"].as_str().map(Path::new)) {
             (Some("backup"), Some(dest)) if dest.is_absolute() => dest,
-            _ => return Err("not a request".to_owned()),
+            _ => return Err("invalid request".to_owned()),
         };
-        let _busy = self.busy.try_lock().ok_or("a backup is being made already")?;
-        let store = self.store.upgrade().ok_or("the server stops")?;
+        let _busy = self.busy.try_lock().ok_or("another backup is in progress")?;
+        let store = self.store.upgrade().ok_or("the server is shutting down")?;
         let context = Context::unbounded();
         *self.backup.lock() = Some(context.clone());
         if self.stopping.load(Ordering::SeqCst) {
-            return Err("the server stops".to_owned());
+            return Err("the server is shutting down".to_owned());
         }
-        tracing::info!("backup to {} begins", dest.display());
+        tracing::info!("backup to {} started", dest.display());
         let started = Instant::now();
-        let mut told = Instant::now();
+        let mut last = Instant::now();
         let done = store.backup(dest, &context, |BackupProgress { rows, of }| {
-            if told.elapsed() >= PROGRESS {
-                told = Instant::now();
+            if last.elapsed() >= PROGRESS_INTERVAL {
+                last = Instant::now();
                 if writeln!(stream, "{}", json!({"event": "progress", "rows": rows, "of": of})).is_err() {
-                    // Nobody wants the copy any more.
+                    // The client has disconnected.
                     context.cancel();
                 }
             }
@@ -171,7 +175,7 @@ impl Shared {
         *self.backup.lock() = None;
         match done {
             Ok(backup) => {
-                tracing::info!("backup to {} is whole: head {}, {:?}", dest.display(), backup.head, started.elapsed());
+                tracing::info!("backup to {} completed: head {}, {:?}", dest.display(), backup.head, started.elapsed());
                 Ok(json!({"event": "result", "head": report::block(backup.head), "rows": backup.rows}))
             }
             Err(error) => {
@@ -183,9 +187,9 @@ impl Shared {
     }
 }
 
-/// Reads one line of JSON within the time for it.
+/// Reads one line of JSON within the time limit.
 fn read_request(stream: &mut UnixStream) -> io::Result<Value> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
     while !line.ends_with(b"\n") {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -204,10 +208,10 @@ fn read_request(stream: &mut UnixStream) -> io::Result<Value> {
     serde_json::from_slice(&line).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Makes the socket. One that a killed process left is replaced.
+/// Creates the socket. Replaces one that a killed process left.
 fn listen(folder: &Path) -> io::Result<UnixListener> {
-    let (place, _held) = short(folder)?;
-    let (new, path) = (place.join(NEW_NAME), place.join(NAME));
+    let (place, _held) = short_path(folder)?;
+    let (new, path) = (place.join(TEMPORARY_NAME), place.join(NAME));
     match fs::remove_file(&new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -219,26 +223,26 @@ fn listen(folder: &Path) -> io::Result<UnixListener> {
 }
 
 fn connect(folder: &Path) -> io::Result<UnixStream> {
-    let (place, _held) = short(folder)?;
+    let (place, _held) = short_path(folder)?;
     UnixStream::connect(place.join(NAME))
 }
 
-/// A path of the folder that is short enough for a socket in it, with what has to be held while it is used.
-fn short(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
-    if folder.as_os_str().len() + 1 + NEW_NAME.len() <= MAX_PATH {
+/// A path of the folder that is short enough for a socket in it, and a file that must stay open while the path is used.
+fn short_path(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    if folder.as_os_str().len() + 1 + TEMPORARY_NAME.len() <= MAX_PATH {
         return Ok((folder.to_owned(), None));
     }
     let file = File::open(folder)?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     if !path.is_dir() {
-        let message = format!("its path is longer than the {MAX_PATH} bytes that a socket can have");
+        let message = format!("its path is longer than {MAX_PATH} bytes, the limit for sockets");
         return Err(io::Error::new(ErrorKind::InvalidInput, message));
     }
     Ok((path, Some(file)))
 }
 
-/// Asks the process that has the folder open for a backup to `dest`, and waits for it. Answers the result.
-pub(crate) fn ask_for_backup(
+/// Asks the process that uses the folder for a backup to `dest` and waits for it. Returns the result.
+pub(crate) fn request_backup(
     folder: &Path,
     dest: &Path,
     context: &Context,
@@ -249,11 +253,11 @@ pub(crate) fn ask_for_backup(
     let text = dest.to_str().ok_or_else(|| CommandError::NotText { path: dest.clone() })?;
     let mut stream = connect(folder).map_err(unreachable)?;
     writeln!(stream, "{}", json!({"command": "backup", "dest": text})).map_err(unreachable)?;
-    stream.set_read_timeout(Some(PROGRESS)).map_err(unreachable)?;
+    stream.set_read_timeout(Some(PROGRESS_INTERVAL)).map_err(unreachable)?;
     let mut lines = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
-        // What came of a line stays when the time is over.
+        // A timeout keeps the part of the line that has arrived.
         match lines.read_until(b'\n', &mut line) {
             Ok(_) if line.ends_with(b"\n") => {}
             Ok(_) => return Err(CommandError::ServerGone),
@@ -263,13 +267,13 @@ pub(crate) fn ask_for_backup(
             }
             Err(_) => return Err(CommandError::ServerGone),
         }
-        let answer: Value = serde_json::from_slice(&line).map_err(|error| unreachable(error.into()))?;
+        let response: Value = serde_json::from_slice(&line).map_err(|error| unreachable(error.into()))?;
         line.clear();
-        match (answer["event"].as_str(), answer["rows"].as_u64(), answer["of"].as_u64()) {
+        match (response["event"].as_str(), response["rows"].as_u64(), response["of"].as_u64()) {
             (Some("progress"), Some(rows), Some(of)) => progress(BackupProgress { rows, of }),
-            (Some("result"), ..) => return Ok(answer),
+            (Some("result"), ..) => return Ok(response),
             _ => {
-                let message = answer["message"].as_str().unwrap_or("an answer that cannot be understood").to_owned();
+                let message = response["message"].as_str().unwrap_or("invalid response").to_owned();
                 return Err(CommandError::Refused { message });
             }
         }
@@ -293,7 +297,7 @@ mod tests {
     }
 
     fn backup(folder: &Path, dest: &Path) -> Result<Value, CommandError> {
-        ask_for_backup(folder, dest, &Context::unbounded(), |_| {})
+        request_backup(folder, dest, &Context::unbounded(), |_| {})
     }
 
     fn lines_of(mut stream: UnixStream, request: &[u8]) -> String {
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_and_a_stale_socket_are_no_obstacle() {
+    fn works_with_a_long_path_and_a_stale_socket() {
         for length in [8, 200] {
             let (outer, folder, store, control) = served(length);
             let mode = fs::metadata(folder.join(NAME)).unwrap().permissions().mode();
@@ -313,8 +317,8 @@ mod tests {
             assert_eq!(backup(&folder, &dest).unwrap()["head"]["number"], 0);
             drop(control);
             assert!(!folder.join(NAME).exists());
-            // As a process leaves it that is killed.
-            drop(UnixListener::bind(short(&folder).unwrap().0.join(NAME)).ok());
+            // A stale socket, as left by a killed process.
+            drop(UnixListener::bind(short_path(&folder).unwrap().0.join(NAME)).ok());
             let refused = backup(&folder, &outer.path().join("second")).unwrap_err();
             assert!(matches!(refused, CommandError::NoControl { .. }), "{refused:?}");
             let _control = Control::open(&folder, &store).unwrap();
@@ -324,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_come_back_as_they_were_meant() {
+    fn returns_errors_to_the_client() {
         let (outer, folder, _store, _control) = served(8);
         fs::write(outer.path().join("file"), "x").unwrap();
         let refused = backup(&folder, &outer.path().join("file")).unwrap_err();
@@ -338,10 +342,10 @@ mod tests {
     }
 
     #[test]
-    fn those_who_say_nothing_are_not_waited_for() {
+    fn silent_clients_time_out() {
         let (outer, folder, _store, control) = served(8);
         let silent: Vec<_> = (0..20).map(|_| connect(&folder).unwrap()).collect();
-        // Those beyond the limit are sent away; the others in time.
+        // Those over the limit are disconnected at once, the others after the timeout.
         for mut stream in silent {
             let mut byte = [0];
             assert!(matches!(stream.read(&mut byte), Ok(0) | Err(_)));

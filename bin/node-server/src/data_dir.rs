@@ -1,4 +1,4 @@
-//! Where a chain is kept.
+//! The folder that stores a chain.
 
 use crate::error::CommandError;
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -7,17 +7,17 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `--data-dir` names.
+/// The value of `--data-dir`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DataDir {
-    /// No folder.
+    /// `:memory:`.
     Memory,
     /// A folder.
     Folder(PathBuf),
 }
 
 impl DataDir {
-    /// Reads it from the command line.
+    /// The parser for the command line.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(Self::from)
     }
@@ -29,14 +29,13 @@ impl From<PathBuf> for DataDir {
     }
 }
 
-/// The folder of the chain with this genesis where none is chosen: below the user's data folder, as the XDG Base Directory
-/// Specification has it.
+/// The default folder of the chain with this genesis hash, in the user's data folder of the XDG Base Directory Specification.
 pub(crate) fn default_folder(genesis: H256) -> Result<PathBuf, CommandError> {
     let data = data_home(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok_or(CommandError::NoHome)?;
     Ok(data.join("node-server").join(format!("{genesis:#x}")))
 }
 
-/// The user's data folder. The specification wants relative paths to be ignored.
+/// The user's data folder. The specification requires relative paths to be ignored.
 fn data_home(xdg_data_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(xdg_data_home).or_else(|| Some(absolute(home)?.join(".local/share")))
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_folder_is_where_the_specification_says() {
+    fn the_data_folder_follows_the_xdg_specification() {
         let cases = [
             (Some("/data"), Some("/home/me"), Some("/data")),
             (Some("data"), Some("/home/me"), Some("/home/me/.local/share")),

@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a command did not do what it was to do, or ended early.
+/// Why a command failed or ended early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// A file cannot be read.
@@ -32,24 +32,24 @@ pub(crate) enum CommandError {
         #[source]
         source: io::Error,
     },
-    /// A file is there already.
+    /// The output file already exists.
     #[error("{} exists; --force overwrites it", .path.display())]
     Exists { path: PathBuf },
-    /// The genesis file is none.
+    /// The genesis file is invalid.
     #[error("genesis file {}", .path.display())]
     Genesis {
         path: PathBuf,
         #[source]
         source: GenesisError,
     },
-    /// The tokens cannot be used.
+    /// The token file is invalid.
     #[error("token file {}", .path.display())]
     Tokens {
         path: PathBuf,
         #[source]
         source: InvalidTokens,
     },
-    /// The server cannot speak TLS with what it was given.
+    /// Certificate and key cannot be used for TLS.
     #[error("certificate {} with key {}", .certificate.display(), .key.display())]
     Tls {
         certificate: PathBuf,
@@ -57,22 +57,22 @@ pub(crate) enum CommandError {
         #[source]
         source: InvalidTls,
     },
-    /// No folder was chosen, and there is none to choose.
+    /// No folder was specified, and there is no default.
     #[error(
-        "no folder for the chain: neither XDG_DATA_HOME nor HOME names one; choose one, or :memory:, with --data-dir"
+        "no folder for the chain: neither XDG_DATA_HOME nor HOME is set to an absolute path; specify a folder or :memory: with --data-dir"
     )]
     NoHome,
-    /// A folder is needed.
-    #[error("{needed_by} needs a folder: a chain in memory is gone when the program ends")]
+    /// The command does not work on a chain in memory.
+    #[error("{needed_by} needs a folder, but --data-dir is :memory:")]
     InMemory { needed_by: &'static str },
-    /// The folder of the chain cannot be used.
+    /// The data folder cannot be used.
     #[error("data folder {}", .path.display())]
     Store {
         path: PathBuf,
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A chain file was not imported to its end.
+    /// The import of a chain file failed.
     #[error("chain file {} was imported up to block {head} only", .path.display())]
     Import {
         path: PathBuf,
@@ -83,89 +83,89 @@ pub(crate) enum CommandError {
     /// A signal ended an import.
     #[error("a signal ended the import at block {head}")]
     Stopped { head: BlockNumber },
-    /// A signal ended a command that changes nothing.
+    /// A signal ended a read-only command.
     #[error("a signal ended the command")]
     Interrupted,
-    /// The block of `--head` cannot be the head.
+    /// The block of `--head` cannot become the head.
     #[error("--head")]
     Head(#[source] ImportError),
-    /// A block is asked for that is not there.
+    /// An option refers to a block that does not exist.
     #[error("{option} {block} is above the head, block {head}")]
     AboveHead { option: &'static str, block: BlockNumber, head: BlockNumber },
     /// The first block is above the last.
     #[error("--from {from} is above --to {to}")]
     EmptyRange { from: BlockNumber, to: BlockNumber },
-    /// Nobody else would take the chain for valid.
+    /// The chain contains a block whose state was edited, which other nodes would reject.
     #[error(
-        "block {block} was edited by hand, so that no other node would import it; --to exports the blocks before it"
+        "block {block} was edited by hand, so other nodes would reject it; use --to to export the blocks before it"
     )]
     Edited { block: BlockRef },
-    /// Two things would be written to standard output.
+    /// The chain and JSON would both be written to standard output.
     #[error("--json and the chain cannot both go to standard output")]
     TwoOutputs,
-    /// What is stored is not what it must be.
+    /// Stored data is wrong.
     #[error("verification failed: {0}")]
     Difference(Box<Difference>),
-    /// The chain cannot be copied.
+    /// The backup failed.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// The folder is in use, and its user takes no requests.
-    #[error("the folder {} is in use by a process that takes no requests", .path.display())]
+    /// The folder is in use by a process without a control socket.
+    #[error("the folder {} is in use by a process that does not accept requests", .path.display())]
     NoControl {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The process that has the folder open refuses a request.
-    #[error("the process that has the folder open: {message}")]
+    /// The process that uses the folder refused the request.
+    #[error("the process that uses the folder refused the backup: {message}")]
     Refused { message: String },
-    /// The process that has the folder open ended before it was done.
-    #[error("the process that has the folder open ended before the copy was whole")]
+    /// The process that uses the folder ended before the backup was complete.
+    #[error("the process that uses the folder ended before the backup was complete")]
     ServerGone,
-    /// A path cannot be told to another process.
+    /// A path cannot be sent to another process.
     #[error("the path {} is not UTF-8", .path.display())]
     NotText { path: PathBuf },
-    /// A server does not answer.
-    #[error("{url} does not answer")]
-    NoAnswer {
+    /// The server does not respond.
+    #[error("{url} does not respond")]
+    NoResponse {
         url: String,
         #[source]
         source: io::Error,
     },
-    /// A server answers that it is not ready.
-    #[error("{url} answers {status}: {body}")]
+    /// The server responds that it is not ready.
+    #[error("{url} returned status {status}: {body}")]
     NotReady { url: String, status: u16, body: String },
-    /// There is no such development chain.
+    /// The development chain cannot be created or opened.
     #[error(transparent)]
     Dev(#[from] DevNodeError),
-    /// The chain is not as it is to be.
+    /// The block producer failed.
     #[error(transparent)]
     Producer(#[from] ProducerError),
-    /// The chain cannot be exported.
+    /// The export failed.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// The backend does not work.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The node does not answer.
+    /// An operation of the node failed.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The server does not run.
+    /// The server cannot run.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// What was asked for cannot be written.
+    /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
-    /// The interface cannot be described.
-    #[error("cannot write the description of the interface")]
+    /// The OpenAPI document cannot be serialized.
+    #[error("cannot write the OpenAPI document")]
     Description(#[source] io::Error),
-    /// Nobody can be told of metrics.
+    /// Metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
 }
 
 impl CommandError {
-    /// The folder at `path` cannot be used.
+    /// The error for a store at `path` that failed with `error`.
     pub(crate) fn store(path: &Path, error: BackendError) -> Self {
         let source = match error {
             BackendError::Storage(source) => source,
@@ -174,7 +174,7 @@ impl CommandError {
         Self::Store { path: path.to_owned(), source }
     }
 
-    /// Whether another process has the folder open.
+    /// Whether another process uses the folder.
     pub(crate) fn is_locked(&self) -> bool {
         let Self::Store { source, .. } = self else { return false };
         matches!(source.downcast_ref(), Some(StoreError::Folder(FolderError::Locked { .. })))

@@ -1,4 +1,4 @@
-//! `node-server export`: blocks of a folder's chain into a chain file.
+//! `node-server export`: writes blocks of a folder to a chain file.
 
 use crate::error::CommandError;
 use crate::open;
@@ -17,10 +17,10 @@ use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Settings of `export`.
+/// Options of `export`.
 #[derive(Args, Debug)]
 pub(crate) struct ExportOptions {
-    /// Chain file to write; - for standard output
+    /// Chain file to write, or - for standard output
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// First block
@@ -29,7 +29,7 @@ pub(crate) struct ExportOptions {
     /// Last block [default: the head]
     #[arg(long, value_name = "BLOCK")]
     pub(crate) to: Option<BlockNumber>,
-    /// Overwrite the file if there is one
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -38,20 +38,20 @@ pub(crate) struct ExportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Blocks between two reports of progress.
+/// Number of blocks between progress reports.
 const STEP: u64 = 100;
 
-/// Writes the blocks to a new file beside the one that is wanted, which takes its place when it is whole.
+/// Writes the blocks to a temporary file next to the requested one, and renames it when it is complete.
 pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let to_stdout = options.file.as_os_str() == "-";
     if to_stdout && json {
         return Err(CommandError::TwoOutputs);
     }
-    let there = if to_stdout { None } else { fs::metadata(&options.file).ok() };
-    // A pipe or a device cannot be overwritten, nor replaced.
-    let replace = there.as_ref().is_none_or(fs::Metadata::is_file);
-    if there.is_some() && replace && !options.force {
+    let existing = if to_stdout { None } else { fs::metadata(&options.file).ok() };
+    // A pipe or a device is written directly.
+    let replace = existing.as_ref().is_none_or(fs::Metadata::is_file);
+    if existing.is_some() && replace && !options.force {
         return Err(CommandError::Exists { path: options.file.clone() });
     }
     let shutdown = Shutdown::on_signals()?;
@@ -66,13 +66,13 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     let write = |writer: &mut dyn Write, report: &mut Report, path: &Path| {
         let written = write_blocks(&*view, range.clone(), writer, report, shutdown.context());
         report.finish();
-        written.map_err(|error| named(error, path))
+        written.map_err(|error| with_path(error, path))
     };
     if to_stdout {
         let mut stdout = BufWriter::new(io::stdout().lock());
         return write(&mut stdout, &mut report, &options.file);
     }
-    let path = if replace { beside(&options.file) } else { options.file.clone() };
+    let path = if replace { temporary(&options.file) } else { options.file.clone() };
     let written = write_file(&path, replace, |file| write(file, &mut report, &path));
     let bytes = match written {
         Ok(bytes) if replace => fs::rename(&path, &options.file)
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         Ok(bytes) => bytes,
         Err(error) => {
             if replace {
-                // What is wrong is known already.
+                // The original error is the one to report.
                 let _ = fs::remove_file(&path);
             }
             return Err(error);
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The blocks that are asked for, which must be there.
+/// The requested range of blocks, all of which exist.
 fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, CommandError> {
     let above = |option, block| Err(CommandError::AboveHead { option, block, head });
     match (options.from, options.to) {
@@ -112,14 +112,14 @@ fn range(options: &ExportOptions, head: u64) -> Result<RangeInclusive<u64>, Comm
     }
 }
 
-/// The name of the file while it is written.
-fn beside(path: &Path) -> PathBuf {
+/// The name of the temporary file.
+fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     name.into()
 }
 
-/// Makes a file durable that `write` fills; answers its length.
+/// Opens or creates a file, fills it with `write` and makes it durable. Returns its length in bytes.
 fn write_file(
     path: &Path,
     create: bool,
@@ -155,8 +155,8 @@ fn write_blocks(
     Ok(())
 }
 
-/// The error with the file that could not be written.
-fn named(error: CommandError, path: &Path) -> CommandError {
+/// Adds the path to an I/O error of the export.
+fn with_path(error: CommandError, path: &Path) -> CommandError {
     match error {
         CommandError::Export(ExportError::Io(source)) => CommandError::Write { path: path.to_owned(), source },
         error => error,

@@ -1,4 +1,4 @@
-//! `node-server health`: asks a server whether it is ready, for supervisors that have no client of their own.
+//! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
 use crate::values::{self, reachable};
@@ -10,33 +10,33 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Settings of `health`.
+/// Options of `health`.
 #[derive(Args, Debug)]
 pub(crate) struct HealthOptions {
-    /// What to ask, without TLS [default: /ready of a server on this machine with the same settings]
+    /// URL to request, without TLS [default: /ready on this machine, with the host, port and base path of the other options]
     #[arg(value_name = "URL")]
     pub(crate) url: Option<PlainUrl>,
-    /// Address that the server listens on, where no URL is given
+    /// Address that the server listens on, if no URL is given
     #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
     pub(crate) host: IpAddr,
-    /// Port of the server, where no URL is given
+    /// Port of the server, if no URL is given
     #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
     pub(crate) port: u16,
-    /// Path in front of every route of the server, where no URL is given
+    /// Path prefix of every route of the server, if no URL is given
     #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
-    /// Time for the answer
+    /// Time limit for the response
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
     pub(crate) timeout: Duration,
 }
 
-/// No answer is read further.
-const MAX_ANSWER: usize = 64 << 10;
+/// Maximum length of the response that is read, in bytes.
+const MAX_RESPONSE: usize = 64 << 10;
 
-/// An address of plain HTTP.
+/// An `http://` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlainUrl {
-    /// Name or address, and the port where one is given.
+    /// Host name or address, with or without a port.
     authority: String,
     path: String,
 }
@@ -45,7 +45,7 @@ impl FromStr for PlainUrl {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let rest = text.strip_prefix("http://").ok_or("expected an address that begins with http://")?;
+        let rest = text.strip_prefix("http://").ok_or("expected a URL that starts with http://")?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) || text.contains('@') {
             return Err("expected http://, a host and a path");
@@ -60,29 +60,30 @@ impl fmt::Display for PlainUrl {
     }
 }
 
-/// Asks, and writes what was answered. Any other status than 200 is an error.
+/// Sends the request and prints the response body. Any status other than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
-    let url = &options.url.clone().unwrap_or_else(|| here(options));
-    let answer = ask(url, options.timeout).map_err(|source| CommandError::NoAnswer { url: url.to_string(), source })?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let url = &options.url.clone().unwrap_or_else(|| default_url(options));
+    let response =
+        request(url, options.timeout).map_err(|source| CommandError::NoResponse { url: url.to_string(), source })?;
+    let response = String::from_utf8_lossy(&response);
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     match status {
         Some(200) => {
-            // Nobody may be there to read it.
+            // The reader may have closed the pipe.
             let _ = writeln!(io::stdout(), "{}", body.trim());
             Ok(())
         }
         Some(status) => Err(CommandError::NotReady { url: url.to_string(), status, body: body.trim().to_owned() }),
         None => {
-            let source = io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP");
-            Err(CommandError::NoAnswer { url: url.to_string(), source })
+            let source = io::Error::new(io::ErrorKind::InvalidData, "the response is not HTTP");
+            Err(CommandError::NoResponse { url: url.to_string(), source })
         }
     }
 }
 
-/// Where a server on this machine is that has these settings.
-fn here(options: &HealthOptions) -> PlainUrl {
+/// The readiness URL of a server on this machine with these options.
+fn default_url(options: &HealthOptions) -> PlainUrl {
     let address = reachable(SocketAddr::new(options.host, options.port));
     PlainUrl {
         authority: address.to_string(),
@@ -90,8 +91,8 @@ fn here(options: &HealthOptions) -> PlainUrl {
     }
 }
 
-/// One request, with a bound on the time for all of it.
-fn ask(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
+/// Sends a GET request and returns the raw response. `timeout` limits the whole exchange.
+fn request(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + timeout;
     let left = || {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -99,23 +100,23 @@ fn ask(url: &PlainUrl, timeout: Duration) -> io::Result<Vec<u8>> {
     };
     let has_port = url.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let host = if has_port { url.authority.clone() } else { format!("{}:80", url.authority) };
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
     for address in host.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, left()?) {
             Ok(mut stream) => {
                 stream.set_write_timeout(Some(left()?))?;
                 let PlainUrl { authority, path } = url;
-                let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
-                stream.write_all(request.as_bytes())?;
-                let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
-                while answer.len() < MAX_ANSWER {
+                let head = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+                stream.write_all(head.as_bytes())?;
+                let (mut response, mut buffer) = (Vec::new(), [0; 4096]);
+                while response.len() < MAX_RESPONSE {
                     stream.set_read_timeout(Some(left()?))?;
                     match stream.read(&mut buffer)? {
                         0 => break,
-                        length => answer.extend_from_slice(&buffer[..length]),
+                        length => response.extend_from_slice(&buffer[..length]),
                     }
                 }
-                return Ok(answer);
+                return Ok(response);
             }
             Err(error) => failure = error,
         }
@@ -137,15 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn without_an_address_it_is_the_server_with_the_same_settings() {
-        let url = |arguments: &[&str]| here(&options(arguments)).to_string();
+    fn the_default_url_follows_from_the_options() {
+        let url = |arguments: &[&str]| default_url(&options(arguments)).to_string();
         assert_eq!(url(&[]), "http://127.0.0.1:8545/ready");
         assert_eq!(url(&["--host", "0.0.0.0", "--port", "9", "--base-path", "/node"]), "http://127.0.0.1:9/node/ready");
         assert_eq!(url(&["--host", "::", "--base-path", "/"]), "http://[::1]:8545/ready");
     }
 
     #[test]
-    fn addresses_are_plain_http() {
+    fn parses_http_urls() {
         let url = |text: &str| text.parse::<PlainUrl>().map(|url| url.to_string());
         assert_eq!(url("http://node:80/a/ready").as_deref(), Ok("http://node:80/a/ready"));
         assert_eq!(url("http://[::1]:80").as_deref(), Ok("http://[::1]:80/"));
@@ -162,8 +163,8 @@ mod tests {
         }
     }
 
-    /// What the command says of a server that answers so.
-    fn asked(answer: &'static str) -> Result<(), CommandError> {
+    /// Runs the command against a server that sends `response`.
+    fn run_against(response: &'static str) -> Result<(), CommandError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/ready", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
@@ -174,7 +175,7 @@ mod tests {
                 stream.read_exact(&mut byte).unwrap();
                 request.extend(byte);
             }
-            stream.write_all(answer.as_bytes()).unwrap();
+            stream.write_all(response.as_bytes()).unwrap();
             String::from_utf8(request).unwrap()
         });
         let result = run(&options(&["--timeout", "1m", &url]));
@@ -185,22 +186,22 @@ mod tests {
 
     #[test]
     fn only_200_is_ready() {
-        asked("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
-        let not_ready = asked("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy").unwrap_err();
+        run_against("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+        let not_ready = run_against("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy").unwrap_err();
         assert!(
             matches!(&not_ready, CommandError::NotReady { status: 503, body, .. } if body == "busy"),
             "{not_ready}"
         );
-        for answer in ["", "SSH-2.0-OpenSSH\r\n"] {
-            assert!(matches!(asked(answer), Err(CommandError::NoAnswer { .. })), "{answer}");
+        for response in ["", "SSH-2.0-OpenSSH\r\n"] {
+            assert!(matches!(run_against(response), Err(CommandError::NoResponse { .. })), "{response}");
         }
     }
 
     #[test]
-    fn who_does_not_answer_in_time_is_not_ready() {
+    fn a_server_that_does_not_respond_in_time_is_not_ready() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/ready", listener.local_addr().unwrap());
         let result = run(&options(&["--timeout", "20ms", &url]));
-        assert!(matches!(result, Err(CommandError::NoAnswer { .. })), "{result:?}");
+        assert!(matches!(result, Err(CommandError::NoResponse { .. })), "{result:?}");
     }
 }

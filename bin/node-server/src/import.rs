@@ -1,4 +1,4 @@
-//! `node-server import`: chain files into a folder.
+//! `node-server import`: imports chain files into a folder.
 
 use crate::error::CommandError;
 use crate::files;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Settings of `import`.
+/// Options of `import`.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOptions {
     /// Chain files of RLP blocks
@@ -37,18 +37,18 @@ pub(crate) struct ImportOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Blocks after which the log is synced, so that what is told is durable.
+/// Number of blocks after which the store is synced.
 const SYNC_BLOCKS: u64 = 1_000;
 
-/// Time after which it is synced in any case.
+/// Time after which the store is synced in any case.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Imports the files one by one. A signal, or a fault in a file, ends it after the blocks before are durable.
+/// Imports the files one by one. A signal or an invalid block ends the import; the blocks before it are durable then.
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
-    let store = Arc::new(open::open_or_begin(&folder, &genesis, &options.storage.caches)?);
+    let store = Arc::new(open::open_or_create(&folder, &genesis, &options.storage.caches)?);
     let spec = Arc::new(genesis.spec);
     let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), options.storage.caches.code_cache_bytes()));
     let chain = Chain::new(store.clone(), executor, Arc::new(Secp256k1Recovery), spec);
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let mut sum = ImportSummary::default();
     for path in &options.files {
         let imported = import(&chain, &store, path, shutdown.context(), options.output.json);
-        // Everything that was imported is durable, however the import ended.
+        // Imported blocks become durable even if the import failed.
         store.flush()?;
         let ImportSummary { imported, known, gas, elapsed } = imported?;
         sum.imported += imported;
@@ -96,17 +96,17 @@ fn import(
     let name = path.display().to_string();
     let report = Report::start("import", json, name.clone(), length);
     let reader = report.bar().wrap_read(file);
-    let mut syncs = Syncs { store, report, name, blocks: 0, last: Instant::now() };
+    let mut sync = PeriodicSync { store, report, name, blocks: 0, last: Instant::now() };
     let mut failure = None;
     let imported = import_file(chain, context, reader, |progress| {
         if failure.is_none()
-            && let Err(error) = syncs.after(progress)
+            && let Err(error) = sync.imported(progress)
         {
             failure = Some(error);
             context.cancel();
         }
     });
-    syncs.report.finish();
+    sync.report.finish();
     if let Some(error) = failure {
         return Err(error.into());
     }
@@ -118,29 +118,29 @@ fn import(
     }
 }
 
-/// Syncs the log now and then, and tells up to which block the chain is durable.
-struct Syncs<'a> {
+/// Syncs the store at intervals, and reports up to which block the chain is durable.
+struct PeriodicSync<'a> {
     store: &'a Store,
     report: Report,
     name: String,
-    /// Blocks that were read up to the last sync.
+    /// Number of blocks read up to the last sync.
     blocks: u64,
     last: Instant,
 }
 
-impl Syncs<'_> {
-    /// Takes note of a block.
-    fn after(&mut self, progress: &Progress) -> Result<(), BackendError> {
+impl PeriodicSync<'_> {
+    /// Records that a block was imported.
+    fn imported(&mut self, progress: &Progress) -> Result<(), BackendError> {
         if progress.blocks < self.blocks + SYNC_BLOCKS && self.last.elapsed() < SYNC_INTERVAL {
             return Ok(());
         }
-        // The head may be another by the time the sync has ended, but not a lower one of this branch.
+        // Read before the sync, because only the blocks up to this one are certain to be durable after it.
         let durable = self.store.view()?.head().number;
         self.store.sync()?;
         self.blocks = progress.blocks;
         self.last = Instant::now();
         let Progress { number, blocks, gas, elapsed } = *progress;
-        let text = || format!("block {number}, {}, durable: block {durable}", Rates(blocks, gas, elapsed));
+        let text = || format!("block {number}, {}, durable up to block {durable}", Rates(blocks, gas, elapsed));
         let value = || {
             json!({
                 "file": self.name, "block": number, "blocks": blocks, "gas": gas, "seconds": elapsed.as_secs_f64(),

@@ -1,7 +1,7 @@
 //! The log: lines on standard error, as text or as JSON.
 //!
-//! Whoever logs hands a line over and goes on; a thread writes what has come. When more comes than can be written, lines are
-//! left out, and their number is told at the end.
+//! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written, some are
+//! dropped, and their number is reported at the end.
 
 use clap::ValueEnum;
 use std::cell::RefCell;
@@ -15,35 +15,39 @@ use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
 
-/// Lines that may wait to be written.
-const LINES: usize = 65_536;
+/// Maximum number of lines that wait to be written.
+const MAX_QUEUED_LINES: usize = 65_536;
 
-/// How long lines are gathered before they are written together.
-const GATHERING: Duration = Duration::from_millis(10);
+/// How long lines are collected before they are written together.
+const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How the lines of the log are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people
+    /// Human-readable text
     Text,
-    /// For machines: one object a line
+    /// One JSON object per line
     Json,
 }
 
-/// The log. What was logged is written when it is dropped.
+/// The running log. Dropping it writes all queued lines.
 pub(crate) struct Logs {
-    /// None once the last line is written.
+    /// `None` while it is dropped.
     worker: Option<WorkerGuard>,
-    lost: ErrorCounter,
+    dropped: ErrorCounter,
 }
 
 impl Logs {
-    /// Begins to write what `filter` lets through.
+    /// Starts logging the events that pass `filter`.
+    ///
+    /// # Errors
+    /// If `filter` is not a valid log filter.
     pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Self, ParseError> {
         let filter = EnvFilter::try_new(filter)?;
-        let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log");
-        let (writer, worker) = builder.finish(Gathered(BufWriter::with_capacity(1 << 16, io::stderr())));
-        let lost = writer.error_counter();
+        let builder =
+            NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
+        let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));
+        let dropped = writer.error_counter();
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_timer(Clock).with_writer(writer);
         match format {
             LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),
@@ -51,22 +55,22 @@ impl Logs {
                 subscriber.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
             }
         }
-        Ok(Self { worker: Some(worker), lost })
+        Ok(Self { worker: Some(worker), dropped })
     }
 }
 
 impl Drop for Logs {
     fn drop(&mut self) {
         drop(self.worker.take());
-        let lost = self.lost.dropped_lines();
-        if lost > 0 {
-            eprintln!("{lost} lines of the log were left out: they came faster than they could be written");
+        let dropped = self.dropped.dropped_lines();
+        if dropped > 0 {
+            eprintln!("{dropped} log lines were dropped because they arrived faster than they could be written");
         }
     }
 }
 
-/// The time of a line, in UTC and microseconds. Each thread makes the text of a second once: to make it takes longer than the rest
-/// of a line.
+/// Formats the time of a line in UTC with microseconds. Each thread formats each second once, because that takes longer than the
+/// rest of a line.
 struct Clock;
 
 /// A second since the Unix epoch, and its text up to the fractions.
@@ -85,7 +89,7 @@ impl FormatTime for Clock {
                 text.clear();
                 time::SystemTime.format_time(&mut Writer::new(text))?;
                 text.truncate(SECONDS);
-                // The text may already be that of the next second.
+                // The second may have changed while it was formatted.
                 *second = time.as_secs();
                 time = now();
             }
@@ -97,18 +101,18 @@ impl FormatTime for Clock {
 /// Length of `2026-11-22T08:00:00`.
 const SECONDS: usize = 19;
 
-/// Waits a moment after what there was is written. While the thread waits, whoever logs does not have to wake it, and what comes
-/// is written together.
-struct Gathered(BufWriter<Stderr>);
+/// Standard error with a pause after each flush. Lines that arrive during the pause are written together, and do not have to wake
+/// the thread.
+struct BatchedStderr(BufWriter<Stderr>);
 
-impl Write for Gathered {
+impl Write for BatchedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()?;
-        thread::sleep(GATHERING);
+        thread::sleep(WRITE_INTERVAL);
         Ok(())
     }
 }
@@ -118,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_the_time_of_the_clock() {
+    fn formats_the_same_time_as_the_system_clock() {
         let mut texts = Vec::new();
         for _ in 0..3 {
             let mut text = String::new();

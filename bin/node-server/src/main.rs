@@ -1,4 +1,4 @@
-//! The server: command line, wiring and logs around the libraries.
+//! The node-server program: command line, wiring and logging.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -35,14 +35,14 @@ use settings::Request;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-// Much of the work is allocation, and threads free what others made: with this allocator imports and requests took about a
-// tenth less time than with glibc's.
+// The node allocates much, and threads free memory that other threads allocated. With this allocator, imports and requests took
+// about a tenth less time than with glibc's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let for_machines = arguments.iter().any(|argument| argument == "--json");
+    let json = arguments.iter().any(|argument| argument == "--json");
     let CommandLine { command, .. } = match settings::read(arguments) {
         Ok(Request::Execute(line)) => line,
         Ok(Request::Show(text)) => {
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             error.print();
-            if for_machines && error.is_error() {
+            if json && error.is_error() {
                 report::usage_error(&error.message());
             }
             return error.exit_code();
@@ -75,13 +75,13 @@ fn main() -> ExitCode {
         }
     };
     let result = execute(&command);
-    // What led to an error is told before it.
+    // Writes the queued log lines before the error.
     drop(logs);
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", Sources(&error));
-            // A difference was the result.
+            // A difference was already reported as the result.
             if command.json() && !matches!(error, CommandError::Difference(_)) {
                 report::error(&error);
             }
@@ -115,12 +115,12 @@ fn execute(command: &Command) -> Result<(), CommandError> {
             clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);
             print(&script)
         }
-        // Settings are shown for a command; `config` by itself has none.
+        // `settings::read` handles `config`, so this is reached only by its own --help.
         Command::Config => Ok(()),
     }
 }
 
-/// Writes to standard output. Who reads it may have had enough.
+/// Writes to standard output. A closed pipe is not an error.
 fn print(text: &[u8]) -> Result<(), CommandError> {
     let mut output = std::io::stdout();
     match output.write_all(text).and_then(|()| output.flush()) {

@@ -1,30 +1,30 @@
-//! Telling systemd how the service is, where it has started this program and wants to know (`Type=notify`).
+//! Status notifications for systemd (`Type=notify`). They do nothing if systemd did not start this process.
 
 use sd_notify::NotifyState;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Time that a start may go on without a sign of life, once there was one.
+/// Time until the next notification is due during a long start.
 const START_TIME: Duration = Duration::from_secs(120);
 
-/// Requests are answered from now on.
+/// The server is ready.
 pub(crate) fn ready(address: impl Display) {
-    tell(&[NotifyState::Ready, NotifyState::Status(&format!("listening on {address}"))]);
+    notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening on {address}"))]);
 }
 
-/// The start takes longer, and goes on.
+/// The start is still in progress; asks systemd for more time.
 pub(crate) fn starting(status: impl Display) {
     let time = NotifyState::ExtendTimeoutUsec(START_TIME.as_micros().try_into().unwrap_or(u32::MAX));
-    tell(&[time, NotifyState::Status(&status.to_string())]);
+    notify(&[time, NotifyState::Status(&status.to_string())]);
 }
 
-/// A signal has asked the program to end.
+/// The server is shutting down.
 pub(crate) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("running requests are finished")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("waiting for requests in progress")]);
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!("systemd cannot be told: {error}");
+        tracing::warn!("cannot notify systemd: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Opening chains, for every command.
+//! Opens the chain that a command works on.
 
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
@@ -10,14 +10,14 @@ use node_core::backend::StateBackend;
 use node_store::{Options, Store, StoreError, SyncPolicy};
 use std::path::{Path, PathBuf};
 
-/// The genesis of a file, or the built-in one.
+/// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
 pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
     let Some(path) = path else { return Ok(dev_genesis()) };
     let json = files::read(path)?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
-/// The folder of the chain that begins with `genesis`; none if it is to be in memory.
+/// The data folder of the chain with this genesis; `None` for a chain in memory.
 pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Option<PathBuf>, CommandError> {
     match &options.data_dir {
         Some(DataDir::Memory) => Ok(None),
@@ -26,8 +26,8 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
     }
 }
 
-/// Opens the folder for an import, and makes it if there is none: until the policy is changed, changes are not synced one by one.
-pub(crate) fn open_or_begin(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
+/// Opens the folder for an import, or creates it. The store syncs on demand until its policy is changed.
+pub(crate) fn open_or_create(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
     let store = Store::open(path, genesis.block(), store_options(caches));
     let store = store.map_err(|error| CommandError::store(path, error))?;
     warn_if_repaired(&store, path);
@@ -46,7 +46,7 @@ pub(crate) fn warn_if_repaired(store: &Store, path: &Path) {
     }
 }
 
-/// Opens the chain of a command that needs one. `command` says which it is.
+/// Opens an existing chain for `command`, which appears in errors.
 pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
     let path = existing_folder(chain, command)?;
     let store = Store::open_existing(&path, store_options(&chain.storage.caches));
@@ -62,7 +62,7 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
     Ok(store)
 }
 
-/// The folder of that chain.
+/// The data folder of an existing chain.
 pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> Result<PathBuf, CommandError> {
     match &chain.storage.data_dir {
         Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),

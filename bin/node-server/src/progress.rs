@@ -1,4 +1,4 @@
-//! Shows how far an import is: a bar on a terminal, else a line in the log now and then.
+//! Progress of an import: a bar on a terminal, otherwise a log line at intervals.
 
 use crate::notify;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,31 +7,31 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::time::Duration;
 
-/// Time between two lines in the log.
+/// Time between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Shows the progress of one import.
 pub(crate) struct ImportProgress {
-    /// Counts bytes; hidden where there is no terminal.
+    /// Counts bytes. Hidden if standard error is not a terminal.
     bar: ProgressBar,
     last_line: Duration,
 }
 
 impl ImportProgress {
-    /// Begins to import `path`, which has `length` bytes.
+    /// Starts for the file at `path`, which has `length` bytes.
     pub(crate) fn start(path: &Path, length: u64) -> Self {
         Self { bar: bar(path.display().to_string(), length), last_line: Duration::ZERO }
     }
 
-    /// Counts what is read through `reader`.
+    /// Returns a reader that advances the bar by the bytes it reads.
     pub(crate) fn count<R: Read>(&self, reader: R) -> impl Read + use<R> {
         self.bar.wrap_read(reader)
     }
 
-    /// Shows that the import has come this far.
+    /// Shows the current state of the import.
     pub(crate) fn update(&mut self, progress: &Progress) {
         if !self.bar.is_hidden() {
-            // Drawn only a few times a second, however often it is set.
+            // The bar limits how often it redraws.
             self.bar.set_message(format!(
                 "block {}, {}",
                 progress.number,
@@ -52,7 +52,7 @@ impl ImportProgress {
     }
 }
 
-/// A bar on standard error; hidden where that is no terminal.
+/// A progress bar on standard error. Hidden if that is not a terminal.
 pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
     let template = "{prefix} [{bar:32}] {percent}% {msg}, {eta} left";
@@ -62,7 +62,7 @@ pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     bar.with_prefix(title)
 }
 
-/// Blocks, gas, and the time they took.
+/// Formats blocks and gas per second, from counts and the time they took.
 pub(crate) struct Rates(pub(crate) u64, pub(crate) u64, pub(crate) Duration);
 
 impl std::fmt::Display for Rates {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates() {
+    fn formats_blocks_and_gas_per_second() {
         let cases = [
             (Rates(100, 30_000_000, Duration::from_secs(2)), "50 blocks/s, 15.0 Mgas/s"),
             (Rates(0, 0, Duration::ZERO), "0 blocks/s, 0.0 Mgas/s"),

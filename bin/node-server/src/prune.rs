@@ -1,4 +1,4 @@
-//! `node-server prune`, and `--prune-before` of other commands: old states are dropped.
+//! `node-server prune`, and `--prune-before` of other commands: drops old states.
 
 use crate::error::CommandError;
 use crate::open;
@@ -13,10 +13,10 @@ use serde_json::json;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Settings of `prune`.
+/// Options of `prune`.
 #[derive(Args, Debug)]
 pub(crate) struct PruneOptions {
-    /// Lowest block whose state is kept
+    /// First block whose state is kept
     #[arg(long, value_name = "BLOCK")]
     pub(crate) before: BlockNumber,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct PruneOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Drops states of a folder.
+/// Drops the states of a folder before `--before`.
 pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {
     let store = open::open_existing(&options.chain, "prune")?;
     check_floor(&store, "--before", options.before)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What pruning came to.
+/// The result of pruning.
 pub(crate) struct Pruned {
     earliest: BlockNumber,
     rows: u64,
@@ -48,17 +48,21 @@ pub(crate) struct Pruned {
 impl fmt::Display for Pruned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { earliest, rows, elapsed } = self;
-        write!(f, "states are kept from block {earliest} on; dropped {rows} rows in {:.2} s", elapsed.as_secs_f64())
+        write!(
+            f,
+            "dropped {rows} rows in {:.2} s; states are available from block {earliest} on",
+            elapsed.as_secs_f64()
+        )
     }
 }
 
-/// Refuses a floor above the head, which `option` names.
+/// Refuses a `block` above the head. `option` is the option that specified it.
 pub(crate) fn check_floor(store: &Store, option: &'static str, block: BlockNumber) -> Result<(), CommandError> {
     let head = store.view()?.head().number;
     if block > head { Err(CommandError::AboveHead { option, block, head }) } else { Ok(()) }
 }
 
-/// Drops the states below `floor`. What was dropped before stays so, also when it is above the floor.
+/// Drops the states of blocks before `floor`. Has no effect if more states were dropped before.
 pub(crate) fn prune(store: &Store, floor: BlockNumber) -> Result<Pruned, CommandError> {
     let start = Instant::now();
     let rows = store.prune_before(floor)?;

@@ -1,7 +1,7 @@
-//! What a command tells: progress and a result, for people or for machines.
+//! The output of a command: progress and a result, as text or as JSON.
 //!
-//! Progress is a bar on a terminal, and lines on standard error elsewhere; results go to standard output. For machines both are
-//! lines of JSON on standard output.
+//! As text, progress is a bar on a terminal or lines on standard error, and the result goes to standard output. With `--json`
+//! both are lines of JSON on standard output.
 
 use crate::error::{CommandError, Sources};
 use crate::progress::bar;
@@ -12,28 +12,28 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// Least time between two lines for people.
+/// Minimum time between two lines of text progress.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tells how far a command is.
+/// Reports the progress of a command.
 pub(crate) struct Report {
     command: &'static str,
     json: bool,
-    /// Hidden where there is no terminal, and for machines.
+    /// Hidden without a terminal, and for JSON.
     bar: ProgressBar,
     started: Instant,
     last_line: Instant,
 }
 
 impl Report {
-    /// Begins a piece of work of so many units.
+    /// Starts to report work of `length` units.
     pub(crate) fn start(command: &'static str, json: bool, title: String, length: u64) -> Self {
         let bar = if json { ProgressBar::hidden() } else { bar(title, length) };
         let now = Instant::now();
         Self { command, json, bar, started: now, last_line: now }
     }
 
-    /// The bar, which counts the units.
+    /// The progress bar, which counts units of work.
     pub(crate) fn bar(&self) -> &ProgressBar {
         &self.bar
     }
@@ -43,7 +43,7 @@ impl Report {
         self.started.elapsed()
     }
 
-    /// Tells how far it is: `value` to machines each time, `text` to people now and then.
+    /// Reports progress: `value` on each call with `--json`, otherwise `text` at intervals.
     pub(crate) fn progress(&mut self, text: impl FnOnce() -> String, value: impl FnOnce() -> Value) {
         if self.json {
             line("progress", self.command, value());
@@ -61,22 +61,22 @@ impl Report {
     }
 }
 
-/// Tells the result.
+/// Writes the result of a command: `value` with `--json`, otherwise `text`.
 pub(crate) fn result(command: &'static str, json: bool, text: impl Display, value: Value) {
     if json {
         line("result", command, value);
     } else {
-        // Nobody may be there to read it.
+        // The reader may have closed the pipe.
         let _ = writeln!(io::stdout(), "{text}");
     }
 }
 
-/// Tells machines why there is no result.
+/// Writes an error as JSON.
 pub(crate) fn error(error: &CommandError) {
     let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": Sources(error).to_string()}));
 }
 
-/// Tells machines that their command line cannot be understood.
+/// Writes an error in the command line as JSON.
 pub(crate) fn usage_error(message: &str) {
     let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": message}));
 }

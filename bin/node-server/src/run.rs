@@ -1,4 +1,4 @@
-//! `node-server run`: builds the chain, then serves it until a signal ends it.
+//! `node-server run`: imports chain files and serves the chain until a signal arrives.
 
 use crate::control::Control;
 use crate::error::{CommandError, Sources};
@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Settings of `run`.
+/// Options of `run`.
 #[derive(Args, Debug)]
 pub(crate) struct RunOptions {
     #[command(flatten)]
@@ -35,24 +35,24 @@ pub(crate) struct RunOptions {
     pub(crate) server: ServerOptions,
 }
 
-/// Which chain.
+/// Which chain to serve.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainOptions {
     #[command(flatten)]
     pub(crate) genesis: GenesisOptions,
-    /// Chain file of RLP blocks to import; may be given several times
+    /// Chain file of RLP blocks to import; may be repeated
     #[arg(long, env = "NODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
-    /// Block that is to be the head after the import, where the files hold several branches
+    /// Block to make the head after the import, if the files contain several branches
     #[arg(long, env = "NODE_HEAD", value_name = "HASH")]
     pub(crate) head: Option<H256>,
-    /// End with an error when a chain file breaks off or holds an invalid block; without it the blocks before are served
+    /// Fail if a chain file is truncated or contains an invalid block, instead of serving the blocks before it
     #[arg(long, env = "NODE_STRICT")]
     pub(crate) strict: bool,
 }
 
-/// Builds the chain and serves it until SIGINT or SIGTERM, which end the import, too.
+/// Imports and serves the chain until SIGINT or SIGTERM, which also end the import.
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = options.server.http_config()?;
@@ -71,12 +71,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         }
         built => built?,
     }
-    // Nobody says which blocks of an imported chain are final, and nobody could take them back.
+    // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
     let development = options.chain.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&options.server.limits, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
     let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {
-        // Nobody may be there to read it.
+        // The reader may have closed the pipe.
         let _ = writeln!(io::stdout(), "listening on {scheme}://{address}");
         notify::ready(address);
         Ok::<_, CommandError>(())
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     wiring.flush()
 }
 
-/// Imports the chain files, and drops the states that nobody wants.
+/// Imports the chain files, and drops old states.
 fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
     import(&wiring.chain(), &options.chain, metrics, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
@@ -122,7 +122,7 @@ fn import(chain: &Chain, options: &ChainOptions, metrics: &Metrics, context: &Co
     Ok(())
 }
 
-/// The outer error is of the file system, the inner one of the chain file.
+/// Imports one file. The outer error is that of the file system, the inner one that of the import.
 fn import_path(
     chain: &Chain,
     path: &Path,

@@ -1,4 +1,4 @@
-//! `node-server stats`: how much is stored.
+//! `node-server stats`: shows how much a folder stores.
 
 use crate::error::CommandError;
 use crate::open;
@@ -8,13 +8,13 @@ use node_store::{Stats, TableStats};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Counts rows and bytes.
+/// Counts the rows and bytes of each table.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let store = open::open_existing(&options.chain, "stats")?;
-    // Rows in memory have no size in the database yet.
+    // Rows still in memory have no size in the database yet.
     store.flush()?;
     let stats = store.stats()?;
-    report::result("stats", options.output.json, Shown(&stats), value(&stats));
+    report::result("stats", options.output.json, Text(&stats), value(&stats));
     Ok(())
 }
 
@@ -40,13 +40,13 @@ fn value(stats: &Stats) -> Value {
     })
 }
 
-/// A table for people.
-struct Shown<'a>(&'a Stats);
+/// The statistics as text.
+struct Text<'a>(&'a Stats);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stats = self.0;
-        writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "bytes of pages")?;
+        writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "page bytes")?;
         let line = |f: &mut fmt::Formatter<'_>, name: &str, rows, bytes, pages| {
             writeln!(f, "{name:<14} {rows:>12} {bytes:>15} {pages:>15}")
         };
@@ -58,12 +58,12 @@ impl fmt::Display for Shown<'_> {
             sum(stats, |table| table.stored_bytes),
             sum(stats, |table| table.page_bytes),
         ];
-        line(f, "all", rows, bytes, pages)?;
+        line(f, "total", rows, bytes, pages)?;
         writeln!(f)?;
         writeln!(f, "head {}, states from block {} on", stats.head, stats.earliest_state)?;
-        writeln!(f, "{:.0} bytes a block", stats.bytes_a_block())?;
+        writeln!(f, "{:.0} bytes per block", stats.bytes_a_block())?;
         let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_a_leaf());
-        writeln!(f, "{bytes:.1} bytes of trie rows a changed leaf, of {leaves}")?;
-        write!(f, "files: {} bytes of the database, {} of the log", stats.database_file_bytes, stats.log_file_bytes)
+        writeln!(f, "{bytes:.1} bytes of trie rows for each of {leaves} changed leaves")?;
+        write!(f, "files: database {} bytes, log {} bytes", stats.database_file_bytes, stats.log_file_bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! Values of options as they are written.
+//! Parsers for the values of options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::{NonZero, ParseIntError};
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
-/// Most threads of one kind: as many as the library for connections takes.
+/// Maximum number of threads of one kind. actix accepts no more.
 const MAX_THREADS: usize = 512;
 
-/// A whole number with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit: seconds.
+/// Parses an integer with a unit: `500ms`, `5s`, `10m`, `1h`. Without a unit it is in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -24,15 +24,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
 }
 
-/// A [`duration`] that is not zero: no time at all would refuse everything.
+/// Parses a [`duration`] above zero, for timeouts.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("expected more than no time at all".to_owned()),
+        Duration::ZERO => Err("expected a duration above zero".to_owned()),
         time => Ok(time),
     }
 }
 
-/// A whole number that is not zero: a limit of nothing would refuse everything.
+/// Parses an integer above zero, for limits.
 pub(crate) fn at_least_one<T>(text: &str) -> Result<T, String>
 where
     T: FromStr<Err = ParseIntError> + From<bool> + PartialOrd,
@@ -41,13 +41,13 @@ where
     if number < T::from(true) { Err("expected 1 or more".to_owned()) } else { Ok(number) }
 }
 
-/// A number of threads that a machine may have.
+/// Parses a number of threads.
 pub(crate) fn threads(text: &str) -> Result<NonZero<usize>, String> {
     let number = text.parse::<NonZero<usize>>().ok().filter(|number| number.get() <= MAX_THREADS);
     number.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
-/// An address to listen on.
+/// Parses an address to listen on.
 pub(crate) fn host(text: &str) -> Result<IpAddr, String> {
     if text == "localhost" {
         return Ok(Ipv4Addr::LOCALHOST.into());
@@ -55,7 +55,7 @@ pub(crate) fn host(text: &str) -> Result<IpAddr, String> {
     text.parse().map_err(|_| "expected an IP address of this machine, such as 127.0.0.1 or ::, or localhost".to_owned())
 }
 
-/// An address that a client on this machine can connect to, where the server listens on all.
+/// The address at which a client on this machine reaches a server that listens on `address`.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -65,12 +65,12 @@ pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A number of ether.
+/// Parses a number of ether.
 pub(crate) fn ether(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
 }
 
-/// What to log.
+/// Checks that `text` is a log filter.
 pub(crate) fn log_filter(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map_err(|error| error.to_string())?;
     Ok(text.to_owned())

@@ -1,4 +1,4 @@
-//! `node-server verify`: every row of a folder against its chain.
+//! `node-server verify`: checks every row of a folder.
 
 use crate::error::CommandError;
 use crate::open;
@@ -10,7 +10,7 @@ use node_http::Shutdown;
 use node_store::{Difference, Fault, Verified};
 use serde_json::{Value, json};
 
-/// Checks everything, up to the first difference.
+/// Checks all rows up to the first difference.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let shutdown = Shutdown::on_signals()?;
@@ -30,15 +30,15 @@ pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     if difference.is_none() || json {
         let by_hand = match &*edited {
             [] => String::new(),
-            [first, ..] => format!("; {} blocks were edited by hand, the first is {first}", edited.len()),
+            [first, ..] => format!("; {} blocks were edited by hand, the first one is {first}", edited.len()),
         };
         let waiting = store.records(RecordKind::PendingEdit)?.len();
         let waiting_text = match waiting {
             0 => String::new(),
-            count => format!("; {count} edits wait for the next block"),
+            count => format!("; {count} edits are pending for the next block"),
         };
         let text = format!(
-            "verified {blocks} blocks in {seconds:.2} s: every row holds; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
+            "verified {blocks} blocks in {seconds:.2} s: all rows are correct; states from block {earliest_state} on; head {head}{by_hand}{waiting_text}"
         );
         let value = json!({
             "ok": difference.is_none(), "difference": difference.as_ref().map(difference_value), "blocks": blocks,

@@ -1,4 +1,4 @@
-//! What a server of an imported chain is made of: a backend, the libraries around it, and the node over all of them.
+//! Assembles the parts of an imported chain: backend, executor, importer and node.
 
 use crate::error::CommandError;
 use crate::open;
@@ -17,26 +17,26 @@ use std::sync::Arc;
 /// The value of clientVersion.
 pub(crate) const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
 
-/// A chain with what it takes to import and to serve it.
+/// The parts that are needed to import and serve a chain.
 pub(crate) struct Wiring {
     pub(crate) backend: Arc<dyn StateBackend>,
-    /// The backend again, if it is a folder.
+    /// The backend if it is a store; `None` for a chain in memory.
     pub(crate) store: Option<Arc<Store>>,
     executor: Arc<EvmExecutor>,
     spec: Arc<ChainSpec>,
 }
 
 impl Wiring {
-    /// Opens the folder, or begins a chain in memory. Says where it is.
+    /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
     pub(crate) fn open(genesis: Genesis, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
         let store = match folder {
             Some(path) => {
-                let store = open::open_or_begin(path, &genesis, caches)?;
+                let store = open::open_or_create(path, &genesis, caches)?;
                 tracing::info!("data folder {}: head {}", path.display(), store.view()?.head());
                 Some(Arc::new(store))
             }
             None => {
-                tracing::info!("the chain is kept in memory, and gone when the server stops");
+                tracing::info!("the chain is kept in memory and lost when the server stops");
                 None
             }
         };
@@ -49,12 +49,12 @@ impl Wiring {
         Ok(Self { backend, store, executor, spec })
     }
 
-    /// What imports blocks.
+    /// Returns the importer.
     pub(crate) fn chain(&self) -> Chain {
         Chain::new(self.backend.clone(), self.executor.clone(), Arc::new(Secp256k1Recovery), self.spec.clone())
     }
 
-    /// What answers requests. From now on each change is synced by itself.
+    /// Opens the node. From now on the store syncs every change.
     pub(crate) fn node(&self, options: &LimitOptions, finality: Finality) -> Result<Node, CommandError> {
         let node = Node::open(NodeParts {
             backend: self.backend.clone(),
@@ -77,8 +77,8 @@ impl Wiring {
         Ok(node)
     }
 
-    /// Makes everything durable. Requests that outlived their time may hold the backend still, so that dropping it need not close
-    /// the folder.
+    /// Makes everything durable. Dropping the backend may not do this, because requests that exceeded their deadline may still hold
+    /// it.
     pub(crate) fn flush(&self) -> Result<(), CommandError> {
         Ok(self.store.as_ref().map_or(Ok(()), |store| store.flush())?)
     }

@@ -34,7 +34,7 @@ fn wrong_settings_are_named() {
         (&["dev", "--accounts", "10001"], "10001 accounts, at most 10000"),
         (&["--accounts=-1"], "--accounts"),
         (&["dev", "--balance", "0.5"], "expected a whole number of ether, such as 10000"),
-        (&["run", "--call-timeout", "0s"], "expected more than no time at all"),
+        (&["run", "--call-timeout", "0s"], "expected a duration above zero"),
         (&["run", "--max-filters", "0"], "'--max-filters <COUNT>': expected 1 or more"),
         (&["run", "--max-body", "0"], "'--max-body <BYTES>': expected 1 or more"),
         (&["run", "--host", "node.example"], "expected an IP address"),

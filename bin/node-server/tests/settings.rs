@@ -1,11 +1,11 @@
-//! Settings from the command line, the environment and the file, from outside.
+//! Tests of settings from the command line, the environment and the file, through the program.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The program without settings of its surroundings.
+/// The program without the environment variables of the test process.
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
     for (name, _) in std::env::vars_os() {
@@ -48,7 +48,7 @@ fn rows() -> Vec<Row> {
     documentation.lines().filter(|line| line.starts_with("| `--")).map(row).collect()
 }
 
-/// A value that is not the default, as the command line takes it.
+/// A value for the command line that is not the default.
 fn sample(row: &Row) -> String {
     let hash = "0x".to_owned() + &"5".repeat(64);
     let by_option = BTreeMap::from([
@@ -63,7 +63,7 @@ fn sample(row: &Row) -> String {
     if let Some(value) = by_option.get(&*row.long) {
         return (*value).to_owned();
     }
-    // One of those that the table names, but the default.
+    // One of the values listed in the table, but not the default.
     if let Some((_, names)) = row.meaning.split_once(": `") {
         let mut names = names.split(", ").map(|name| name.trim_matches('`'));
         return names.find(|name| *name != row.default).expect("another value").to_owned();
@@ -79,7 +79,7 @@ fn sample(row: &Row) -> String {
     }
 }
 
-/// What a command needs besides, and what an option does.
+/// Arguments that the command or the option requires.
 fn companions(command: &str, long: &str) -> Vec<&'static str> {
     match (command, long) {
         (_, "mixed-mining") => vec!["--block-time=1"],
@@ -91,17 +91,17 @@ fn companions(command: &str, long: &str) -> Vec<&'static str> {
     }
 }
 
-/// The value of an option among the settings that are shown, and its source.
+/// The value of an option in the printed settings, and its source.
 fn shown(settings: &str, long: &str) -> (String, String) {
     let line = settings.lines().find(|line| line.trim_start_matches("# ").split(' ').next() == Some(long));
     let line = line.unwrap_or_else(|| panic!("no {long} in {settings}"));
     let (value, source) =
-        line.rsplit_once(" # ").or_else(|| line.split_once(" is a secret, and set by ")).expect("a source");
+        line.rsplit_once(" # ").or_else(|| line.split_once(" is a secret, set by ")).expect("a source");
     (value.to_owned(), source.to_owned())
 }
 
 #[test]
-fn every_option_works_in_all_its_places() {
+fn every_option_can_be_set_by_every_source() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("node.toml");
     let file_text = file.to_str().expect("UTF-8");
@@ -133,7 +133,7 @@ fn every_option_works_in_all_its_places() {
             let output = base(&["--config", file_text]).env(&row.variable, &value).output().expect("it runs");
             let got = shown(&text(output), long);
             assert_eq!(got, (expected.0.clone(), format!("environment {}", row.variable)), "{}", row.variable);
-            let both = base(&[&argument]).env(&row.variable, "what it cannot be").output().expect("it runs");
+            let both = base(&[&argument]).env(&row.variable, "not a valid value").output().expect("it runs");
             assert_eq!(shown(&text(both), long), expected, "{}", row.variable);
             with_variable += 1;
         }
@@ -143,7 +143,7 @@ fn every_option_works_in_all_its_places() {
 }
 
 #[test]
-fn the_variable_of_a_flag_takes_back_what_the_file_says() {
+fn the_variable_of_a_flag_overrides_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("node.toml");
     fs::write(&file, "no-mining = true").expect("it can be written");
@@ -157,12 +157,12 @@ fn the_variable_of_a_flag_takes_back_what_the_file_says() {
 }
 
 #[test]
-fn faults_say_where_they_come_from() {
+fn errors_name_the_source_of_the_value() {
     let output = program().args(["run"]).env("NODE_PORT", "70000").output().expect("it runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(error.contains("70000") && error.contains("note: --port is set by environment NODE_PORT"), "{error}");
-    // Machines are told, too.
+    // With --json, the error is also written as JSON.
     for arguments in [&["verify", "--json", "--nope"][..], &["stats", "--json", "--cache-mb", "many"]] {
         let output = program().args(arguments).output().expect("it runs");
         assert_eq!(output.status.code(), Some(2));
@@ -173,7 +173,7 @@ fn faults_say_where_they_come_from() {
 }
 
 #[test]
-fn arguments_behind_two_dashes_stay_there() {
+fn arguments_after_two_dashes_keep_their_meaning() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("node.toml");
     fs::write(&file, "to = 7").expect("it can be written");
@@ -183,7 +183,7 @@ fn arguments_behind_two_dashes_stay_there() {
 }
 
 #[test]
-fn the_sample_file_is_one() {
+fn the_sample_configuration_file_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/node-server.toml");
     for command in ["run", "dev"] {
         let settings = text(program().args(["config", command]).arg("--config").arg(&path).output().expect("it runs"));
@@ -192,7 +192,7 @@ fn the_sample_file_is_one() {
 }
 
 #[test]
-fn the_image_sets_variables_that_there_are() {
+fn the_image_sets_existing_variables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Dockerfile");
     let file = fs::read_to_string(path).expect("it is there");
     let rows = rows();
@@ -209,7 +209,7 @@ fn the_image_sets_variables_that_there_are() {
 }
 
 #[test]
-fn completions_know_the_options() {
+fn completions_contain_the_options() {
     for shell in ["bash", "zsh", "fish"] {
         let script = text(program().args(["completions", shell]).output().expect("it runs"));
         assert!(script.contains("max-filters") && script.contains("verify"), "{shell}");

@@ -1,4 +1,4 @@
-//! What people read when a development chain has begun.
+//! The text that is printed when a development chain starts.
 
 use super::summary::{Summary, key};
 use node_dev::{Checksummed, DEFAULT_MNEMONIC};
@@ -11,20 +11,20 @@ pub(super) struct Banner<'a>(pub(super) &'a Summary);
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = self.0;
-        writeln!(f, concat!("node-server ", env!("CARGO_PKG_VERSION"), ", a chain to develop against\n"))?;
+        writeln!(f, concat!("node-server ", env!("CARGO_PKG_VERSION"), ", development chain\n"))?;
         for (index, (account, balance)) in summary.accounts.iter().enumerate() {
             let address = Checksummed(account.address());
             writeln!(f, "({index}) {address}  {}  {}", key(account), Ether(*balance))?;
         }
         if summary.accounts.is_empty() {
-            writeln!(f, "The genesis names no account of the mnemonic.")?;
+            writeln!(f, "The genesis funds no account of the mnemonic.")?;
         } else if summary.mnemonic == DEFAULT_MNEMONIC {
+            writeln!(f, "\nThese keys are public: never send anything of value to these accounts on another chain.")?;
+        } else {
             writeln!(
                 f,
-                "\nEverybody knows these keys: never send anything of value to these accounts on another chain."
+                "\nEveryone who sees these keys controls the accounts: do not use them for anything of value."
             )?;
-        } else {
-            writeln!(f, "\nWhoever reads these keys owns the accounts: use them for nothing of value.")?;
         }
         writeln!(f)?;
         writeln!(f, "mnemonic         {}", summary.mnemonic)?;
@@ -33,13 +33,13 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "genesis          {:#x}", summary.genesis_hash)?;
         match &summary.folder {
             Some(folder) => writeln!(f, "data folder      {}", folder.display())?,
-            None => writeln!(f, "data folder      none: the chain is in memory, and gone when the server stops")?,
+            None => writeln!(f, "data folder      none (the chain is in memory and lost when the server stops)")?,
         }
         writeln!(f, "\ncurl -s {}/getBlockByNumber/latest/\n", summary.url)
     }
 }
 
-/// Wei as ether, without zeros at the end.
+/// Wei as ether, without trailing zeros.
 struct Ether(U256);
 
 impl fmt::Display for Ether {

@@ -1,4 +1,4 @@
-//! `node-server dev`: a chain to develop against, with accounts whose keys are known.
+//! `node-server dev`: a development chain with accounts whose keys are public.
 
 mod banner;
 mod options;
@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
 
-/// Begins the chain, or goes on with that of the folder, and serves it until SIGINT or SIGTERM.
+/// Creates the chain, or opens that of the folder, and serves it until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
@@ -68,15 +68,15 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         }
         let silent = options.output.silent;
         let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
-        // A port that the system picked can be learnt from here alone.
+        // A port that the system chose is shown nowhere else.
         if !silent || picks_port {
-            // Nobody may be there to read it.
+            // The reader may have closed the pipe.
             let _ = writeln!(io::stdout(), "{banner}listening on {scheme}://{address}");
         }
         notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
     drop(control);
-    // Requests that outlived their time may hold the node still, so that dropping it here need not close the folder.
+    // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
 }

@@ -12,10 +12,10 @@ use node_types::Address;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest time between two blocks: a year.
+/// Maximum time between two blocks in seconds: a year.
 const MAX_BLOCK_TIME: f64 = 31_536_000.0;
 
-/// Settings of `dev`.
+/// Options of `dev`.
 #[derive(Args, Debug)]
 pub(crate) struct DevOptions {
     #[command(flatten)]
@@ -28,36 +28,36 @@ pub(crate) struct DevOptions {
     pub(crate) storage: DevStorageOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
-    /// Serve the operations that control the chain on any address: whoever reaches it can change everything
+    /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
     #[arg(long, env = "NODE_FORCE_CONTROL", help_heading = "HTTP")]
     pub(crate) force_control: bool,
     #[command(flatten)]
     pub(crate) server: ServerOptions,
 }
 
-/// Which accounts.
+/// Which accounts to derive and fund.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Accounts")]
 pub(crate) struct AccountArguments {
-    /// How many accounts
+    /// Number of accounts
     #[arg(long, env = "NODE_ACCOUNTS", value_name = "COUNT", default_value_t = AccountOptions::default().count)]
     accounts: u32,
-    /// Balance of each in ether
+    /// Balance of each account in ether
     #[arg(long, env = "NODE_BALANCE", value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
     balance: u64,
-    /// Words that the keys come from: 12 to 24 of the English list of BIP-39
+    /// BIP-39 mnemonic that keys are derived from, 12 to 24 English words
     #[arg(long, env = "NODE_MNEMONIC", value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
     mnemonic: String,
-    /// Derivation path of the keys; the number of the account is appended
+    /// Derivation path of the keys; the account index is appended
     #[arg(long, env = "NODE_DERIVATION_PATH", value_name = "PATH", default_value = DEFAULT_DERIVATION_PATH)]
     derivation_path: String,
 }
 
-/// Which chain.
+/// The genesis and the rules of the chain.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArguments {
-    /// Genesis file in geth's JSON format, used as it is; accounts are those of the mnemonic that it names
+    /// Genesis file in geth's JSON format; of the mnemonic's accounts, those that it funds are used
     #[arg(
         long, env = "NODE_GENESIS", value_name = "FILE",
         conflicts_with_all = [
@@ -71,53 +71,53 @@ pub(crate) struct ChainArguments {
     /// Gas limit of each block
     #[arg(long, env = "NODE_GAS_LIMIT", value_name = "GAS", default_value_t = DevGenesis::default().gas_limit)]
     gas_limit: u64,
-    /// Base fee of the first block in wei [default: 1 gwei, since London]
+    /// Base fee of the genesis block in wei [default: 1 gwei from London on]
     #[arg(long, env = "NODE_BASE_FEE", value_name = "WEI")]
     base_fee: Option<u64>,
-    /// Rules of all blocks: the name of a fork, frontier to osaka, or bpo1, bpo2, latest
+    /// Fork whose rules apply to all blocks, frontier to osaka, or bpo1, bpo2, latest
     #[arg(long, env = "NODE_HARDFORK", value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
-    /// Time of the first block in Unix seconds, from which the time of the chain goes on [default: the first block is of the
-    /// beginning of 2025, and the others have the time of the machine]
+    /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025, with the
+    /// system clock for later blocks]
     #[arg(long, env = "NODE_TIMESTAMP", value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
-    /// Address that gets the fees
+    /// Address that receives the fees
     #[arg(long, env = "NODE_COINBASE", value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
     coinbase: HexAddress,
 }
 
-/// When blocks are made, and of what.
+/// When blocks are produced, and in which order they include transactions.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Mining")]
 pub(crate) struct MiningOptions {
-    /// Make a block each so many seconds, fractions allowed, instead of one as soon as a transaction waits
+    /// Produce a block at this interval, fractions allowed, instead of one for each transaction
     #[arg(long, env = "NODE_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time)]
     pub(crate) block_time: Option<Duration>,
-    /// Make blocks on request alone
+    /// Produce blocks only on request
     #[arg(long, env = "NODE_NO_MINING", conflicts_with_all = ["block_time", "mixed_mining"])]
     pub(crate) no_mining: bool,
-    /// Make a block as soon as a transaction waits, and one each --block-time besides
+    /// Produce a block for each transaction and also one at each --block-time interval
     #[arg(long, env = "NODE_MIXED_MINING", requires = "block_time")]
     pub(crate) mixed_mining: bool,
-    /// Which of the waiting transactions come first
+    /// Order of transactions in a block
     #[arg(long, env = "NODE_ORDER", value_name = "ORDER", default_value = "fees")]
     pub(crate) order: Order,
 }
 
-/// An order of transactions. Those of one sender always come by nonce.
+/// An order of transactions. Those of one sender are always ordered by nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// The highest tip first
+    /// By tip, highest first
     Fees,
-    /// As they arrived
+    /// By time of arrival
     Fifo,
 }
 
-/// Where the chain is kept.
+/// Where the chain is stored.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct DevStorageOptions {
-    /// Folder that keeps chain, pool and filters over restarts [default: :memory:]
+    /// Folder that stores chain, pool and filters [default: :memory:]
     #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
@@ -128,16 +128,16 @@ pub(crate) struct DevStorageOptions {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
-    /// Write nothing but errors, and the address with --port 0
+    /// Print only errors, and the address if --port is 0
     #[arg(long, env = "NODE_SILENT")]
     pub(crate) silent: bool,
-    /// Write accounts, keys and settings to a file as JSON, once the server listens
+    /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, env = "NODE_CONFIG_OUT", value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
 }
 
 impl MiningOptions {
-    /// When blocks are made.
+    /// When blocks are produced.
     pub(crate) fn mining(&self) -> Mining {
         match self.block_time {
             _ if self.no_mining => Mining::Manual,
@@ -158,7 +158,7 @@ impl From<Order> for TransactionOrder {
 }
 
 impl DevOptions {
-    /// The folder that keeps the chain; none if it is to be in memory.
+    /// The folder that stores the chain; `None` for a chain in memory.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match &self.storage.data_dir {
             Some(DataDir::Folder(path)) => Some(path),
@@ -166,18 +166,18 @@ impl DevOptions {
         }
     }
 
-    /// What to log.
+    /// The log filter.
     pub(crate) fn log(&self) -> &str {
         if self.output.silent { "error" } else { &self.server.logs.log }
     }
 
-    /// Which accounts to derive.
+    /// The accounts to derive.
     pub(crate) fn accounts(&self) -> AccountOptions {
         let AccountArguments { accounts, mnemonic, derivation_path, .. } = &self.accounts;
         AccountOptions { count: *accounts, mnemonic: mnemonic.clone(), derivation_path: derivation_path.clone() }
     }
 
-    /// Where the chain begins if no file says so.
+    /// The genesis to use without a genesis file.
     pub(crate) fn genesis(&self) -> DevGenesis {
         let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, coinbase, .. } = self.chain;
         DevGenesis {
@@ -192,7 +192,7 @@ impl DevOptions {
     }
 }
 
-/// An address that is shown in full, as defaults in the help are.
+/// An address that `Display` writes in full, for the default in the help.
 #[derive(Clone, Copy, Debug)]
 struct HexAddress(Address);
 
@@ -210,12 +210,12 @@ impl std::str::FromStr for HexAddress {
     }
 }
 
-/// Seconds, a millisecond at least.
+/// Parses a number of seconds of at least a millisecond.
 fn block_time(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if !(0.001..=MAX_BLOCK_TIME).contains(&seconds) {
         return Err(format!("expected 0.001 to {MAX_BLOCK_TIME} seconds"));
     }
-    // Whole milliseconds are all that anybody means.
+    // Rounded to milliseconds.
     Ok(Duration::from_millis((seconds * 1_000.0).round() as u64))
 }

@@ -1,4 +1,4 @@
-//! What there is to know about a development chain, as JSON for tools.
+//! A description of the development chain, as JSON for tools.
 
 use crate::error::CommandError;
 use node_chain::Genesis;
@@ -10,12 +10,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Only the owner may read keys.
+/// Permissions of the file: it contains keys, so only its owner may read it.
 const MODE: u32 = 0o600;
 
-/// A development chain that is served.
+/// A description of a development chain and its accounts.
 pub(super) struct Summary {
-    /// The accounts that the genesis names, each with its balance there.
+    /// The accounts that the genesis funds, with their balances in wei.
     pub(super) accounts: Vec<(DevAccount, U256)>,
     pub(super) mnemonic: String,
     pub(super) derivation_path: String,
@@ -25,14 +25,14 @@ pub(super) struct Summary {
     gas_limit: u64,
     base_fee: u64,
     gas_price: U256,
-    /// None if the chain is in memory.
+    /// `None` if the chain is in memory.
     pub(super) folder: Option<PathBuf>,
-    /// In front of every path.
+    /// Base URL of the server, without a trailing slash.
     pub(super) url: String,
 }
 
 impl Summary {
-    /// `gas_price` is what a transaction should offer now, in wei; `url` stands in front of every path.
+    /// `gas_price` is the current suggestion in wei; `url` is the base URL of the server.
     pub(super) fn new(
         accounts: &Accounts,
         genesis: &Genesis,
@@ -40,7 +40,7 @@ impl Summary {
         folder: Option<&Path>,
         url: String,
     ) -> Self {
-        // A genesis file need not name the accounts of the mnemonic; keys of others are of no use.
+        // A genesis file may fund only some accounts of the mnemonic, or none.
         let funded = |account: &DevAccount| Some((account.clone(), genesis.alloc.get(&account.address())?.balance));
         Self {
             accounts: accounts.iter().filter_map(funded).collect(),
@@ -57,7 +57,7 @@ impl Summary {
         }
     }
 
-    /// Writes the file that `--config-out` names, with the properties that tools know from anvil and some more.
+    /// Writes the file of `--config-out`, with the properties of anvil's file and some more.
     pub(super) fn write(&self, path: &Path) -> Result<(), CommandError> {
         let unwritable = |source| CommandError::Write { path: path.to_owned(), source };
         let mut file = private_file(path).map_err(unwritable)?;
@@ -82,12 +82,12 @@ impl Summary {
     }
 }
 
-/// The key of an account in hex: whoever has it can sign.
+/// The private key of an account in hex.
 pub(super) fn key(account: &DevAccount) -> String {
     const_hex::encode_prefixed(account.secret().to_bytes())
 }
 
-/// Makes or empties a file that others cannot read, also where they could before.
+/// Creates or truncates a file, and makes it readable by its owner only.
 fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(path)?;
     file.set_permissions(Permissions::from_mode(MODE))?;

@@ -105,7 +105,7 @@ fn block_times_have_fractions_and_bounds() {
 }
 
 #[test]
-fn the_banner_tells_what_one_needs_to_begin() {
+fn the_banner_shows_accounts_chain_and_a_first_request() {
     let accounts = Accounts::derive(&AccountOptions { count: 2, ..AccountOptions::default() }).unwrap();
     let mut genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
     genesis.alloc.get_mut(&accounts[1].address()).unwrap().balance = U256::exp10(17) + 1;
@@ -120,7 +120,7 @@ fn the_banner_tells_what_one_needs_to_begin() {
          0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80  10000 ether\n",
         "(1) 0x70997970C51812dc3A010C7d01b50e0d17dc79C8  \
          0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d  0.100000000000000001 ether\n",
-        "Everybody knows these keys",
+        "These keys are public",
         "mnemonic         test test test test test test test test test test test junk\n",
         "derivation path  m/44'/60'/0'/0/\n",
         "chain id         31337\n",
@@ -135,7 +135,7 @@ fn the_banner_tells_what_one_needs_to_begin() {
 }
 
 #[test]
-fn only_accounts_that_the_genesis_names_are_shown() {
+fn only_funded_accounts_are_shown() {
     let mnemonic = format!("{}art", "abandon ".repeat(23));
     let accounts = Accounts::derive(&AccountOptions { mnemonic, ..AccountOptions::default() }).unwrap();
     let address = "[::]:1".parse().unwrap();
@@ -143,5 +143,5 @@ fn only_accounts_that_the_genesis_names_are_shown() {
     assert!(summary.accounts.is_empty());
     assert_eq!(summary.url, "http://[::1]:1");
     let text = Banner(&summary).to_string();
-    assert!(text.contains("names no account") && !text.contains("Everybody knows"), "{text}");
+    assert!(text.contains("funds no account") && !text.contains("keys are public"), "{text}");
 }

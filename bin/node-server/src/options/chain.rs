@@ -5,26 +5,26 @@ use super::storage::StorageOptions;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which chain it is.
+/// The genesis of the chain.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct GenesisOptions {
-    /// Genesis file in geth's JSON format; without it a built-in development chain, id 31337, with ten rich accounts
+    /// Genesis file in geth's JSON format [default: a development chain with id 31337 and ten funded accounts]
     #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
     pub(crate) genesis: Option<PathBuf>,
 }
 
-/// A chain that is there.
+/// A chain that is already stored in a folder.
 #[derive(Args, Debug)]
 pub(crate) struct ExistingChain {
-    /// Genesis file of the chain; with --data-dir it is not needed
+    /// Genesis file of the chain; not needed with --data-dir
     #[arg(long, env = "NODE_GENESIS", value_name = "FILE")]
     pub(crate) genesis: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
 }
 
-/// Settings of `verify` and `stats`.
+/// Options of `verify` and `stats`.
 #[derive(Args, Debug)]
 pub(crate) struct InspectOptions {
     #[command(flatten)]

@@ -13,7 +13,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to listen.
+/// Options of the HTTP interface.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpOptions {
@@ -23,102 +23,101 @@ pub(crate) struct HttpOptions {
     /// Port to listen on; 0 picks a free one
     #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
     port: u16,
-    /// Path in front of every route
+    /// Path prefix of every route
     #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     base_path: BasePath,
-    /// Names under which the server may be asked, besides its addresses, localhost and the host of --public-url; * for any.
-    /// Other names are refused, so that no web site can pass itself off as this server
+    /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any. Others are
+    /// refused as a defence against DNS rebinding
     #[arg(long, env = "NODE_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
     allowed_hosts: Vec<AllowedHost>,
-    /// Origins of web pages whose scripts may read answers (CORS), or * for any [default: none]
+    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none]
     #[arg(long, env = "NODE_CORS_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
     cors_origins: Vec<Origin>,
-    /// File with bearer tokens, one a line, of which clients have to show one
+    /// File of bearer tokens, one per line; clients must send one of them [default: no token required]
     #[arg(long, env = "NODE_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Certificate chain to speak TLS with, PEM
+    /// PEM file of the TLS certificate chain; enables TLS
     #[arg(long, env = "NODE_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Private key of the certificate, PEM
+    /// PEM file of the certificate's private key
     #[arg(long, env = "NODE_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Proxies in front of the server that each add to X-Forwarded-For, by which clients are then told apart
+    /// Number of trusted proxies that append to X-Forwarded-For, from which the client address is then taken
     #[arg(long, env = "NODE_TRUSTED_PROXIES", value_name = "COUNT", default_value_t = HttpConfig::default().trusted_proxies)]
     trusted_proxies: usize,
-    /// Where clients reach the server, for addresses in answers; without it the host that each client names
+    /// URL at which clients reach the server, for links in responses [default: the host of each request]
     #[arg(long, env = "NODE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<PublicUrl>,
-    /// Requests a second that one client may send, off for any number; auto: off where only this machine reaches the server,
-    /// else 1000
+    /// Requests per second for each client, or off; auto is 1000, or off when listening on a loopback address
     #[arg(long, env = "NODE_RATE_LIMIT", value_name = "REQUESTS", default_value_t)]
     rate_limit: RateLimit,
-    /// Most connections at a time
+    /// Maximum number of open connections
     #[arg(long, env = "NODE_MAX_CONNECTIONS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_connections)]
     max_connections: usize,
-    /// Most requests at a time, over all connections
+    /// Maximum number of requests in progress, over all connections
     #[arg(long, env = "NODE_MAX_REQUESTS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_requests)]
     max_requests: usize,
-    /// Longest path, query and headers together, in bytes
+    /// Maximum length of path, query and headers together, in bytes
     #[arg(long, env = "NODE_MAX_HEADERS", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_headers)]
     max_headers: usize,
-    /// Deepest nesting of arrays and objects in a request body
+    /// Maximum nesting depth of arrays and objects in a request body
     #[arg(long, env = "NODE_MAX_DEPTH", value_name = "LEVELS", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_depth)]
     max_depth: usize,
-    /// Longest request body in bytes
+    /// Maximum length of a request body in bytes
     #[arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = HttpConfig::default().max_body)]
     max_body: usize,
-    /// Most requests in one batch of JSON-RPC
+    /// Maximum number of requests in a JSON-RPC batch
     #[arg(long, env = "NODE_MAX_BATCH", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = RpcLimits::default().batch)]
     max_batch: usize,
-    /// Most bytes of the answers to one batch of JSON-RPC; what is asked for behind them is refused
+    /// Maximum size of the responses to a JSON-RPC batch in bytes; requests after that fail
     #[arg(long, env = "NODE_MAX_BATCH_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = RpcLimits::default().batch_bytes)]
     max_batch_bytes: usize,
-    /// Most subscriptions of one WebSocket
+    /// Maximum number of subscriptions of a WebSocket connection
     #[arg(long, env = "NODE_MAX_SUBSCRIPTIONS", value_name = "COUNT", default_value_t = SessionLimits::default().subscriptions)]
     max_subscriptions: usize,
-    /// Time for the headers of a request to arrive
+    /// Time limit for the headers of a request to arrive
     #[arg(long, env = "NODE_HEADER_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::time)]
     header_timeout: Duration,
-    /// Time for the body of a request to arrive
+    /// Time limit for the body of a request to arrive
     #[arg(long, env = "NODE_BODY_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::time)]
     body_timeout: Duration,
-    /// Time that an idle connection is kept open
+    /// How long an idle connection stays open
     #[arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", default_value = "75s", value_parser = values::duration)]
     keep_alive: Duration,
-    /// Time that a client may take nothing of what it is sent before its connection is closed
+    /// How long a client may leave sent data unacknowledged before its connection is closed (Linux)
     #[arg(long, env = "NODE_WRITE_TIMEOUT", value_name = "TIME", default_value = "60s", value_parser = values::time)]
     write_timeout: Duration,
-    /// Time after which a client that is told of events is sent a sign of life
+    /// Interval of keep-alive messages on idle event streams and WebSockets
     #[arg(long, env = "NODE_STREAM_KEEP_ALIVE", value_name = "TIME", default_value = "15s", value_parser = values::time)]
     stream_keep_alive: Duration,
-    /// Age of the head from which on /ready answers 503 [default: any age is good]
+    /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[arg(long, env = "NODE_MAX_HEAD_AGE", value_name = "TIME", value_parser = values::time)]
     max_head_age: Option<Duration>,
-    /// Most bytes of blocks that are kept as they were sent
+    /// Size of the cache of serialized blocks in bytes
     #[arg(long, env = "NODE_BODY_CACHE", value_name = "BYTES", default_value_t = HttpConfig::default().body_cache)]
     body_cache: usize,
-    /// Send every answer as it is, also to clients who accept gzip, br or zstd
+    /// Do not compress responses, even for clients that accept gzip, br or zstd
     #[arg(long, env = "NODE_NO_COMPRESSION")]
     no_compression: bool,
-    /// Address and port to tell metrics on, for Prometheus, at /metrics [default: nowhere]
+    /// Address and port on which to serve Prometheus metrics at /metrics [default: none]
     #[arg(long, env = "NODE_METRICS_ADDR", value_name = "ADDRESS")]
     pub(crate) metrics_addr: Option<SocketAddr>,
-    /// Time that running requests get to finish when the server stops
+    /// Time limit for requests in progress to finish during shutdown
     #[arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     shutdown_timeout: Duration,
-    /// Most clients that are told of events at a time
+    /// Maximum number of open event streams and WebSockets
     #[arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", default_value_t = HttpConfig::default().max_streams)]
     max_streams: usize,
-    /// Threads that serve connections [default: one a core]
+    /// Threads that serve connections [default: one per core]
     #[arg(long, env = "NODE_WORKERS", value_name = "COUNT", value_parser = values::threads)]
     workers: Option<NonZero<usize>>,
-    /// Threads for work that can be long: transactions, filters, proofs, whole blocks [default: four a core]
+    /// Threads for work that can take long: transactions, filters, proofs, full blocks [default: four per core]
     #[arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT", value_parser = values::threads)]
     pool_threads: Option<NonZero<usize>>,
-    /// Threads for calls, estimates and the pending block, of low priority [default: four a core]
+    /// Low-priority threads for calls, estimates and the pending block [default: four per core]
     #[arg(long, env = "NODE_CALL_THREADS", value_name = "COUNT", value_parser = values::threads)]
     call_threads: Option<NonZero<usize>>,
-    /// Requests that may wait for a thread of each kind before more are refused with 503
+    /// Requests that may wait for a thread of each pool; further ones are refused with 503
     #[arg(long, env = "NODE_POOL_QUEUE", value_name = "COUNT", default_value_t = HttpConfig::default().pool_queue)]
     pool_queue: usize,
 }

@@ -7,53 +7,53 @@ use node_core::node::Limits;
 use node_core::pool::PoolLimits;
 use std::time::Duration;
 
-/// What one request may cost.
+/// Limits on the cost of requests, and on filters and the transaction pool.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
-    /// Time that one request may take
+    /// Time limit of a request
     #[arg(long, env = "NODE_CALL_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = values::time)]
     pub(crate) call_timeout: Duration,
-    /// Most gas that a call or an estimate may use
+    /// Maximum gas of a call or an estimate
     #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
     gas_cap: u64,
-    /// Most bytes of memory that the recording of a trace may take; at its end about two and a half times as many are used
+    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much
     #[arg(long, env = "NODE_MAX_TRACE_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
     max_trace_bytes: u64,
-    /// Time that a filter lives after its last use
+    /// How long a filter exists after its last use
     #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", default_value = "5m", value_parser = values::time)]
     filter_ttl: Duration,
-    /// Most logs in one answer
+    /// Maximum number of logs in a response
     #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().logs)]
     max_logs: usize,
-    /// Most blocks that one query for logs may span
+    /// Maximum number of blocks that a log query may span
     #[arg(long, env = "NODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", value_parser = values::at_least_one::<u64>, default_value_t = Limits::default().block_range)]
     max_block_range: u64,
-    /// Most addresses in one log filter
+    /// Maximum number of addresses in a log filter
     #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().addresses)]
     max_addresses: usize,
-    /// Most topics at one position of a log filter
+    /// Maximum number of topics at each position of a log filter
     #[arg(long, env = "NODE_MAX_TOPICS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().topics)]
     max_topics: usize,
-    /// Most storage keys in one request for a proof
+    /// Maximum number of storage keys in a proof request
     #[arg(long, env = "NODE_MAX_STORAGE_KEYS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
     max_storage_keys: usize,
-    /// Most percentiles in one request for the fee history
+    /// Maximum number of percentiles in a fee history request
     #[arg(long, env = "NODE_MAX_PERCENTILES", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = Limits::default().percentiles)]
     max_percentiles: usize,
-    /// Most filters at a time
+    /// Maximum number of installed filters
     #[arg(long, env = "NODE_MAX_FILTERS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
     max_filters: usize,
-    /// Most transactions in the pool
+    /// Maximum number of transactions in the pool
     #[arg(long, env = "NODE_POOL_TRANSACTIONS", value_name = "COUNT", value_parser = values::at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
     pool_transactions: usize,
-    /// Most bytes of transactions in the pool
+    /// Maximum size of all transactions in the pool in bytes
     #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", value_parser = values::at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
     pool_bytes: usize,
-    /// Most transactions in the pool that wait for an earlier nonce, or for balance
+    /// Maximum number of queued transactions in the pool: those that wait for an earlier nonce or for balance
     #[arg(long, env = "NODE_POOL_QUEUED", value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
     pool_queued: usize,
-    /// Most transactions of one account that wait for an earlier nonce, or for balance
+    /// Maximum number of queued transactions of an account
     #[arg(long, env = "NODE_POOL_QUEUED_PER_ACCOUNT", value_name = "COUNT", default_value_t = PoolLimits::default().queued_per_account)]
     pool_queued_per_account: usize,
 }

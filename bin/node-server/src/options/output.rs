@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// How to tell what is done.
+/// The format of a command's output.
 #[derive(Args, Debug)]
 pub(crate) struct OutputOptions {
-    /// Write JSON to standard output, one object a line: progress, and at last the result or the error
+    /// Write JSON to standard output, one object per line: progress, then the result or the error
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -5,34 +5,33 @@ use clap::Args;
 use node_store::Options;
 use node_types::BlockNumber;
 
-/// Where the chain is kept.
+/// Where the chain is stored.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct StorageOptions {
-    /// Folder that keeps chain, pool and filters over restarts, or :memory: [default: a folder for each genesis, in the
-    /// user's data folder]
+    /// Folder that stores chain, pool and filters, or :memory: [default: a folder for each genesis in the user's data folder]
     #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
     pub(crate) caches: CacheOptions,
 }
 
-/// How much memory to use.
+/// How much memory the caches may take.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct CacheOptions {
-    /// Most MiB that all caches take in memory together
+    /// Memory for all caches together, in MiB
     #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
     cache_mb: u32,
 }
 
 impl CacheOptions {
-    /// The most bytes that the caches of the folder take.
+    /// Bytes for the caches of the store.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.all_cache_bytes() - self.code_cache_bytes() as usize
     }
 
-    /// The most bytes that analysed code takes.
+    /// Bytes for the cache of analysed contract code.
     pub(crate) fn code_cache_bytes(&self) -> u64 {
         self.all_cache_bytes() as u64 / 16
     }
@@ -42,11 +41,11 @@ impl CacheOptions {
     }
 }
 
-/// What to forget.
+/// Which states to drop after an import.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Storage")]
 pub(crate) struct PruneBefore {
-    /// Drop the states below this block after the import; requests for them answer 404
+    /// Drop the states of blocks before this one after the import; requests for them then return 404
     #[arg(long, env = "NODE_PRUNE_BEFORE", value_name = "BLOCK")]
     pub(crate) prune_before: Option<BlockNumber>,
 }

@@ -1,4 +1,4 @@
-//! Why the settings cannot be used.
+//! Errors in the settings.
 
 use super::source::{Source, Sources, options};
 use clap::Command;
@@ -9,34 +9,34 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The command line, the environment or the file cannot be understood.
+/// The command line, the environment or the file is invalid.
 #[derive(Debug)]
 pub(crate) enum UsageError {
-    /// A value or a combination of options; with where the values come from that are not on the command line.
+    /// An invalid value or combination of options, with notes about values that do not come from the command line.
     Options { error: clap::Error, notes: Vec<String> },
-    /// The file.
+    /// An invalid file.
     File(FileError),
 }
 
-/// The file of settings cannot be used.
+/// The configuration file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    /// There is none.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// It cannot be a file of settings.
-    #[error("{} is longer than {limit} bytes, which no file of settings is", .path.display())]
+    /// The file is too long.
+    #[error("{} is longer than {limit} bytes, the limit for a configuration file", .path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    /// It is no TOML.
+    /// The file is not TOML.
     #[error("{}, line {line}: {message}", .path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
-    /// No option has the name.
-    #[error("{}, line {line}: `{key}` is not an option of {of}{}", .path.display(), .hint.as_ref().map(|hint| format!("; is `{hint}` meant?")).unwrap_or_default())]
+    /// A key is not an option.
+    #[error("{}, line {line}: `{key}` is not an option of {of}{}", .path.display(), .hint.as_ref().map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default())]
     Unknown { path: PathBuf, line: usize, key: String, of: String, hint: Option<String> },
-    /// No command has the name.
+    /// A section is not a command.
     #[error("{}, line {line}: `[{name}]` is not the name of a command with options", .path.display())]
     UnknownSection { path: PathBuf, line: usize, name: String },
-    /// The value is of the wrong type.
+    /// A value has the wrong type.
     #[error("{}, line {line}: `{key}` is {found}, expected {expected}", .path.display())]
     Type { path: PathBuf, line: usize, key: String, found: &'static str, expected: &'static str },
 }
@@ -54,7 +54,7 @@ impl From<clap::Error> for UsageError {
 }
 
 impl UsageError {
-    /// What clap found in the arguments of `command`.
+    /// Adds notes about the sources of values to an error in the arguments of `command`.
     pub(super) fn new(error: clap::Error, command: &Command, sources: &Sources) -> Self {
         let mut named = Vec::new();
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
@@ -75,7 +75,7 @@ impl UsageError {
         Self::Options { error, notes }
     }
 
-    /// What kind of error clap found.
+    /// The kind of clap's error.
     #[cfg(test)]
     pub(crate) fn kind(&self) -> Option<ErrorKind> {
         match self {
@@ -84,7 +84,7 @@ impl UsageError {
         }
     }
 
-    /// Whether it is an error at all, and not a wish for help.
+    /// Whether it is an error, and not a request for help.
     pub(crate) fn is_error(&self) -> bool {
         match self {
             Self::Options { error, .. } => error.use_stderr(),
@@ -92,11 +92,11 @@ impl UsageError {
         }
     }
 
-    /// Tells people.
+    /// Prints the error as text.
     pub(crate) fn print(&self) {
         match self {
             Self::Options { error, notes } => {
-                // Nobody may be there to read it.
+                // The reader may have closed the pipe.
                 let _ = error.print();
                 notes.iter().for_each(|note| eprintln!("note: {note}"));
             }
@@ -104,18 +104,18 @@ impl UsageError {
         }
     }
 
-    /// The status to end with.
+    /// The exit status of the program.
     pub(crate) fn exit_code(&self) -> ExitCode {
         if self.is_error() { ExitCode::from(2) } else { ExitCode::SUCCESS }
     }
 
-    /// The error on one line, for machines.
+    /// The error on one line, for JSON.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Options { error, notes } => {
                 let text = error.render().to_string();
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
-                // What follows the first paragraph is help.
+                // Help follows after the first paragraph.
                 let first = text.split("\n\n").next().unwrap_or_default();
                 let lines = first.lines().chain(notes.iter().map(String::as_str)).map(str::trim);
                 lines.collect::<Vec<_>>().join("; ")

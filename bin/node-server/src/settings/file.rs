@@ -1,4 +1,4 @@
-//! The file of settings: TOML whose keys are the long names of options.
+//! The configuration file: TOML with the long names of options as keys.
 
 use super::error::FileError;
 use super::source::options;
@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// No file of settings is longer.
+/// Maximum length of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The values of a file, all of them of options that exist.
+/// The values of a file. All of them belong to existing options.
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
     /// For all commands.
     shared: BTreeMap<String, Entry>,
-    /// For one command each.
+    /// For one command each, by its name.
     sections: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
-/// What the file says of an option.
+/// The value of an option in the file.
 pub(super) struct Entry {
     pub(super) line: usize,
     value: Value,
@@ -34,7 +34,7 @@ enum Value {
 }
 
 impl Entry {
-    /// What would say the same on the command line.
+    /// The arguments that would set the same value on the command line.
     pub(super) fn arguments(&self, long: &str) -> Vec<OsString> {
         match &self.value {
             Value::Flag(true) => vec![format!("--{long}").into()],
@@ -58,7 +58,7 @@ impl SettingsFile {
         Reader { path, text, root }.read()
     }
 
-    /// What the file says of an option of a command.
+    /// The value of an option of `command`; `None` if the file does not set it.
     pub(super) fn entry(&self, command: &str, long: &str) -> Option<&Entry> {
         self.sections.get(command).and_then(|section| section.get(long)).or_else(|| self.shared.get(long))
     }
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let (mut shared, mut sections) = (BTreeMap::new(), BTreeMap::new());
         for (key, value) in document.get_ref() {
             let name = key.get_ref().as_ref();
-            // An option and a command may have the same name.
+            // An option and a command may share a name; the section is a table.
             if let DeValue::Table(table) = value.get_ref() {
                 let found = commands.iter().find(|command| command.get_name() == name && options(command).count() > 0);
                 let command = *found.ok_or_else(|| FileError::UnknownSection {
@@ -99,7 +99,7 @@ impl Reader<'_> {
         Ok(SettingsFile { path: self.path.to_owned(), shared, sections })
     }
 
-    /// What the file says of an option of one of the commands.
+    /// Reads the value of an option of one of `commands`, which `of` describes.
     fn entry(
         &self,
         key: &Spanned<impl AsRef<str>>,
@@ -132,12 +132,12 @@ impl Reader<'_> {
     }
 }
 
-/// The line of a byte, from 1 on.
+/// The line number of a byte, starting at 1.
 fn line_of(text: &[u8], offset: usize) -> usize {
     1 + text.iter().take(offset).filter(|byte| **byte == b'\n').count()
 }
 
-/// The value as the command line would have it; on an error what it is, and what it should be.
+/// Converts a TOML value. The error consists of the type found and the type expected.
 fn value_of(option: &Arg, value: &DeValue<'_>) -> Result<Value, (&'static str, &'static str)> {
     let is_list = matches!(option.get_action(), ArgAction::Append);
     let expected = match option.get_action() {
@@ -157,7 +157,7 @@ fn value_of(option: &Arg, value: &DeValue<'_>) -> Result<Value, (&'static str, &
     }
 }
 
-/// A string, or a number as it is written, but for what only TOML allows.
+/// The text of a string or a number. Integers are written in decimal.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.as_ref().to_owned()),

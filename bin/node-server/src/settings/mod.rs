@@ -1,8 +1,8 @@
-//! Where settings come from: the command line before the environment, that before the file, and that before defaults.
+//! Reads settings from the command line, the environment, the configuration file and the defaults, in this order of precedence.
 //!
-//! clap knows every option. The arguments are read once to learn which options the command line and the environment give; the
-//! file's values are put among them for the others, and all are read again. So a value of the file is checked as one of the
-//! command line is, and no option is declared twice.
+//! Options are declared once, for clap. The arguments are parsed a first time to find out which options the command line and the
+//! environment set. The file's values for the other options are then added to the arguments, and everything is parsed again. So
+//! values of the file get the same checks as those of the command line.
 
 mod error;
 mod file;
@@ -23,20 +23,20 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What the program was asked for.
+/// What the program is asked to do.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// To execute a command.
+    /// Execute a command.
     Execute(CommandLine),
-    /// To write the settings that a command would have.
+    /// Print the settings of a command.
     Show(String),
 }
 
-/// Reads the arguments of the program, the first of which is its name.
+/// Reads the settings. The first of `arguments` is the name of the program.
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
     let mut arguments: Vec<_> = arguments.into_iter().collect();
-    let show = take_config_command(&mut arguments);
-    put_in_dev(&mut arguments);
+    let show = remove_config_command(&mut arguments);
+    insert_default_command(&mut arguments);
     let mut root = CommandLine::command();
     root.build();
     let all = match lenient().try_get_matches_from(&arguments) {
@@ -68,7 +68,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         };
         sources.insert(id.to_owned(), source);
     }
-    // Behind the name of the command, so that what follows a `--` stays what it is.
+    // Directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
     let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
     match all.subcommand() {
@@ -77,19 +77,19 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     }
 }
 
-/// Takes the command `config` out, which is written before the command whose settings it shows; says whether it was there.
-fn take_config_command(arguments: &mut Vec<OsString>) -> bool {
-    let is_there = arguments.get(1).is_some_and(|first| first == "config")
+/// Removes `config`, which precedes the command whose settings to show. Returns whether it was present.
+fn remove_config_command(arguments: &mut Vec<OsString>) -> bool {
+    let present = arguments.get(1).is_some_and(|first| first == "config")
         && !arguments.get(2).is_some_and(|second| second == "-h" || second == "--help");
-    if is_there {
+    if present {
         arguments.remove(1);
     }
-    is_there
+    present
 }
 
-/// Options without a command are those of `dev`: it is put in, so that its options are declared once, and those of `dev` have no
-/// say in other commands.
-fn put_in_dev(arguments: &mut Vec<OsString>) {
+/// Inserts `dev` if the arguments start with an option. So the options of `dev` need not be declared for the program as well, where
+/// other commands would accept them.
+fn insert_default_command(arguments: &mut Vec<OsString>) {
     let of_all = ["-h", "--help", "-V", "--version"];
     let is_option =
         |first: &OsString| first.as_encoded_bytes().starts_with(b"-") && of_all.iter().all(|other| first != other);
@@ -98,34 +98,34 @@ fn put_in_dev(arguments: &mut Vec<OsString>) {
     }
 }
 
-/// Takes whole arguments only.
+/// The parser for complete arguments.
 fn strict() -> Command {
-    CommandLine::command().mut_subcommands(|command| command.mut_args(without_false))
+    CommandLine::command().mut_subcommands(|command| command.mut_args(ignore_false))
 }
 
-/// Takes arguments that lack what the file may add.
+/// The parser for arguments to which the file may add required options.
 fn lenient() -> Command {
     let lenient = |argument: Arg| argument.required(false).requires(Resettable::<clap::Id>::Reset);
     strict().mut_subcommands(|command| command.mut_args(lenient))
 }
 
-/// A flag whose variable says `false` is as good as not given, and must not conflict with others.
-fn without_false(argument: Arg) -> Arg {
-    if says_false(&argument) { argument.env(Resettable::<clap::builder::OsStr>::Reset) } else { argument }
+/// Ignores the environment variable of a flag if it is `false`, so that the flag does not conflict with other options.
+fn ignore_false(argument: Arg) -> Arg {
+    if is_set_to_false(&argument) { argument.env(Resettable::<clap::builder::OsStr>::Reset) } else { argument }
 }
 
-fn says_false(argument: &Arg) -> bool {
+fn is_set_to_false(argument: &Arg) -> bool {
     let value = argument.get_env().and_then(env::var_os);
     matches!(argument.get_action(), ArgAction::SetTrue) && value.is_some_and(|value| value == "false")
 }
 
-/// The variable that sets the option, if it does.
+/// The environment variable of the option; `None` if it is not set.
 fn environment(option: &Arg) -> Option<String> {
     let variable = option.get_env()?;
     env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
 
-/// Where values come from when the arguments could not be read.
+/// The likely sources of values if the arguments cannot be parsed.
 fn guess_sources(command: &Command, arguments: &[OsString]) -> Sources {
     let source = |(option, long): (&Arg, &str)| {
         let names = |argument: &OsString| {

@@ -1,11 +1,11 @@
-//! `node-server config`: the settings that a command would have, as a file of settings.
+//! `node-server config`: prints the settings of a command as a configuration file.
 
 use super::source::{Source, Sources, options};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
 
-/// The settings of `command` as a section of a file, each with its source.
+/// The settings of `command` as a section of a configuration file, each with its source.
 pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
     let name = command.get_name();
     let mut text = format!("# Settings of `node-server {name}`, each with its source.\n\n[{name}]\n");
@@ -15,8 +15,8 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Source
         let _ = match value(option, matches) {
             Shown::Value(value) => writeln!(text, "{long} = {value} # {source}"),
             Shown::Unset => writeln!(text, "# {long} is not set"),
-            Shown::Secret => writeln!(text, "# {long} is a secret, and set by {source}"),
-            Shown::NotText => writeln!(text, "# {long} is no text that a file can hold, and set by {source}"),
+            Shown::Secret => writeln!(text, "# {long} is a secret, set by {source}"),
+            Shown::NotText => writeln!(text, "# {long} cannot be written to a file, set by {source}"),
         };
     }
     text
@@ -25,7 +25,7 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Source
 enum Shown {
     Value(Value),
     Unset,
-    /// Everybody may read what is printed.
+    /// Not printed.
     Secret,
     NotText,
 }
@@ -37,7 +37,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     }
     let Some(values) = matches.get_raw(id) else { return Shown::Unset };
     let values: Vec<_> = values.collect();
-    // What the help does not show of the environment, this does not show either.
+    // Values that the help hides are secret, unless they are the default.
     if option.is_hide_env_values_set() && values != option.get_default_values() {
         return Shown::Secret;
     }
@@ -52,7 +52,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     }
 }
 
-/// The text as a number, if it is written as this number is.
+/// The number that `text` is the canonical form of; `None` if there is none.
 fn number(text: &str) -> Option<Value> {
     let number: i64 = text.parse().ok()?;
     (number.to_string() == text).then_some(Value::Integer(number))

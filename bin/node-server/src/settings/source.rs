@@ -1,11 +1,11 @@
-//! The options that can be set, and where the value of each comes from.
+//! The configurable options, and where their values come from.
 
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The option that names the file.
+/// The option that specifies the file.
 pub(super) const FILE_OPTION: &str = "config";
 
 /// Where a value comes from.
@@ -31,7 +31,7 @@ impl fmt::Display for Source {
 /// The source of each option, by its id.
 pub(super) type Sources = BTreeMap<String, Source>;
 
-/// The options that can be set by a file, each with its long name.
+/// The options of `command` that a file can set, each with its long name.
 pub(super) fn options(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
     let with_name = |option| Some((option, Arg::get_long(option)?));
     command.get_arguments().filter_map(with_name).filter(|(option, long)| {

@@ -1,4 +1,4 @@
-//! The file, and the table of options in the documentation.
+//! Tests of the configuration file, and of the table of options in the documentation.
 
 use super::source::options;
 use super::{Request, UsageError, read};
@@ -18,7 +18,7 @@ fn with_file(toml: &[u8], arguments: &[&str]) -> Result<Request, UsageError> {
     read(words.chain([format!("--config={path}").into()]))
 }
 
-/// The settings with this file and these arguments.
+/// The printed settings with this file and these arguments.
 fn shown(toml: &str, arguments: &[&str]) -> String {
     match with_file(toml.as_bytes(), &[&["config"], arguments].concat()) {
         Ok(Request::Show(text)) => text,
@@ -26,7 +26,7 @@ fn shown(toml: &str, arguments: &[&str]) -> String {
     }
 }
 
-/// The line of an option without its source, and the source without the folder of the file.
+/// The line of an option without its source, and the source with only the name of the file.
 fn line<'a>(shown: &'a str, option: &str) -> (&'a str, String) {
     let line = shown.lines().find(|line| line.trim_start_matches("# ").split(' ').next() == Some(option));
     let (value, source) = line.unwrap_or_else(|| panic!("no {option} in {shown}")).rsplit_once(" # ").unwrap();
@@ -38,7 +38,7 @@ fn line<'a>(shown: &'a str, option: &str) -> (&'a str, String) {
 }
 
 #[test]
-fn values_of_the_file_come_before_defaults_and_behind_the_command_line() {
+fn the_file_overrides_defaults_and_the_command_line_overrides_the_file() {
     let toml = "port = 9000\nmax-body = 0x10\nstrict = true\nblock-time = 0.5\n\n[run]\nport = 9001\n\
                 import = [\"a.rlp\", \"b.rlp\"]\ncall-timeout = \"2s\"\n";
     let run = shown(toml, &["run", "--call-timeout=3s"]);
@@ -51,7 +51,7 @@ fn values_of_the_file_come_before_defaults_and_behind_the_command_line() {
     // Lists are replaced, not joined.
     let run = shown(toml, &["run", "--import", "c.rlp"]);
     assert_eq!(line(&run, "import"), ("import = [\"c.rlp\"]", "command line".to_owned()));
-    // `dev` has neither `strict` nor what is in the section of `run`.
+    // `dev` has no option `strict`, and the section of `run` does not apply to it.
     let dev = shown(toml, &[]);
     assert_eq!(line(&dev, "port"), ("port = 9000", "file node.toml, line 1".to_owned()));
     assert_eq!(line(&dev, "block-time"), ("block-time = \"0.5\"", "file node.toml, line 4".to_owned()));
@@ -59,7 +59,7 @@ fn values_of_the_file_come_before_defaults_and_behind_the_command_line() {
 }
 
 #[test]
-fn what_is_shown_is_a_file_that_says_the_same() {
+fn the_printed_settings_are_a_file_with_the_same_settings() {
     for arguments in
         [&["run", "--import", "a,b", "--data-dir", "a \"folder\"", "--strict"][..], &["dev", "--accounts", "3"]]
     {
@@ -74,19 +74,19 @@ fn what_is_shown_is_a_file_that_says_the_same() {
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn secrets_are_not_printed() {
     let secret = "legal winner thank year wave sausage worth useful legal winner thank yellow";
     for shown in [shown(&format!("mnemonic = \"{secret}\""), &[]), shown("", &["dev", "--mnemonic", secret])] {
-        assert!(!shown.contains("sausage") && shown.contains("# mnemonic is a secret, and set by "), "{shown}");
+        assert!(!shown.contains("sausage") && shown.contains("# mnemonic is a secret, set by "), "{shown}");
     }
     assert!(shown("", &[]).contains("mnemonic = \"test test"));
 }
 
 #[test]
-fn faults_of_the_file_are_named_with_their_lines() {
+fn errors_in_the_file_have_line_numbers() {
     let cases: [(&str, &str); 16] = [
         ("\nprot = 1", "line 2: `prot` is not an option of any command"),
-        ("max_body = 1", "line 1: `max_body` is not an option of any command; is `max-body` meant?"),
+        ("max_body = 1", "line 1: `max_body` is not an option of any command; did you mean `max-body`?"),
         ("[run]\naccounts = 3", "line 2: `accounts` is not an option of run"),
         ("[serve]\nport = 1", "line 1: `[serve]` is not the name of a command with options"),
         ("config = \"other.toml\"", "line 1: `config` is not an option"),
@@ -118,7 +118,7 @@ fn faults_of_the_file_are_named_with_their_lines() {
 }
 
 #[test]
-fn options_of_the_file_conflict_and_satisfy_as_others_do() {
+fn options_of_the_file_count_for_conflicts_and_requirements() {
     let conflict = with_file(b"no-mining = true", &["dev", "--block-time", "1"]).unwrap_err();
     let message = conflict.message();
     assert!(message.contains("--block-time") && message.contains("--no-mining is set by file"), "{message}");
@@ -144,7 +144,7 @@ fn every_option_of_a_server_has_an_environment_variable() {
     }
 }
 
-/// A row of the table, but for the commands.
+/// A row of the table without the commands.
 fn row(option: &Arg, long: &str) -> String {
     let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
     let value = match option.get_action() {
@@ -167,7 +167,7 @@ fn row(option: &Arg, long: &str) -> String {
 
 /// The table of all options of all commands.
 fn table(root: &Command) -> String {
-    // In the order of the first command that has it.
+    // In the order of the first command that has the option.
     let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
     let mut known = BTreeMap::new();
     for command in root.get_subcommands().filter(|command| command.get_name() != "help") {
@@ -191,7 +191,7 @@ fn table(root: &Command) -> String {
 }
 
 #[test]
-fn the_documentation_has_all_options() {
+fn the_documentation_lists_all_options() {
     const BEGIN: &str =
         "<!-- The table is made from the program: UPDATE_DOCS=1 cargo test -p node-server documentation -->\n";
     const END: &str = "<!-- end of the table -->\n";
