@@ -1,4 +1,4 @@
-//! The command line, from outside.
+//! Tests of the command line through the program.
 
 use std::process::{Command, Output};
 
@@ -11,19 +11,19 @@ fn help_says_what_run_does_not_do() {
     let help = run(&["run", "--help"]);
     let text = String::from_utf8_lossy(&help.stdout);
     assert!(help.status.success());
-    assert!(text.contains("No blocks are produced"), "{text}");
+    assert!(text.contains("Does not produce blocks"), "{text}");
 }
 
 #[test]
-fn help_says_what_no_command_means() {
+fn help_shows_the_default_command() {
     for help in ["-h", "--help"] {
         let text = String::from_utf8(run(&[help]).stdout).expect("UTF-8");
-        assert!(text.contains("Without a command it is dev") && text.contains("node-server [dev] [OPTIONS]"), "{text}");
+        assert!(text.contains("The default command is dev") && text.contains("node-server [dev] [OPTIONS]"), "{text}");
     }
 }
 
 #[test]
-fn wrong_settings_are_named() {
+fn errors_name_the_invalid_option() {
     let cases: [(&[&str], &str); 21] = [
         (&["run", "--port", "65536"], "--port"),
         (&["run", "--call-timeout", "5 days"], "--call-timeout"),

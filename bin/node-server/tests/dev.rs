@@ -1,4 +1,4 @@
-//! `node-server dev`, from outside.
+//! Tests of `node-server dev` through the program.
 
 use serde_json::Value;
 use std::fs;
@@ -8,10 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A server that is killed when dropped.
+/// A running server, killed when dropped.
 struct Server {
     child: Child,
-    /// What it wrote until it listened.
+    /// Its output up to the line that it listens.
     banner: String,
 }
 
@@ -28,7 +28,7 @@ impl Server {
         Self { child, banner }
     }
 
-    /// The address in the request that the banner proposes, and what it answers.
+    /// The URL of the request in the banner, and the response to it.
     fn follow_curl(&self) -> (String, String) {
         let url = self.banner.lines().find_map(|line| line.strip_prefix("curl -s http://")).expect("a line with curl");
         let (host, path) = url.split_once('/').expect("a path");
@@ -58,7 +58,7 @@ fn read(path: &Path) -> Value {
 }
 
 #[test]
-fn the_proposed_request_works_and_the_file_holds_what_the_banner_says() {
+fn the_request_in_the_banner_works_and_the_file_matches_the_banner() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.json");
     // One that others could read.
@@ -100,7 +100,7 @@ fn the_proposed_request_works_and_the_file_holds_what_the_banner_says() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_ends_the_start() {
+fn an_unwritable_config_out_file_ends_the_start() {
     let output = command(&["dev", "--port", "0", "--config-out", "/nowhere/config.json"]).output().expect("it runs");
     assert!(!output.status.success());
     let text = String::from_utf8_lossy(&output.stderr);
@@ -109,7 +109,7 @@ fn a_file_that_cannot_be_written_ends_the_start() {
 }
 
 #[test]
-fn silent_means_silent() {
+fn silent_prints_only_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.json");
     let mut server = command(&["--silent", "--port", "0", "--config-out", path.to_str().expect("UTF-8")])
@@ -131,7 +131,7 @@ fn silent_means_silent() {
 }
 
 #[test]
-fn a_folder_is_gone_on_with_and_belongs_to_its_genesis() {
+fn a_folder_is_reopened_only_with_its_genesis() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let data = data.to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! The program itself. That it is tested here lets cargo build it together with all tests, for those that talk to a server.
+//! Tests of version and help. Tests of other packages need the program, and this target makes cargo build it with them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ fn output(argument: &str) -> String {
 }
 
 #[test]
-fn it_tells_its_version_and_its_commands() {
+fn prints_its_version_and_commands() {
     assert_eq!(output("--version"), format!("node-server {}\n", env!("CARGO_PKG_VERSION")));
     let help = output("--help");
     for command in ["dev", "run", "import", "export", "verify", "backup"] {

@@ -1,4 +1,4 @@
-//! The server as a service: what it tells systemd, and its log.
+//! Tests of the server as a service: systemd notifications, the log, and `health`.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
@@ -66,7 +66,7 @@ fn the_log_is_text_or_json_and_whole_at_the_end() {
 }
 
 #[test]
-fn what_led_to_an_error_at_the_start_is_in_the_log() {
+fn the_log_precedes_the_error_of_a_failed_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let chain = folder.path().join("chain.rlp");
     std::fs::write(&chain, [0xff; 100]).expect("it can be written");
@@ -78,7 +78,7 @@ fn what_led_to_an_error_at_the_start_is_in_the_log() {
 }
 
 #[test]
-fn health_asks_a_server() {
+fn health_reports_the_status_of_a_server() {
     let (child, url) = start(&mut run());
     let ask = |path: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
@@ -89,8 +89,8 @@ fn health_asks_a_server() {
     assert!(String::from_utf8_lossy(&healthy.stdout).contains("\"Status\":\"ok\""));
     let missing = ask("/nowhere");
     assert_eq!(missing.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&missing.stderr).contains("answers 404"));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("returned status 404"));
     stop(child);
     let gone = ask("/health");
-    assert!(String::from_utf8_lossy(&gone.stderr).contains("does not answer"));
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("does not respond"));
 }
