@@ -3,6 +3,7 @@
 use super::Routes;
 use crate::caching::Lifetime;
 use crate::exchange::Exchange;
+use crate::place::Place;
 use actix_web::HttpResponse;
 use node_core::node::Node;
 use node_types::wire::{AccountInput, GetProofInput, GetStorageAtInput};
