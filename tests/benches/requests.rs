@@ -4,12 +4,9 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use node_core::backend::StateBackend;
-use node_core::clock::SystemClock;
 use node_core::context::Context;
-use node_core::filters::FilterLimits;
-use node_core::node::{Finality, Limits, Node, NodeParts};
-use node_core::pool::PoolLimits;
-use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_core::node::Node;
+use node_evm::EvmExecutor;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
 use node_types::wire::{
     AddressFilter, CallInput, Data, EstimateGasInput, FeeHistoryInput, GetBlockByNumberInput, GetLogsInput,
@@ -45,21 +42,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     let receipts = backend.view().unwrap().receipts((BLOCKS / 2).into()).unwrap().unwrap();
     let slot = receipts.iter().flat_map(|receipt| &receipt.logs).next().unwrap().topics[1];
     let spec = generator.spec().clone();
-    let node = Node::open(NodeParts {
-        backend,
-        executor: Arc::new(EvmExecutor::new(spec.clone())),
-        recovery: Arc::new(Secp256k1Recovery),
-        blobs: Arc::new(KzgVerifier),
-        accounts: None,
-        clock: Arc::new(SystemClock),
-        spec,
-        production: None,
-        finality: Finality::Head,
-        limits: Limits::default(),
-        pool_limits: PoolLimits::default(),
-        filter_limits: FilterLimits::default(),
-        client_version: String::new(),
-    });
+    let node = Node::builder(backend, Arc::new(EvmExecutor::new(spec.clone())), spec).open();
     World { node: node.unwrap(), slot }
 });
 

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_core::backend::{View, edited_blocks};
+use node_core::backend::View;
 use node_core::block::SealedHeader;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
+use node_core::edits::edited_blocks;
 use node_core::node::{NewTransaction, NodeError, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
 use node_core::producer::{Mining, ProducerError};
@@ -62,7 +63,7 @@ fn hashes(chain: &DevNode, number: u64) -> Vec<H256> {
 
 fn balance(chain: &DevNode, address: Address) -> U256 {
     let view = view(chain);
-    view.account(address, view.head().number).unwrap().unwrap_or_default().balance
+    view.state(view.head().number).unwrap().account(address).unwrap().unwrap_or_default().balance
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn transactions_of_every_type_are_filled_in_signed_and_mined() {
             assert_eq!(sent.transaction.body.blob_versioned_hashes(), [blob_hash()]);
         }
     }
-    let delegated = view(&chain).account(signer.address(), 7).unwrap().unwrap();
+    let delegated = view(&chain).state(7).unwrap().account(signer.address()).unwrap().unwrap();
     assert_eq!(delegated.nonce, 1, "the authorization is in force");
 }
 
@@ -386,7 +387,7 @@ fn replaces_blocks_by_given_transactions() {
     assert_eq!(hashes(&chain, 3), []);
     assert_eq!(chain.pool().hashes(), [old], "replaced transactions wait again");
     let view = view(&chain);
-    assert_eq!(view.account(address(&chain, 2), 3).unwrap().unwrap().nonce, 2);
+    assert_eq!(view.state(3).unwrap().account(address(&chain, 2)).unwrap().unwrap().nonce, 2);
 }
 
 #[test]

@@ -4,12 +4,9 @@
 
 use node_chain::{Chain, Imported, dev_genesis};
 use node_core::backend::{MemoryBackend, StateBackend};
-use node_core::clock::SystemClock;
 use node_core::context::Context;
-use node_core::filters::FilterLimits;
-use node_core::node::{Finality, Limits, Node, NodeParts};
-use node_core::pool::PoolLimits;
-use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_core::node::Node;
+use node_evm::EvmExecutor;
 use node_http::HttpConfig;
 use node_tests::events::{Event, Events, data};
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape};
@@ -224,23 +221,8 @@ fn in_process(config: HttpConfig) -> (Chain, String) {
     let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
     let spec = Arc::new(genesis.spec);
     let executor = Arc::new(EvmExecutor::new(spec.clone()));
-    let recovery = Arc::new(Secp256k1Recovery);
-    let chain = Chain::new(backend.clone(), executor.clone(), recovery.clone(), spec.clone());
-    let node = Node::open(NodeParts {
-        backend,
-        executor,
-        recovery,
-        blobs: Arc::new(KzgVerifier),
-        accounts: None,
-        clock: Arc::new(SystemClock),
-        spec,
-        production: None,
-        finality: Finality::Head,
-        limits: Limits::default(),
-        pool_limits: PoolLimits::default(),
-        filter_limits: FilterLimits::default(),
-        client_version: "test/1".to_owned(),
-    });
+    let chain = Chain::new(backend.clone(), executor.clone(), executor.clone(), spec.clone());
+    let node = Node::builder(backend, executor, spec).open();
     let node = Arc::new(node.unwrap());
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {

@@ -201,7 +201,9 @@ fn withdrawals_are_paid_out() {
     let withdrawals = vec![withdrawal(0, new, 3), withdrawal(1, rich, 5), withdrawal(2, new, 4)];
     mine(&world, MineInput { blocks: Some(Quantity(2)), withdrawals, ..MineInput::default() });
     let view = world.view();
-    let balance = |address, at| view.account(address, at).unwrap().map(|account| account.balance).unwrap_or_default();
+    let balance = |address, at| {
+        view.state(at).unwrap().account(address).unwrap().map(|account| account.balance).unwrap_or_default()
+    };
     assert_eq!(balance(rich, 2) - balance(rich, 0), U256::from(5 * GWEI));
     assert_eq!((balance(new, 0), balance(new, 1), balance(new, 2)), (0.into(), (7 * GWEI).into(), (7 * GWEI).into()));
     check(&world);

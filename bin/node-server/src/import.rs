@@ -13,9 +13,8 @@ use clap::Args;
 use node_chain::{Chain, ImportSummary, Progress, import_file};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
-use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_http::Shutdown;
-use node_store::Store;
+use node_store::{Store, SyncPolicy};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,10 +47,11 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
     let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
     let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
-    let store = Arc::new(open::open_or_create(&folder, &genesis, &options.storage.caches)?);
+    let caches = &options.storage.caches;
+    let store = Arc::new(open::create_store(&folder, &genesis, caches, SyncPolicy::OnDemand)?);
     let spec = Arc::new(genesis.spec);
-    let executor = Arc::new(EvmExecutor::with_code_cache(spec.clone(), options.storage.caches.code_cache_bytes()));
-    let chain = Chain::new(store.clone(), executor, Arc::new(Secp256k1Recovery), spec);
+    let evm = open::evm(&spec, caches);
+    let chain = Chain::new(store.clone(), evm.clone(), evm, spec);
 
     let mut sum = ImportSummary::default();
     for path in &options.files {

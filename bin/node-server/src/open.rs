@@ -6,9 +6,12 @@ use crate::files;
 use crate::options::chain::ExistingChain;
 use crate::options::storage::{CacheOptions, StorageOptions};
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::StateBackend;
+use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::forks::ChainSpec;
+use node_evm::EvmExecutor;
 use node_store::{Options, Store, StoreError, SyncPolicy};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Reads a genesis file. Returns the built-in development genesis if `path` is `None`.
 pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError> {
@@ -26,16 +29,8 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
     }
 }
 
-/// Opens the folder for an import, or creates it. The store syncs on demand until its policy is changed.
-pub(crate) fn open_or_create(path: &Path, genesis: &Genesis, caches: &CacheOptions) -> Result<Store, CommandError> {
-    let store = Store::open(path, genesis.block(), store_options(caches));
-    let store = store.map_err(|error| CommandError::store(path, error))?;
-    warn_if_repaired(&store, path);
-    Ok(store)
-}
-
 /// Logs what had to be repaired when the folder was opened.
-pub(crate) fn warn_if_repaired(store: &Store, path: &Path) {
+fn warn_if_repaired(store: &Store, path: &Path) {
     let rows = store.repaired_rows();
     if rows > 0 {
         tracing::warn!(
@@ -44,6 +39,46 @@ pub(crate) fn warn_if_repaired(store: &Store, path: &Path) {
             path.display()
         );
     }
+}
+
+/// The backend of a chain.
+pub(crate) struct Backend {
+    pub(crate) backend: Arc<dyn StateBackend>,
+    /// The backend again if it is a folder, which can be synced, pruned and backed up.
+    pub(crate) store: Option<Arc<Store>>,
+}
+
+/// Opens the chain in `folder`, or creates it there with `genesis`; without a folder, starts a chain in memory. This is the
+/// only place that chooses a backend.
+pub(crate) fn backend(
+    folder: Option<&Path>,
+    genesis: &Genesis,
+    caches: &CacheOptions,
+    sync: SyncPolicy,
+) -> Result<Backend, CommandError> {
+    let Some(path) = folder else {
+        return Ok(Backend { backend: Arc::new(MemoryBackend::new(genesis.block())?), store: None });
+    };
+    let store = Arc::new(create_store(path, genesis, caches, sync)?);
+    Ok(Backend { backend: store.clone(), store: Some(store) })
+}
+
+/// Opens the chain in a folder, or creates it there with `genesis`.
+pub(crate) fn create_store(
+    path: &Path,
+    genesis: &Genesis,
+    caches: &CacheOptions,
+    sync: SyncPolicy,
+) -> Result<Store, CommandError> {
+    let options = Options { sync, ..store_options(caches) };
+    let store = Store::open(path, genesis.block(), options).map_err(|error| CommandError::store(path, error))?;
+    warn_if_repaired(&store, path);
+    Ok(store)
+}
+
+/// Creates the executor. This is the only place that chooses one.
+pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecutor> {
+    Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()))
 }
 
 /// Opens an existing chain for `command`, which appears in errors.

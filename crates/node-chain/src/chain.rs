@@ -113,7 +113,7 @@ impl Chain {
         };
         let executed = self.execute(context, &*branch_view, &parent, block)?;
         // The backend checks state roots of canonical blocks only.
-        let expected = branch_view.state_root(parent.header.number, &executed.changes)?;
+        let expected = branch_view.state(parent.header.number)?.root_after(&executed.changes)?;
         let got = executed.header.header.state_root;
         if got != expected {
             return Err(ImportError::Invalid { block: reference, source: BlockError::StateRoot { got, expected } });

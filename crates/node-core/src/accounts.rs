@@ -1,18 +1,19 @@
-//! The port to accounts whose keys are at hand.
+//! The port to accounts whose keys the node holds.
 
 use node_types::consensus::Signature;
 use node_types::{Address, H256, keccak256};
 
-/// Signs for accounts that requests only name. Meant for development: nobody is asked.
+/// Signs in the name of accounts without asking anyone. Meant for development.
 pub trait Accounts: Send + Sync {
-    /// The accounts, in the order in which people count them.
+    /// Returns the accounts in their order of derivation.
     fn addresses(&self) -> Vec<Address>;
 
-    /// Signs a hash with the key of an account; none where the key is not at hand.
+    /// Signs a hash with the key of an account. `None` if it does not hold the key.
     fn sign(&self, address: Address, hash: H256) -> Option<Signature>;
 }
 
-/// What is signed of a text (EIP-191, version 0x45): such a hash is that of no transaction.
+/// Returns the hash to sign for a message (EIP-191, version 0x45). Its prefix ensures that it is never the hash of a
+/// transaction.
 pub fn personal_message_hash(message: &[u8]) -> H256 {
     let prefix = format!("\x19Ethereum Signed Message:\n{}", message.len());
     keccak256([prefix.as_bytes(), message].concat())
@@ -22,9 +23,9 @@ pub fn personal_message_hash(message: &[u8]) -> H256 {
 mod tests {
     use super::*;
 
-    /// As ethers and web3.py have it in their documentation.
+    /// Values from the documentation of ethers and web3.py.
     #[test]
-    fn the_hash_of_a_text_is_that_of_wallets() {
+    fn personal_message_hash_matches_other_wallets() {
         let cases = [
             ("Hello World", "0xa1de988600a42c4b4ab089b619297c17d53cffae5d5120d82d8a92d0bb3b78f2"),
             ("", "0x5f35dce98ba4fba25530a026ed80b2cecdaa31091ba4958b99b52ea1d068adad"),

@@ -1,4 +1,4 @@
-//! Assembly of a new block on top of another: the pending block, and blocks that are produced.
+//! Assembly of new blocks: the pending block, and blocks that are produced.
 
 use crate::backend::{BackendError, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -15,39 +15,40 @@ use node_types::consensus::{
 use node_types::{H256, U256, keccak256};
 use std::sync::Arc;
 
-/// Longest encoding of a block since Osaka, in bytes: 10 MiB without the room kept for the beacon block (EIP-7934).
+/// Longest encoding of a block since Osaka, in bytes: 10 MiB minus a margin for the beacon block (EIP-7934).
 pub const MAX_BLOCK_SIZE: u64 = (10 << 20) - (2 << 20);
 
 /// Longest extra data of a header in bytes (Yellow Paper, section 4.4.4).
 pub const MAX_EXTRA_DATA: usize = 32;
 
-/// Says what the next block will be, as far as it is known before anything is executed. The pool, the pending block and
-/// what is sealed go by the same answer.
+/// Determines the header of the next block as far as it is known before execution. The pool, the pending block and
+/// produced blocks all use the same implementation.
 pub trait NextHeader: Send + Sync {
-    /// The header of the block after `parent`, if it were made now.
+    /// Returns the header of the block after `parent` if it were made now.
     fn after(&self, parent: &SealedHeader) -> Header;
 }
 
-/// The rules of a chain and the time: [`next_header`].
-pub struct ByRules {
-    /// The rules.
+/// The next header by the protocol's rules and the clock alone; see [`next_header`].
+pub struct ProtocolHeader {
+    /// The chain's rules.
     pub spec: Arc<ChainSpec>,
-    /// The time.
+    /// The source of timestamps.
     pub clock: Arc<dyn Clock>,
 }
 
-impl NextHeader for ByRules {
+impl NextHeader for ProtocolHeader {
     fn after(&self, parent: &SealedHeader) -> Header {
         next_header(&self.spec, parent, self.clock.now_millis() / 1_000)
     }
 }
 
-/// The header of the block after `parent`, as far as it is known before anything is executed. `now` is the Unix time in
-/// seconds; the block is later than its parent even where the clock is not.
+/// Returns the header of the block after `parent` as far as it is known before execution. `now` is the Unix time in
+/// seconds. The timestamp is always after the parent's, even if the clock is not.
 ///
-/// What a consensus client or a miner would say is made up: PREVRANDAO is the keccak of the parent's hash, the root of
-/// the parent beacon block is zero, before the merge there is no seal, and beneficiary and gas limit stay. The
-/// first block of London has twice its parent's gas limit, which keeps the gas target what the limit was (EIP-1559).
+/// Values that a consensus client or a miner would provide are chosen here: PREVRANDAO is the keccak of the parent's
+/// hash, the parent beacon block root is zero, blocks before the merge have no proof of work, and beneficiary and gas
+/// limit are those of the parent. The first block of London has twice its parent's gas limit, so that its gas target is
+/// the old limit (EIP-1559).
 pub fn next_header(spec: &ChainSpec, parent: &SealedHeader, now: u64) -> Header {
     let number = parent.header.number + 1;
     let timestamp = now.max(parent.header.timestamp.saturating_add(1));
@@ -90,25 +91,25 @@ pub(crate) fn add_fork_fields(
     header.parent_beacon_block_root = fork.has(HeaderField::ParentBeaconBlockRoot).then_some(parent_beacon_block_root);
 }
 
-/// Whether the block after `parent` belongs to the merged chain.
+/// Whether the block after `parent` is a proof-of-stake block.
 pub fn is_merged_after(spec: &ChainSpec, parent: &SealedHeader) -> bool {
     parent.header.difficulty.is_zero()
         || spec.terminal_total_difficulty.is_some_and(|terminal| parent.total_difficulty >= terminal)
 }
 
-/// A block that was assembled, with what no block holds.
+/// An assembled block with its execution requests.
 #[derive(Clone, Debug)]
 pub struct Assembled {
     /// The block.
     pub block: ExecutedBlock,
-    /// Its execution requests, since Prague; the header holds only their hash.
+    /// Its execution requests, since Prague. The header contains only their hash.
     pub requests: Option<Vec<Request>>,
 }
 
-/// Makes a block of `header` on top of the head of `view`, and fills in what its execution gives. `withdrawals` count
-/// from Shanghai on.
+/// Assembles a block with this header on top of the head of `view`, and fills in the fields that depend on execution.
+/// `withdrawals` are ignored before Shanghai.
 ///
-/// `fill` runs the block's transactions and answers those that were not refused, in their order.
+/// `fill` executes the block's transactions and returns those that were included, in order.
 pub fn assemble(
     context: &Context,
     executor: &dyn Executor,
@@ -124,14 +125,14 @@ pub fn assemble(
     complete(view, header, transactions, withdrawals, outcome)
 }
 
-/// Lets `header` commit to `withdrawals`, and answers those that the block holds: none before Shanghai.
+/// Sets the withdrawals root of `header`. Returns the withdrawals of the block, `None` before Shanghai.
 pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Vec<Withdrawal>> {
     let withdrawals = header.withdrawals_root.map(|_| withdrawals);
     header.withdrawals_root = withdrawals.as_deref().map(|all| root(all, Withdrawal::encode));
     withdrawals
 }
 
-/// Fills into `header` what `outcome` gives, and makes a block of it on top of the head of `view`.
+/// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`.
 pub fn complete(
     view: &dyn View,
     mut header: Header,
@@ -141,7 +142,7 @@ pub fn complete(
 ) -> Result<Assembled, ExecutionError> {
     let head = view.head().number;
     let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
-    header.state_root = view.state_root(head, &outcome.changes)?;
+    header.state_root = view.state(head)?.root_after(&outcome.changes)?;
     header.transactions_root = root(&transactions, |recovered| recovered.transaction.encode());
     header.receipts_root = root(&outcome.receipts, |receipt| receipt.encode());
     header.logs_bloom = outcome.receipts.iter().flat_map(|receipt| &receipt.logs).collect::<Bloom>();
@@ -158,12 +159,12 @@ pub fn complete(
     Ok(Assembled { block, requests: outcome.requests })
 }
 
-/// The root of the trie of `items` in their encodings.
+/// Returns the root of the ordered trie of the encoded `items`.
 fn root<T>(items: &[T], encode: impl Fn(&T) -> Vec<u8>) -> H256 {
     ordered_root(&items.iter().map(encode).collect::<Vec<_>>())
 }
 
-/// The header with what is computed from its block.
+/// Computes hash, total difficulty and size of a block.
 fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
     let block = Block {
         header,
@@ -183,7 +184,7 @@ fn seal(header: Header, body: &Body, parent: &SealedHeader) -> SealedHeader {
 mod tests {
     use super::*;
     use crate::forks::BlobParams;
-    use crate::pool::NextBlock;
+    use crate::pool::NextBlockRules;
 
     fn parent(difficulty: u64, base_fee: Option<u64>) -> SealedHeader {
         let header = Header {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_and_the_pool_follow_the_rules_in_force() {
+    fn header_and_pool_follow_the_active_fork() {
         const LIMIT: u64 = 10_000_000;
         let cancun = |terminal: Option<u64>, london| ChainSpec {
             chain_id: 1,
@@ -210,7 +211,8 @@ mod tests {
             ..ChainSpec::default()
         };
         let (old, new) = (parent(7, None), parent(7, Some(1_000)));
-        // Name, terminal total difficulty, first block of London, parent, time; rules, gas limit, whether there are blobs.
+        // Name, terminal total difficulty, first block of London, parent, time; expected fork, gas limit, whether there
+        // are blobs.
         let cases = [
             ("before London", None, 11, &old, 5_000, Fork::Frontier, LIMIT, false),
             ("the first of London", None, 10, &old, 5_000, Fork::London, 2 * LIMIT, false),
@@ -228,8 +230,8 @@ mod tests {
             assert_eq!(header.base_fee_per_gas.is_some(), fork >= Fork::London, "{name}");
             assert_eq!(header.withdrawals_root.is_some(), fork >= Fork::Shanghai, "{name}");
             assert_eq!(header.excess_blob_gas, blobs.then_some(0), "{name}");
-            let next = NextBlock::new(&spec, &header);
-            let expected = NextBlock {
+            let next = NextBlockRules::new(&spec, &header);
+            let expected = NextBlockRules {
                 fork,
                 gas_limit,
                 base_fee: header.base_fee_per_gas.unwrap_or(0),

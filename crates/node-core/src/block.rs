@@ -1,4 +1,4 @@
-//! Blocks as the node keeps them: with hashes, senders and totals computed once.
+//! Blocks with their hashes, senders and totals, which are computed once.
 
 use crate::state::StateChanges;
 use node_types::consensus::{Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
@@ -22,10 +22,10 @@ impl fmt::Display for BlockRef {
     }
 }
 
-/// A block by height on the canonical chain, or by hash on any branch.
+/// A block by number on the canonical chain, or by hash on any branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockHashOrNumber {
-    /// The canonical block of this height.
+    /// The canonical block with this number.
     Number(BlockNumber),
     /// The block with this hash, canonical or not.
     Hash(H256),
@@ -43,7 +43,7 @@ impl From<H256> for BlockHashOrNumber {
     }
 }
 
-/// A header with what is computed from its block and its ancestors.
+/// A header with values derived from its block and its ancestors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedHeader {
     /// Hash of `header`.
@@ -57,7 +57,7 @@ pub struct SealedHeader {
 }
 
 impl SealedHeader {
-    /// Number and hash.
+    /// Returns number and hash.
     pub fn block_ref(&self) -> BlockRef {
         BlockRef { number: self.header.number, hash: self.hash }
     }
@@ -70,39 +70,40 @@ pub struct RecoveredTransaction {
     pub transaction: Transaction,
     /// Its hash.
     pub hash: H256,
-    /// Who signed it.
+    /// Address of the signer.
     pub sender: Address,
 }
 
 impl RecoveredTransaction {
-    /// A transaction of `sender` that nobody signed: in place of a signature it carries the sender's address, as r and as
-    /// s. No key signs so, and each sender's transactions have hashes of their own.
+    /// Creates a transaction of `sender` without its key. Instead of a signature, r and s are the sender's address, so
+    /// that transactions of different senders have different hashes. No real signature has this form.
     pub fn impersonating(sender: Address, body: TransactionBody) -> Self {
         let transaction = Transaction { body, signature: impersonation(sender) };
         Self { hash: transaction.hash(), transaction, sender }
     }
 
-    /// A transaction of `sender` without a signature: all of it is zero.
+    /// Creates a transaction of `sender` whose signature is all zeros.
     pub fn unsigned(sender: Address, body: TransactionBody) -> Self {
         let transaction = Transaction { body, signature: Signature::default() };
         Self { hash: transaction.hash(), transaction, sender }
     }
 
-    /// The address of the contract that it creates if it names no receiver: the last 20 bytes of the keccak of the RLP list
-    /// of the sender and the nonce (Yellow Paper, section 7).
+    /// Returns the address of the contract that a creation deploys: the last 20 bytes of the keccak of the RLP list of
+    /// sender and nonce (Yellow Paper, section 7).
     pub fn created_address(&self) -> Address {
         let mut list = RlpStream::new_list(2);
         list.append(&self.sender).append(&self.transaction.body.nonce());
         Address::from_slice(&keccak256(list.out())[12..])
     }
 
-    /// What it pays in wei per gas in a block with this base fee. A block holds none whose fee cap is below its base fee.
+    /// Returns the price that it pays in a block with this base fee, in wei per gas. Its fee cap must not be below the
+    /// base fee.
     pub fn paid_price(&self, base_fee: Option<u64>) -> U256 {
         let body = &self.transaction.body;
         body.effective_gas_price(base_fee.unwrap_or(0)).unwrap_or_else(|| body.max_fee_per_gas())
     }
 
-    /// Whether nobody signed it.
+    /// Whether it was created by [`impersonating`](Self::impersonating).
     pub fn is_impersonating(&self) -> bool {
         self.transaction.signature == impersonation(self.sender)
     }
@@ -113,7 +114,7 @@ fn impersonation(sender: Address) -> Signature {
     Signature { r: number, s: number, y_parity: false }
 }
 
-/// What a block holds beside its header.
+/// A block without its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// Transactions in the order of execution.
@@ -124,25 +125,25 @@ pub struct Body {
     pub withdrawals: Option<Vec<Withdrawal>>,
 }
 
-/// A block with everything that its execution gave.
+/// A block with the results of its execution.
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
     /// The header.
     pub header: Arc<SealedHeader>,
     /// Transactions, ommers, withdrawals.
     pub body: Arc<Body>,
-    /// A receipt for each transaction.
+    /// One receipt for each transaction.
     pub receipts: Arc<Vec<Receipt>>,
-    /// What the block changed in its parent's state.
+    /// Changes to the parent's state.
     pub changes: Arc<StateChanges>,
 }
 
-/// Where a transaction was mined.
+/// The place of a transaction on the canonical chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionPosition {
-    /// The canonical block.
+    /// Number of the block.
     pub block: BlockNumber,
-    /// Position among the block's transactions.
+    /// Index among the block's transactions, from 0.
     pub index: usize,
 }
 
@@ -151,14 +152,14 @@ pub struct TransactionPosition {
 pub struct BlockLogs {
     /// Hash of the block.
     pub hash: H256,
-    /// The logs in their order.
+    /// The logs in order.
     pub logs: Vec<BlockLog>,
 }
 
 /// A log with the transaction that emitted it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLog {
-    /// Position of the transaction in the block.
+    /// Index of the transaction in the block, from 0.
     pub transaction_index: usize,
     /// Hash of the transaction.
     pub transaction_hash: H256,
@@ -167,13 +168,13 @@ pub struct BlockLog {
 }
 
 impl BlockLogs {
-    /// The logs of the block `hash`.
+    /// Collects the logs of the block `hash`.
     pub fn of(hash: H256, body: &Body, receipts: &[Receipt]) -> Self {
         let transactions = body.transactions.iter().map(|transaction| transaction.hash);
         Self::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
     }
 
-    /// The logs of the block `hash`, from the hash of each transaction and the logs in its receipt.
+    /// Collects the logs of the block `hash` from the hash of each transaction and the logs in its receipt.
     pub fn new(
         hash: H256,
         transactions: impl IntoIterator<Item = H256>,
@@ -186,12 +187,12 @@ impl BlockLogs {
     }
 }
 
-/// Position of a log on the canonical chain. The order is that of the chain.
+/// Position of a log on the canonical chain. Positions are ordered as on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
-    /// The block that holds it.
+    /// Number of the block.
     pub block: BlockNumber,
-    /// Position among all logs of the block.
+    /// Index among all logs of the block, from 0.
     pub log_index: u64,
 }
 

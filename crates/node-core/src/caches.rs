@@ -1,16 +1,16 @@
-//! How well caches do, for whoever watches the node.
+//! Use of caches, for monitoring.
 
-/// What a cache holds, and what it was asked for since the start.
+/// Contents of a cache, and lookups since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUse {
-    /// What it keeps, in lower case with underscores between words.
+    /// What it caches, in lower case with underscores between words.
     pub name: &'static str,
-    /// Bytes it takes now, as it counts them.
+    /// Bytes in use, by the cache's own count.
     pub bytes: u64,
-    /// Most bytes that it takes.
+    /// Capacity in bytes.
     pub capacity: u64,
-    /// How often it had what was asked for.
+    /// Lookups that found an entry.
     pub hits: u64,
-    /// How often it had not.
+    /// Lookups that did not.
     pub misses: u64,
 }

@@ -1,4 +1,4 @@
-//! Message calls that are no transactions.
+//! Message calls outside transactions.
 
 use crate::fees::GAS_PER_BLOB;
 use crate::forks::Fork;
@@ -9,41 +9,41 @@ use node_types::consensus::{
 };
 use node_types::{Address, Bytes, H256, U256};
 
-/// A message call that is not a transaction, but may have all that one has.
+/// A message call that is not a transaction, but can have all fields of one.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
-    /// Sender; needs no signature.
+    /// Sender. No signature is needed.
     pub from: Address,
-    /// Receiver; none runs `input` as creation code.
+    /// Receiver; `None` runs `input` as creation code.
     pub to: Option<Address>,
-    /// Upper bound of the gas used; none for as much as may be.
+    /// Gas limit; `None` for the highest allowed.
     pub gas: Option<u64>,
-    /// Price in wei per gas, or, with a tip cap, the fee cap. Zero turns all checks of fees off.
+    /// Price in wei per gas, or the fee cap if there is a tip cap. Zero disables all fee checks.
     pub gas_price: U256,
-    /// Upper bound of the tip in wei per gas; none for a call with a price. Without meaning before London.
+    /// Tip cap in wei per gas; `None` for a call with a gas price. Ignored before London.
     pub max_priority_fee_per_gas: Option<U256>,
-    /// Wei to transfer.
+    /// Value to transfer, in wei.
     pub value: U256,
     /// Call data, or creation code.
     pub input: Bytes,
-    /// Nonce; none for the sender's. Counts only where a whole block is simulated.
+    /// Nonce; `None` for the sender's. Used only when a whole block is simulated.
     pub nonce: Option<u64>,
     /// Accounts and slots to warm (EIP-2930).
     pub access_list: Vec<AccessListItem>,
-    /// Upper bound of the blob base fee in wei per blob gas. Zero turns its check off.
+    /// Blob fee cap in wei per blob gas. Zero disables its check.
     pub max_fee_per_blob_gas: U256,
-    /// Hashes of the blobs that it would carry (EIP-4844).
+    /// Versioned hashes of its blobs (EIP-4844).
     pub blob_versioned_hashes: Vec<H256>,
-    /// Whose code is to run in which accounts (EIP-7702).
+    /// Authorizations that delegate accounts to code (EIP-7702).
     pub authorization_list: Vec<Authorization>,
-    /// Accounts to change before the call.
+    /// Overrides of accounts before the call.
     pub overrides: StateOverrides,
-    /// The block to run in, where it differs.
+    /// Overrides of the block environment.
     pub block_overrides: BlockOverrides,
 }
 
 impl Call {
-    /// The type of the transaction that it would be by the rules of `fork`.
+    /// Returns the type of the equivalent transaction under `fork`.
     pub fn transaction_type(&self, fork: Fork) -> TransactionType {
         if !self.authorization_list.is_empty() {
             TransactionType::SetCode
@@ -58,24 +58,24 @@ impl Call {
         }
     }
 
-    /// What the sender may tip at most in wei per gas.
+    /// Returns the most that the sender tips, in wei per gas.
     pub fn tip_cap(&self) -> U256 {
         self.max_priority_fee_per_gas.unwrap_or(self.gas_price)
     }
 
-    /// Whether gas costs nothing.
+    /// Whether the gas price is zero.
     pub fn is_free(&self) -> bool {
         self.gas_price.is_zero() && self.tip_cap().is_zero()
     }
 
-    /// The most that its blobs can cost in wei; none where that does not fit 256 bits.
+    /// Returns the most that its blobs can cost, in wei. `None` if that does not fit 256 bits.
     pub fn highest_blob_fees(&self) -> Option<U256> {
         let blob_gas = U256::from(GAS_PER_BLOB) * U256::from(self.blob_versioned_hashes.len());
         blob_gas.checked_mul(self.max_fee_per_blob_gas)
     }
 
-    /// The transaction that it would be by the rules of `fork`; none where transactions of its type cannot create
-    /// contracts, and it would.
+    /// Converts the call to the body of the equivalent transaction under `fork`. `None` if it is a creation of a type
+    /// that cannot create contracts.
     pub fn into_body(self, fork: Fork, chain_id: u64, nonce: u64, gas_limit: u64) -> Option<TransactionBody> {
         let transaction_type = self.transaction_type(fork);
         let mut body = self.into_body_of(transaction_type, chain_id, nonce, gas_limit)?;
@@ -87,7 +87,8 @@ impl Call {
         Some(body)
     }
 
-    /// The same of a type that is chosen, and of one chain alone. What the type has no place for is left out.
+    /// Converts the call to the body of a transaction of the given type, bound to one chain. Fields that the type does
+    /// not have are dropped. `None` if it is a creation and the type cannot create contracts.
     pub fn into_body_of(
         self,
         transaction_type: TransactionType,
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_follows_from_what_is_given() {
+    fn transaction_type_follows_from_the_fields() {
         let to = Some(Address::repeat_byte(1));
         let call = || Call { to, gas_price: 7.into(), ..Call::default() };
         let capped = || Call { max_priority_fee_per_gas: Some(2.into()), ..call() };

@@ -14,7 +14,7 @@ pub trait Clock: Send + Sync {
     fn steady_millis(&self) -> u64;
 }
 
-/// The clock of the machine.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -49,7 +49,7 @@ impl ManualClock {
         Self { time_of_day: millis.into(), steady: millis.into() }
     }
 
-    /// Moves the clock ahead.
+    /// Advances the clock.
     pub fn advance(&self, millis: u64) {
         self.time_of_day.fetch_add(millis, Ordering::SeqCst);
         self.steady.fetch_add(millis, Ordering::SeqCst);

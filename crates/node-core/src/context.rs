@@ -1,4 +1,4 @@
-//! The bounds under which a request runs.
+//! The limits under which a request runs.
 
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Deadline, cancellation and gas budget of one request, and the view it was answered from. Clones share the cancellation
-/// and the view.
+/// Deadline, cancellation and gas budget of one request, and the view that it reads. Clones share the cancellation and
+/// the view.
 #[derive(Clone, Debug)]
 pub struct Context {
     deadline: Option<Instant>,
@@ -22,7 +22,8 @@ pub struct Context {
 struct Shared {
     cancelled: AtomicBool,
     view: Mutex<Option<ViewOf>>,
-    /// The view that all reads share; none inside before the first, none at all where each opens its own.
+    /// With [`Context::holding_view`], the view that all operations share once the first has opened it; otherwise
+    /// `None`.
     held: Option<Mutex<Option<Arc<dyn View>>>>,
 }
 
@@ -35,64 +36,64 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// What a request was answered from.
+/// The state of the chain that a request read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewOf {
     /// The newest mined block.
     pub head: BlockRef,
-    /// The newest block that nobody takes back; none on a chain that can be taken back to any block.
+    /// The newest final block; `None` on a chain that can be reverted to any block.
     pub finalized: Option<BlockNumber>,
 }
 
 impl Context {
-    /// No bounds: for work that the node itself asked for.
+    /// A context without limits.
     pub fn unbounded() -> Self {
         Self { deadline: None, gas_budget: u64::MAX, shared: Arc::default() }
     }
 
-    /// No bounds, and one view for all that is read under this context, until it is [released](Self::release_view): what
-    /// several operations answer fits together.
+    /// A context without limits whose operations all read one view until it is [released](Self::release_view), so that
+    /// their results are consistent.
     pub fn holding_view() -> Self {
         let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
         Self { deadline: None, gas_budget: u64::MAX, shared: Arc::new(shared) }
     }
 
-    /// Ends work `timeout` from now, unless it has to end earlier already.
+    /// Sets the deadline to `timeout` from now, unless it is earlier already.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = Instant::now().checked_add(timeout);
         Self { deadline: self.deadline.into_iter().chain(deadline).min(), ..self }
     }
 
-    /// Bounds the gas of a single run of code.
+    /// Limits the gas of each execution.
     #[must_use]
     pub fn with_gas_budget(self, gas_budget: u64) -> Self {
         Self { gas_budget, ..self }
     }
 
-    /// The most gas that a single run of code may use.
+    /// Returns the gas limit of each execution.
     pub fn gas_budget(&self) -> u64 {
         self.gas_budget
     }
 
-    /// Asks the work to end: nobody waits for the answer any more.
+    /// Cancels the request: nobody waits for its result any more.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// What the request was answered from; none if it read nothing of the chain, or nothing yet.
+    /// Returns the state of the chain that the request read; `None` if it has read nothing of the chain yet.
     pub fn view(&self) -> Option<ViewOf> {
         *self.shared.view.lock()
     }
 
-    /// Lets what is read from now on see what has changed.
+    /// Releases the shared view, so that later reads see newer blocks.
     pub fn release_view(&self) {
         if let Some(held) = &self.shared.held {
             *held.lock() = None;
         }
     }
 
-    /// The view that is held, or the one that `open` opens.
+    /// Returns the shared view, or the one that `open` returns.
     pub(crate) fn view_or(
         &self,
         open: impl FnOnce() -> Result<Arc<dyn View>, BackendError>,
@@ -105,12 +106,12 @@ impl Context {
         }
     }
 
-    /// Notes what the request is answered from. Work that begins again notes it again.
+    /// Records the state of the chain that the request reads. Retried work records it again.
     pub(crate) fn answered_from(&self, view: ViewOf) {
         *self.shared.view.lock() = Some(view);
     }
 
-    /// Whether work may go on; long work asks often.
+    /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);
@@ -122,13 +123,13 @@ impl Context {
     }
 }
 
-/// Why work ended before it was done.
+/// Why a request was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
-    /// The request took longer than it may.
+    /// The deadline has passed.
     #[error("the time allowed for the request is over (`call-timeout`)")]
     DeadlineExceeded,
-    /// The caller is gone.
+    /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
 }

@@ -1,9 +1,10 @@
-//! The port to whatever runs code.
+//! The port to the interpreter.
 
 use crate::backend::{BackendError, View};
 use crate::block::RecoveredTransaction;
 use crate::caches::CacheUse;
 use crate::context::{Context, Interrupted};
+use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::forks::Fork;
 use crate::overrides::OverrideError;
 use crate::simulation::{SimulatedExecution, SimulationRules};
@@ -15,12 +16,17 @@ use node_types::{Address, Bytes, H256, U256};
 pub use crate::call::Call;
 pub use crate::overrides::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
 
-/// Runs code over a view of the chain.
+/// Everything that a node needs to execute and check transactions. Implemented by all types with these three traits.
+pub trait Execution: Executor + SenderRecovery + BlobVerifier {}
+
+impl<T: Executor + SenderRecovery + BlobVerifier> Execution for T {}
+
+/// Executes code over a view of the chain.
 pub trait Executor: Send + Sync {
-    /// Starts the block `header` on top of the state as of its parent, with the system calls that come first.
+    /// Starts a block on the state of its parent, and executes the system calls at its start.
     ///
-    /// Read from `header`: number, parent hash, timestamp, beneficiary, gas limit, difficulty, mix hash, base fee,
-    /// excess blob gas and parent beacon block root. The parent is the canonical block of `view` one below.
+    /// Of `header` it reads number, parent hash, timestamp, beneficiary, gas limit, difficulty, mix hash, base fee,
+    /// excess blob gas and parent beacon block root. The parent is the canonical block of `view` with the number below.
     fn begin_block<'a>(
         &'a self,
         context: &'a Context,
@@ -28,8 +34,8 @@ pub trait Executor: Send + Sync {
         header: &'a Header,
     ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError>;
 
-    /// Starts a block that is only imagined: as [`begin_block`](Self::begin_block), by what `rules` change,
-    /// and over the parent's state with its overrides.
+    /// Starts a simulated block: as [`begin_block`](Self::begin_block), but modified by `rules`, and on the parent's
+    /// state with the overrides in `rules`.
     fn begin_simulated<'a>(
         &'a self,
         context: &'a Context,
@@ -38,8 +44,8 @@ pub trait Executor: Send + Sync {
         rules: &SimulationRules<'_>,
     ) -> Result<Box<dyn SimulatedExecution + 'a>, ExecutionError>;
 
-    /// Runs a call in the environment of `header`, over the state as of that block. The overrides of the call count in
-    /// both.
+    /// Executes a call in the environment of `header` and on the state as of that block, both with the overrides of the
+    /// call.
     fn call(
         &self,
         context: &Context,
@@ -48,9 +54,9 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<CallOutcome, ExecutionError>;
 
-    /// The least gas limit, within 1.5%, with which `call` succeeds in the environment of `header`, over the state
-    /// as of that block. Never below what execution needs. At most the block's gas limit, the context's gas budget, the
-    /// cap of EIP-7825 where it is in force, and what the sender can pay for.
+    /// Returns the lowest gas limit with which `call` succeeds in the environment of `header` and on the state as of
+    /// that block. May be up to 1.5% too high, never too low. It is at most the block's gas limit, the context's gas
+    /// budget, the cap of EIP-7825 if active, and what the sender can pay for.
     fn estimate(
         &self,
         context: &Context,
@@ -59,7 +65,8 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<EstimateOutcome, ExecutionError>;
 
-    /// Runs a call as [`call`](Self::call) does, and answers what `tracing` asks for. A call that fails has a trace too.
+    /// Executes a call as [`call`](Self::call) does, and returns the trace that `tracing` requests. Failed calls have a
+    /// trace too.
     fn trace_call(
         &self,
         context: &Context,
@@ -69,7 +76,7 @@ pub trait Executor: Send + Sync {
         tracing: &Tracing,
     ) -> Result<Trace, TraceError>;
 
-    /// The access list that a call needs, found by running it again with what it touched until it touches nothing else.
+    /// Returns the access list of a call. Repeats the call with the list found so far until the list no longer grows.
     fn access_list(
         &self,
         context: &Context,
@@ -78,25 +85,25 @@ pub trait Executor: Send + Sync {
         call: &Call,
     ) -> Result<AccessListOutcome, ExecutionError>;
 
-    /// The contracts that the rules of `fork` bring with them.
+    /// Returns the precompiled and system contracts under `fork`.
     fn contracts(&self, fork: Fork) -> Contracts;
 
-    /// The caches it has. Must not wait for work that is going on.
+    /// Returns the use of each of its caches; empty if it has none. Must not wait for other work.
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
     }
 }
 
-/// The contracts that rules bring with them.
+/// The contracts that are part of a fork's rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contracts {
-    /// Those that are no code, by their addresses.
+    /// Precompiled contracts in order of address.
     pub precompiles: Vec<NamedContract>,
-    /// Those that blocks call, by their names.
+    /// System contracts in order of name.
     pub system: Vec<NamedContract>,
 }
 
-/// A contract with the name that EIP-7910 gives it.
+/// A contract with its name in EIP-7910.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedContract {
     /// Name.
@@ -105,25 +112,25 @@ pub struct NamedContract {
     pub address: Address,
 }
 
-/// A block while it is executed.
+/// A block during its execution.
 pub trait BlockExecution {
-    /// Executes the next transaction. One that is refused leaves no trace, and another may follow.
+    /// Executes the next transaction. A refused transaction changes nothing, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
 
-    /// Executes the next transaction as [`transact`](Self::transact) does, and answers what `tracing` asks for. A trace that
-    /// names the block has the hash of the canonical one.
+    /// Executes the next transaction as [`transact`](Self::transact) does, and returns the trace that `tracing`
+    /// requests. If the trace contains the block's hash, it is that of the canonical block with this number.
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError>;
 
-    /// Ends the block where it is: runs a call on what it has come to, and answers what `tracing` asks for.
+    /// Ends the block early: executes a call on its current state, and returns the trace that `tracing` requests.
     fn trace_call(self: Box<Self>, call: &Call, tracing: &Tracing) -> Result<Trace, TraceError>;
 
-    /// Gas used so far.
+    /// Returns the gas used so far.
     fn gas_used(&self) -> u64;
 
-    /// Blob gas used so far.
+    /// Returns the blob gas used so far.
     fn blob_gas_used(&self) -> u64;
 
-    /// Ends the block: rewards, withdrawals, and the system calls that come last.
+    /// Ends the block: applies rewards and withdrawals, and executes the system calls at its end.
     fn finish(
         self: Box<Self>,
         ommers: &[Header],
@@ -131,98 +138,98 @@ pub trait BlockExecution {
     ) -> Result<BlockOutcome, ExecutionError>;
 }
 
-/// What the execution of a block gave.
+/// The results of executing a block.
 #[derive(Clone, Debug)]
 pub struct BlockOutcome {
-    /// A receipt for each transaction.
+    /// One receipt for each transaction.
     pub receipts: Vec<Receipt>,
     /// Gas used by all transactions.
     pub gas_used: u64,
     /// Blob gas used by all transactions.
     pub blob_gas_used: u64,
-    /// Execution requests, since Prague; lists that are empty are left out.
+    /// Execution requests since Prague, without empty ones.
     pub requests: Option<Vec<Request>>,
-    /// What changed in the parent's state.
+    /// Changes to the parent's state.
     pub changes: StateChanges,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// It returned. A creation returns the code that it would deploy.
+    /// It succeeded. A creation returns the code that it would deploy.
     Returned {
-        /// What it returned.
+        /// The returned data.
         output: Bytes,
         /// Gas used.
         gas_used: u64,
     },
-    /// It did not.
+    /// It failed.
     Failed(CallFailure),
 }
 
-/// How an estimate ended.
+/// The result of an estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EstimateOutcome {
-    /// With this gas limit the call succeeds.
+    /// The call succeeds with this gas limit.
     Gas(u64),
-    /// It fails even at the highest limit.
+    /// It fails even with the highest limit.
     Failed(CallFailure),
 }
 
-/// Why a call did not return.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallFailure {
     /// It reverted.
     Reverted {
-        /// The decoded `Error(string)` or `Panic(uint256)`.
+        /// The decoded `Error(string)` or `Panic(uint256)`, if it is one.
         reason: Option<String>,
-        /// What it returned.
+        /// The returned data.
         output: Bytes,
     },
-    /// It ran out of gas, or did what is not allowed.
+    /// It halted: out of gas or an invalid operation.
     Halted {
-        /// In a few words.
+        /// A short description.
         reason: String,
     },
-    /// The highest gas limit that the caps allow is not enough.
+    /// The highest gas limit within the caps is not enough.
     GasCap {
         /// That limit.
         cap: u64,
     },
 }
 
-/// Why code was not run, or not to its end.
+/// Why code could not be executed to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionError {
     /// The transaction or call breaks a rule.
     #[error(transparent)]
     Refused(#[from] TransactionError),
-    /// A system contract is missing or failed (EIP-7002, EIP-7251, EIP-6110), so that no block is valid.
+    /// A system contract is missing or failed (EIP-7002, EIP-7251, EIP-6110), so no block can be valid.
     #[error("system contract {address:#x}: {reason}")]
     SystemContract {
         /// The contract.
         address: Address,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// An override asks for what cannot be.
+    /// An override is invalid.
     #[error(transparent)]
     Override(#[from] OverrideError),
-    /// The backend did not answer.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The request ended before the work was done.
+    /// The request was interrupted.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
-/// Which rule a transaction breaks.
+/// A rule that a transaction breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionError {
-    /// Type not known to the fork in force.
+    /// The type is not part of the active fork.
     #[error("transactions of type {0} are not supported yet")]
     TypeNotSupported(u8),
-    /// Another chain's.
+    /// It is for another chain.
     #[error("chain id {got}, expected {expected}")]
     ChainId {
         /// In the transaction.
@@ -230,57 +237,57 @@ pub enum TransactionError {
         /// This chain's.
         expected: u64,
     },
-    /// Bound to a chain before EIP-155 is in force.
+    /// It has replay protection, but EIP-155 is not active yet.
     #[error("replay protection for chain {chain_id} before EIP-155 is in force")]
     ReplayProtectionTooEarly {
         /// In the transaction.
         chain_id: u64,
     },
-    /// The signature names nobody, or s is too high.
+    /// The signature is invalid.
     #[error("invalid signature: {0}")]
     Signature(#[source] crate::crypto::SignatureError),
-    /// Already used.
+    /// The nonce is already used.
     #[error("nonce {got} is too low, the account's is {expected}")]
     NonceTooLow {
         /// In the transaction.
         got: u64,
-        /// The account's.
+        /// The account's nonce.
         expected: u64,
     },
-    /// Not yet usable.
+    /// The nonce leaves a gap.
     #[error("nonce {got} is too high, the account's is {expected}")]
     NonceTooHigh {
         /// In the transaction.
         got: u64,
-        /// The account's.
+        /// The account's nonce.
         expected: u64,
     },
-    /// The nonce cannot grow any more (EIP-2681).
+    /// The nonce cannot be incremented (EIP-2681).
     #[error("nonce 2^64 - 1 cannot be used")]
     NonceOverflow,
     /// The sender has code (EIP-3607).
     #[error("sender {0:#x} has code")]
     SenderHasCode(Address),
-    /// The balance does not cover gas, blob gas and value at their highest price.
+    /// The balance does not cover gas and blob gas at the highest price plus the value.
     #[error("balance {balance} wei, {required} wei required")]
     InsufficientFunds {
-        /// The sender's.
+        /// The sender's balance in wei.
         balance: U256,
-        /// For everything; the highest number where the true one does not fit.
+        /// The cost in wei; saturates at the maximum.
         required: U256,
     },
-    /// Fees that no executor adds up, though a balance that was set by hand covers them.
+    /// Fees beyond what the executor can compute; only a balance set by an edit covers them.
     #[error("fees of 2^128 wei and more are not supported")]
     FeesBeyond128Bits,
-    /// Fee cap below the base fee.
+    /// The fee cap is below the base fee.
     #[error("fee cap {cap} is below the base fee {base_fee}")]
     FeeCapTooLow {
         /// In the transaction.
         cap: U256,
-        /// The block's.
+        /// Of the block.
         base_fee: u64,
     },
-    /// Tip cap above the fee cap.
+    /// The tip cap is above the fee cap.
     #[error("tip cap {tip} is above the fee cap {cap}")]
     TipAboveFeeCap {
         /// Tip cap.
@@ -288,31 +295,31 @@ pub enum TransactionError {
         /// Fee cap.
         cap: U256,
     },
-    /// Gas limit below what the transaction costs before any code runs.
+    /// The gas limit is below the intrinsic gas.
     #[error("gas limit {limit} is below the intrinsic gas {required}")]
     IntrinsicGas {
         /// In the transaction.
         limit: u64,
-        /// At least.
+        /// The minimum.
         required: u64,
     },
-    /// Gas limit below the floor of the call data (EIP-7623).
+    /// The gas limit is below the floor price of the call data (EIP-7623).
     #[error("gas limit {limit} is below the floor of the call data {required}")]
     FloorGas {
         /// In the transaction.
         limit: u64,
-        /// At least.
+        /// The minimum.
         required: u64,
     },
-    /// Gas limit above what is left in the block.
+    /// The gas limit is above the gas left in the block.
     #[error("gas limit {limit} is above the {available} left in the block")]
     BlockGasExceeded {
         /// In the transaction.
         limit: u64,
-        /// Left.
+        /// Gas left in the block.
         available: u64,
     },
-    /// Gas limit above the cap (EIP-7825).
+    /// The gas limit is above the cap of EIP-7825.
     #[error("gas limit {limit} is above the cap {cap}")]
     GasLimitCap {
         /// In the transaction.
@@ -320,40 +327,40 @@ pub enum TransactionError {
         /// 2^24.
         cap: u64,
     },
-    /// Creation code too long (EIP-3860).
+    /// The creation code is too long (EIP-3860).
     #[error("creation code has {length} bytes, at most {limit} are allowed")]
     InitCodeTooLong {
         /// In the transaction.
         length: usize,
-        /// Allowed.
+        /// The maximum.
         limit: usize,
     },
-    /// A blob transaction without blobs.
+    /// A blob transaction has no blobs.
     #[error("a blob transaction needs at least one blob")]
     NoBlobs,
-    /// Too many blobs in one transaction or block.
+    /// The transaction or block has too many blobs.
     #[error("{count} blobs, at most {limit} are allowed")]
     TooManyBlobs {
-        /// With this transaction.
+        /// Count including this transaction.
         count: u64,
-        /// Allowed.
+        /// The maximum.
         limit: u64,
     },
-    /// A versioned hash of an unknown version.
+    /// A versioned hash has an unknown version.
     #[error("versioned hash {0:#x} has an unknown version")]
     BlobVersion(H256),
-    /// Blob fee cap below the blob base fee.
+    /// The blob fee cap is below the blob base fee.
     #[error("blob fee cap {cap} is below the blob base fee {base_fee}")]
     BlobFeeCapTooLow {
         /// In the transaction.
         cap: U256,
-        /// The block's.
+        /// Of the block.
         base_fee: U256,
     },
-    /// A set-code transaction without authorizations (EIP-7702).
+    /// A set-code transaction has no authorizations (EIP-7702).
     #[error("a set-code transaction needs at least one authorization")]
     NoAuthorizations,
-    /// A transaction of this type with no receiver.
+    /// A transaction of this type must have a receiver.
     #[error("transactions with blobs or authorizations create no contracts")]
     CannotCreate,
     /// Another rule.

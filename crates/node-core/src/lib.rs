@@ -1,8 +1,8 @@
 //! The core of an Ethereum execution node, without a database, an interpreter or a network.
 //!
-//! Two ports stand at its border: a [`StateBackend`](backend::StateBackend) keeps a chain with every state it
-//! ever had, and an [`Executor`](executor::Executor) runs code over a view of it. Between them, `Node` answers
-//! every operation of the interface.
+//! It has two ports: a [`StateBackend`](backend::StateBackend) stores a chain with all its states, and an
+//! [`Execution`](executor::Execution) executes code over a view of it. [`Node`](node::Node) implements every operation
+//! of the interface on top of them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,6 +17,7 @@ pub mod clock;
 pub mod context;
 pub mod crypto;
 pub mod difficulty;
+pub mod edits;
 pub mod executor;
 pub mod fees;
 pub mod filters;

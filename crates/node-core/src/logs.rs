@@ -1,4 +1,4 @@
-//! Finding logs: which ones a filter asks for, and where the chain holds them.
+//! Searching logs.
 
 use crate::backend::{BackendError, LogFilter, View};
 use crate::block::{BlockLogs, BlockRef, LogPosition};
@@ -7,17 +7,17 @@ use node_types::consensus::Log;
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
-/// Most candidates that are asked for at once; the deadline is looked at in between.
+/// The most candidates requested at once; the context is checked in between.
 const CHUNK: usize = 2048;
 
-/// A log with its place on the chain.
+/// A log with its position on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundLog {
     /// The block that holds it.
     pub block: BlockRef,
-    /// Position among all logs of the block.
+    /// Index among all logs of the block, from 0.
     pub log_index: u64,
-    /// Position of its transaction in the block.
+    /// Index of its transaction in the block, from 0.
     pub transaction_index: usize,
     /// Hash of its transaction.
     pub transaction_hash: H256,
@@ -25,17 +25,17 @@ pub struct FoundLog {
     pub log: Log,
 }
 
-/// What a scan for logs found.
+/// The result of a scan for logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogScan {
-    /// Matching logs in the order of the chain.
+    /// Matching logs in chain order.
     pub logs: Vec<FoundLog>,
-    /// Where the first matching log is that is not among them; none if they are all.
+    /// Position of the next matching log, or `None` if there are no more.
     pub next: Option<LogPosition>,
 }
 
 impl LogFilter {
-    /// Whether this filter asks for `log`.
+    /// Whether `log` matches this filter.
     pub fn matches(&self, log: &Log) -> bool {
         (self.addresses.is_empty() || self.addresses.contains(&log.address))
             && self.topics.len() <= log.topics.len()
@@ -43,7 +43,7 @@ impl LogFilter {
     }
 }
 
-/// The first `limit` logs that match `filter`, at or after `from` and none beyond block `to`.
+/// Returns the first `limit` logs that match `filter`, from `from` to the end of block `to`, both inclusive.
 pub fn scan(
     view: &dyn View,
     context: &Context,
@@ -56,7 +56,7 @@ pub fn scan(
     let mut current: Option<(BlockNumber, Arc<BlockLogs>)> = None;
     while from.block <= to {
         context.check()?;
-        // One more than still fits, so that the scan knows whether anything is left.
+        // One more than still fits, to find out whether more logs match.
         let wanted = limit.saturating_sub(scan.logs.len()).saturating_add(1).min(CHUNK);
         let candidates = view.log_candidates(context, filter, from, to, wanted)?;
         for position in &candidates {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn matches() {
-        // Contract and topics of the log, contracts and topics of the filter, whether it matches.
+        // Contract and topics of the log, contracts and topics of the filter, expected match.
         type Case = (u8, &'static [u64], &'static [u8], &'static [&'static [u64]], bool);
         let cases: &[Case] = &[
             (1, &[], &[], &[], true),
@@ -114,7 +114,7 @@ mod tests {
             (1, &[5, 6], &[], &[&[5]], true),
             (1, &[5, 6], &[], &[&[], &[6]], true),
             (1, &[5, 6], &[], &[&[6], &[]], false),
-            // More positions than topics never match, wildcards counted.
+            // A filter with more positions than the log has topics never matches, not even with wildcards.
             (1, &[], &[], &[&[]], false),
             (1, &[5], &[], &[&[5], &[]], false),
             (1, &[5, 6, 7], &[], &[&[], &[], &[], &[]], false),

@@ -1,4 +1,4 @@
-//! Accounts and changes to them.
+//! Accounts, and changes of the state.
 
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256};
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 /// An account without its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountState {
-    /// Transactions sent, or contracts created.
+    /// Number of transactions sent, or of contracts created by a contract.
     pub nonce: u64,
     /// Balance in wei.
     pub balance: U256,
-    /// Keccak of the code.
+    /// Keccak hash of the code.
     pub code_hash: H256,
 }
 
@@ -21,7 +21,7 @@ impl Default for AccountState {
 }
 
 impl AccountState {
-    /// Whether there is code.
+    /// Whether the account has code.
     pub fn has_code(&self) -> bool {
         self.code_hash != KECCAK_EMPTY
     }
@@ -36,19 +36,19 @@ pub struct StateChanges {
     pub code: BTreeMap<H256, Bytes>,
 }
 
-/// What became of one account.
+/// The change of one account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountChange {
-    /// The account afterwards; none when it does not exist any more.
+    /// The account afterwards; `None` if it no longer exists.
     pub account: Option<AccountState>,
-    /// Whether all storage from before is gone. `storage` then holds all there is.
+    /// Whether all previous storage is deleted. `storage` then holds the whole storage.
     pub storage_cleared: bool,
-    /// Slots that changed, with their values afterwards; zero frees a slot.
+    /// Changed slots with their values afterwards; zero deletes a slot.
     pub storage: BTreeMap<H256, U256>,
 }
 
 impl StateChanges {
-    /// Lays `later` over these changes, so that they lead to the state after both.
+    /// Appends `later` to these changes, so that they describe both.
     pub fn merge(&mut self, later: &Self) {
         for (address, change) in &later.accounts {
             self.accounts.entry(*address).or_default().merge(change);
@@ -58,12 +58,12 @@ impl StateChanges {
 }
 
 impl AccountChange {
-    /// Whether all storage from before is gone, be it with the account or for a new one in its place.
+    /// Whether all previous storage is deleted, either with the account or because a new one replaced it.
     pub fn clears_storage(&self) -> bool {
         self.storage_cleared || self.account.is_none()
     }
 
-    /// Lays `later` over this change.
+    /// Appends `later` to this change, so that it describes both.
     pub fn merge(&mut self, later: &Self) {
         self.account = later.account;
         if later.clears_storage() {
@@ -73,7 +73,7 @@ impl AccountChange {
         self.storage.extend(&later.storage);
     }
 
-    /// The value of `slot` after this change, where the change decides it.
+    /// Returns the value of `slot` after this change, or `None` if the change does not affect it.
     pub fn slot(&self, slot: H256) -> Option<U256> {
         match self.storage.get(&slot) {
             Some(value) => Some(*value),

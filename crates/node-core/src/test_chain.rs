@@ -1,4 +1,4 @@
-//! Blocks for tests: made of transactions with logs, with headers that hold together.
+//! Blocks for tests, with consistent headers and transactions that emit logs.
 
 use crate::backend::{MemoryBackend, StateBackend, View};
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -13,16 +13,16 @@ use std::sync::Arc;
 /// Base fee of every block, in wei per gas.
 pub(crate) const BASE_FEE: u64 = 1_000;
 
-/// Gas that every transaction uses.
+/// Gas used by every transaction.
 pub(crate) const GAS: u64 = 21_000;
 
 /// Gas limit of every block.
 pub(crate) const GAS_LIMIT: u64 = 30_000_000;
 
-/// Seconds from block to block.
+/// Seconds between blocks.
 pub(crate) const BLOCK_TIME: u64 = 12;
 
-/// A chain in memory of a genesis block without accounts.
+/// Returns a chain in memory with only a genesis block without accounts.
 pub(crate) fn backend() -> Arc<MemoryBackend> {
     let header =
         Header { gas_limit: GAS_LIMIT, base_fee_per_gas: Some(BASE_FEE), state_root: EMPTY_ROOT, ..Header::default() };
@@ -35,17 +35,17 @@ pub(crate) fn backend() -> Arc<MemoryBackend> {
     Arc::new(MemoryBackend::new(genesis).unwrap())
 }
 
-/// The address 0x…0n.
+/// Returns the address 0x…0n.
 pub(crate) fn address(n: u8) -> Address {
     Address::from_low_u64_be(n.into())
 }
 
-/// The word 0x…0n.
+/// Returns the word 0x…0n.
 pub(crate) fn word(n: u64) -> H256 {
     H256::from_low_u64_be(n)
 }
 
-/// A log of contract `address(contract)` with the topics `word(topics)`.
+/// Returns a log of contract `address(contract)` with the topics `word(topics)`.
 pub(crate) fn log(contract: u8, topics: &[u64]) -> Log {
     Log {
         address: address(contract),
@@ -54,7 +54,7 @@ pub(crate) fn log(contract: u8, topics: &[u64]) -> Log {
     }
 }
 
-/// A transaction of `address(sender)` to `address(0xff)` that tips `tip` wei per gas.
+/// Returns a transaction of `address(sender)` to `address(0xff)` with a tip of `tip` wei per gas.
 pub(crate) fn transaction(sender: u8, nonce: u64, tip: u64) -> RecoveredTransaction {
     let body = TransactionBody::DynamicFee(DynamicFeeTransaction {
         chain_id: 1,
@@ -71,7 +71,7 @@ pub(crate) fn transaction(sender: u8, nonce: u64, tip: u64) -> RecoveredTransact
     RecoveredTransaction { hash: transaction.hash(), transaction, sender: address(sender) }
 }
 
-/// Changes that give `address(account)` a balance and its slots values.
+/// Returns changes that set the nonce, the balance and slots of an account.
 pub(crate) fn account(account: u8, nonce: u64, balance: u64, slots: &[(u64, u64)]) -> StateChanges {
     let change = AccountChange {
         account: Some(AccountState { nonce, balance: balance.into(), ..AccountState::default() }),
@@ -81,7 +81,7 @@ pub(crate) fn account(account: u8, nonce: u64, balance: u64, slots: &[(u64, u64)
     StateChanges { accounts: [(address(account), change)].into(), ..StateChanges::default() }
 }
 
-/// The block on top of the canonical block `parent` with transactions that emit logs. `branch` tells siblings apart.
+/// Returns a child of the canonical block `parent` with transactions that emit logs. Siblings differ in `branch`.
 pub(crate) fn child(
     view: &dyn View,
     parent: u64,
@@ -95,7 +95,7 @@ pub(crate) fn child(
     let header = Header {
         parent_hash: parent.hash,
         beneficiary: address(0xee),
-        state_root: view.state_root(parent.header.number, &changes).unwrap(),
+        state_root: view.state(parent.header.number).unwrap().root_after(&changes).unwrap(),
         logs_bloom: receipts.iter().flat_map(|receipt| &receipt.logs).collect(),
         number: parent.header.number + 1,
         gas_limit: GAS_LIMIT,
@@ -125,7 +125,7 @@ pub(crate) fn push(
     block
 }
 
-/// The receipt of a transaction that succeeded.
+/// Returns the receipt of a successful transaction.
 pub(crate) fn receipt(logs: Vec<Log>, cumulative_gas_used: u64) -> Receipt {
     Receipt {
         transaction_type: TransactionType::DynamicFee,

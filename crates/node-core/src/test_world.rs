@@ -1,13 +1,14 @@
-//! A small chain on the reference backend, for the tests of the pool and of the filters.
+//! A small chain on the reference backend for the tests of the pool and the filters.
 //!
-//! Nothing is executed: a block's transactions advance their senders' nonces, and that is all. A signature's `r` is the
-//! address of who signed.
+//! Nothing is executed: the transactions of a block only increment their senders' nonces. A signature's `r` is the
+//! address of the signer.
 
-use crate::assembly::ByRules;
+use crate::assembly::ProtocolHeader;
 use crate::backend::{
     BackendError, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View,
 };
 use crate::block::{BlockRef, Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
+use crate::caches::CacheUse;
 use crate::clock::ManualClock;
 use crate::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use crate::forks::{ChainSpec, Fork};
@@ -27,7 +28,7 @@ pub(crate) const GAS_LIMIT: u64 = 30_000_000;
 pub(crate) const BASE_FEE: u64 = 1_000;
 /// Balance of [`account`]s in wei.
 pub(crate) const BALANCE: u64 = 10_000_000_000_000_000_000;
-/// Accounts that have a balance.
+/// Accounts with a balance.
 pub(crate) const ACCOUNTS: u8 = 40;
 /// An account with 1,000 wei.
 pub(crate) const POOR: u8 = 50;
@@ -47,23 +48,23 @@ pub(crate) struct World {
     follower: Arc<Follower>,
 }
 
-/// A reference backend whose durable records cannot be written as long as `fails` is set.
+/// A reference backend that fails to write durable records while `fails` is set.
 pub(crate) struct FailingBackend {
     inner: MemoryBackend,
     pub(crate) fails: AtomicBool,
-    /// What the next one to ask for a view waits for.
+    /// The next call of `view` waits for this receiver.
     stall: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
 impl FailingBackend {
-    /// Lets the next one to ask for a view, and nobody else, wait for a message, or until the sender is gone.
+    /// Makes the next call of `view` wait until the returned sender sends a message or is dropped.
     pub(crate) fn stall(&self) -> mpsc::Sender<()> {
         let (sender, receiver) = mpsc::channel();
         *self.stall.lock() = Some(receiver);
         sender
     }
 
-    /// Whether someone has asked for a view since [`stall`](Self::stall).
+    /// Whether `view` was called since [`stall`](Self::stall).
     pub(crate) fn has_stalled(&self) -> bool {
         self.stall.lock().is_none()
     }
@@ -73,7 +74,7 @@ impl StateBackend for FailingBackend {
     fn view(&self) -> Result<Arc<dyn View>, BackendError> {
         let stall = self.stall.lock().take();
         if let Some(stall) = stall {
-            // Gone or told, the wait is over.
+            // The wait also ends when the sender is dropped.
             let _ = stall.recv();
         }
         self.inner.view()
@@ -95,11 +96,23 @@ impl StateBackend for FailingBackend {
         self.inner.subscribe(listener);
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+    fn proves_quickly(&self) -> bool {
+        self.inner.proves_quickly()
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         if self.fails.load(Ordering::SeqCst) {
             return Err(BackendError::Storage("the disk is full".into()));
         }
-        self.inner.write_records(writes)
+        self.inner.write_records_unsynced(writes)
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        self.inner.sync_records()
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        self.inner.caches()
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
@@ -107,7 +120,7 @@ impl StateBackend for FailingBackend {
     }
 }
 
-/// Lets only the newest pool follow the chain, as after a restart.
+/// Notifies only the newest pool, as after a restart.
 #[derive(Default)]
 struct Follower(Mutex<Option<Arc<Pool>>>);
 
@@ -119,20 +132,20 @@ impl HeadListener for Follower {
     }
 }
 
-/// A block to be made.
+/// The contents of a block.
 #[derive(Clone, Default)]
 pub(crate) struct Plan {
-    /// Makes the block another than those of the same height.
+    /// Distinguishes the block from others with the same number.
     pub(crate) salt: u64,
     pub(crate) transactions: Vec<RecoveredTransaction>,
-    /// Emitted by one more transaction.
+    /// Logs emitted by an additional transaction.
     pub(crate) logs: Vec<Log>,
-    /// Balances in wei to set.
+    /// Balances to set, in wei.
     pub(crate) balances: Vec<(Address, u64)>,
 }
 
 impl World {
-    /// The genesis block, with all forks up to `fork` active.
+    /// Creates a chain with only a genesis block, and all forks up to `fork` active.
     pub(crate) fn new(fork: Fork) -> Self {
         let spec = ChainSpec::at_genesis(CHAIN_ID, fork);
         let contract = Bytes::from(vec![0x60, 0x00]);
@@ -161,12 +174,12 @@ impl World {
         Self { backend, clock: Arc::new(ManualClock::at(1_700_000_000_000)), spec: Arc::new(spec), follower }
     }
 
-    /// A pool over this chain that follows it, from now on the only one.
+    /// Opens a pool that follows the chain from now on, instead of any other.
     pub(crate) fn pool(&self, limits: PoolLimits) -> Arc<Pool> {
         let parts = PoolParts {
             spec: self.spec.clone(),
             order: TransactionOrder::Fees,
-            next_header: Arc::new(ByRules { spec: self.spec.clone(), clock: self.clock.clone() }),
+            next_header: Arc::new(ProtocolHeader { spec: self.spec.clone(), clock: self.clock.clone() }),
             backend: self.backend.clone(),
             recovery: Arc::new(NamedSigner),
             blobs: Arc::new(CountedBlobs),
@@ -186,7 +199,7 @@ impl World {
         self.reorganize(self.head().number, vec![plan]).added[0]
     }
 
-    /// Replaces all blocks behind `ancestor`.
+    /// Replaces all blocks above `ancestor`.
     pub(crate) fn reorganize(&self, ancestor: BlockNumber, plans: Vec<Plan>) -> HeadChange {
         let view = self.backend.view().unwrap();
         let mut parent = view.header(ancestor.into()).unwrap().unwrap();
@@ -196,7 +209,7 @@ impl World {
             let mut changes = StateChanges::default();
             let state = |address: Address, changes: &StateChanges| {
                 let changed = [changes, &all].into_iter().find_map(|changes| changes.accounts.get(&address)?.account);
-                changed.unwrap_or_else(|| view.account(address, ancestor).unwrap().unwrap_or_default())
+                changed.unwrap_or_else(|| view.state(ancestor).unwrap().account(address).unwrap().unwrap_or_default())
             };
             for transaction in &plan.transactions {
                 let nonce = transaction.transaction.body.nonce() + 1;
@@ -208,7 +221,7 @@ impl World {
                 changes.accounts.entry(*address).or_default().account = Some(after);
             }
             all.merge(&changes);
-            let state_root = view.state_root(ancestor, &all).unwrap();
+            let state_root = view.state(ancestor).unwrap().root_after(&all).unwrap();
             let block = sealed(&plan, Some(&parent), state_root, changes);
             parent = block.header.clone();
             branch.push(block);
@@ -260,7 +273,7 @@ fn receipt(logs: Vec<Log>) -> Receipt {
     }
 }
 
-/// A transaction that no rule speaks against.
+/// Returns a transaction that breaks no rule.
 pub(crate) fn transfer(nonce: u64) -> DynamicFeeTransaction {
     DynamicFeeTransaction {
         chain_id: CHAIN_ID,
@@ -279,7 +292,7 @@ pub(crate) fn signed(body: TransactionBody, sender: Address) -> Transaction {
     Transaction { body, signature: Signature { r, s: U256::one(), y_parity: false } }
 }
 
-/// Takes `r` for the address of the signer, and 2^255 for half the order of the curve.
+/// Recovers the signer from `r`, and treats 2^255 as half the order of the curve.
 struct NamedSigner;
 
 impl SenderRecovery for NamedSigner {
@@ -294,7 +307,7 @@ impl SenderRecovery for NamedSigner {
     }
 }
 
-/// Takes every blob for proved; there must be one for each hash.
+/// Accepts all blobs if there is one for each hash.
 struct CountedBlobs;
 
 impl BlobVerifier for CountedBlobs {

@@ -1,4 +1,4 @@
-//! A development chain in a test or a tool: many at a time, each on its own, and the same every time.
+//! Development chains in a test or a tool: several run independently at the same time, with reproducible results.
 //!
 //! `cargo run -p node-dev --example embedded`
 
@@ -10,7 +10,7 @@ use node_types::{Address, BlockId, Bytes, H256};
 use std::error::Error;
 use std::thread;
 
-/// Deploys a contract that adds one to its first slot with each call: `sstore(0, add(sload(0), 1))`.
+/// Creation code of a contract that increments its first slot with each call: `sstore(0, add(sload(0), 1))`.
 const COUNTER: [u8; 20] =
     [0x60, 8, 0x60, 12, 0x60, 0, 0x39, 0x60, 8, 0x60, 0, 0xf3, 0x5f, 0x54, 0x60, 1, 0x01, 0x5f, 0x55, 0x00];
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a chain with so many calls of the counter. Answers the hash of its head and the count.
+/// Runs a chain with `calls` calls of the counter. Returns the hash of its head and the count.
 fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
     let chain = DevNode::spawn()?;
     let context = Context::unbounded();
@@ -46,7 +46,7 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
         chain.send(alice.sign(TransactionBody::DynamicFee(body)))
     };
 
-    // Each transaction is mined when it has been sent.
+    // Each transaction is mined by the time `send` returns.
     let deployment = send(None, Bytes::from(COUNTER.to_vec()))?;
     let receipt = chain.get_transaction_receipt(&context, deployment)?.transaction_receipt.ok_or("not mined")?;
     let counter = receipt.contract_address.ok_or("no contract")?.0;
@@ -54,7 +54,7 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
     for _ in 0..calls {
         send(Some(counter), Bytes::new())?;
     }
-    // Time stands still unless it is told to go on.
+    // The time only changes on request.
     if let Some(clock) = chain.clock() {
         clock.advance(3_600_000);
     }
@@ -65,7 +65,7 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
         chain.get_storage_at(&context, input).map(|output| output.value.0.low_u64())
     };
     let counted = slot(BlockId::latest())?;
-    // Every state that there ever was can be asked for, and proven.
+    // Every state since genesis can be read and proven.
     assert_eq!(slot(BlockId::number(1))?, 0);
     let proof = GetProofInput { address: counter.into(), storage_keys: vec![Default::default()], ..Default::default() };
     assert_eq!(chain.get_proof(&context, proof)?.storage_proof[0].value.0.low_u64(), counted);

@@ -1,5 +1,5 @@
-//! node-core over a backend of one's own: a chain in memory that also writes each block to a chain file, which any
-//! Ethereum client imports.
+//! A development chain over a custom backend: it stores the chain in memory and also appends each block to a chain file,
+//! which any Ethereum client can import.
 //!
 //! `cargo run -p node-dev --example own_backend -- chain.rlp`
 
@@ -8,14 +8,9 @@ use node_core::backend::{
     BackendError, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View,
 };
 use node_core::block::ExecutedBlock;
-use node_core::clock::SystemClock;
+use node_core::caches::CacheUse;
 use node_core::context::Context;
-use node_core::filters::FilterLimits;
-use node_core::node::{Finality, Limits, Node, NodeParts};
-use node_core::pool::PoolLimits;
-use node_core::producer::Production;
-use node_dev::{AccountOptions, Accounts, DevGenesis};
-use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode};
 use node_types::BlockNumber;
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
 use std::error::Error;
@@ -23,15 +18,15 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Writes what it is given, and leaves the rest to a chain in memory.
+/// Appends canonical blocks to a file, and leaves the rest to a [`MemoryBackend`].
 struct ChainFile {
     memory: MemoryBackend,
     file: Mutex<File>,
 }
 
 impl ChainFile {
-    /// Writes the blocks above `ancestor` that are canonical now. A client that imports the file meets the blocks of a
-    /// branch that was left first, and then those of the longer one.
+    /// Writes the canonical blocks above `ancestor`. After a switch the file holds the blocks of the abandoned branch, then
+    /// those of the new one.
     fn write_above(&self, ancestor: BlockNumber) -> Result<(), BackendError> {
         let view = self.memory.view()?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,8 +61,20 @@ impl StateBackend for ChainFile {
         self.memory.subscribe(listener);
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.memory.write_records(writes)
+    fn proves_quickly(&self) -> bool {
+        self.memory.proves_quickly()
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.memory.write_records_unsynced(writes)
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        self.memory.sync_records()
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        self.memory.caches()
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
@@ -80,25 +87,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let accounts = Accounts::derive(&AccountOptions::default())?;
     let genesis = DevGenesis::default().build(accounts.addresses())?;
     let backend = ChainFile { memory: MemoryBackend::new(genesis.block())?, file: Mutex::new(File::create(&path)?) };
-    let spec = Arc::new(genesis.spec);
-    let node = Node::open(NodeParts {
-        backend: Arc::new(backend),
-        executor: Arc::new(EvmExecutor::new(spec.clone())),
-        recovery: Arc::new(Secp256k1Recovery),
-        blobs: Arc::new(KzgVerifier),
-        accounts: None,
-        clock: Arc::new(SystemClock),
-        spec: spec.clone(),
-        production: Some(Production::default()),
-        finality: Finality::DEVELOPMENT,
-        limits: Limits::default(),
-        pool_limits: PoolLimits::default(),
-        filter_limits: FilterLimits::default(),
-        client_version: "own-backend/1".to_owned(),
-    })?;
+    let node = DevNode::builder().genesis(genesis).backend(Arc::new(backend)).spawn()?;
     for nonce in 0..3 {
         node.send(accounts[0].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
-            chain_id: spec.chain_id,
+            chain_id: node.spec().chain_id,
             nonce,
             max_fee_per_gas: 2_000_000_000.into(),
             max_priority_fee_per_gas: 1.into(),

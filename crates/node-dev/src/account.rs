@@ -1,10 +1,10 @@
-//! One account and what it can sign.
+//! An account that can sign.
 
 use node_evm::SecretKey;
 use node_types::consensus::{Authorization, Signature, Transaction, TransactionBody};
 use node_types::{Address, H256, U256};
 
-/// An account whose key is at hand. `Debug` does not show the key.
+/// An account with its secret key. `Debug` does not show the key.
 #[derive(Clone, Debug)]
 pub struct DevAccount {
     address: Address,
@@ -12,30 +12,30 @@ pub struct DevAccount {
 }
 
 impl DevAccount {
-    /// The account of a key.
+    /// Returns the account of a key.
     pub fn new(secret: SecretKey) -> Self {
         Self { address: secret.address(), secret }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Its key.
+    /// Returns its secret key.
     pub fn secret(&self) -> &SecretKey {
         &self.secret
     }
 
-    /// Signs a transaction of any type. The chain id is the one that `body` holds.
+    /// Signs a transaction of any type. The chain identifier is that of `body`.
     pub fn sign(&self, body: TransactionBody) -> Transaction {
         let mut transaction = Transaction { body, signature: Signature::default() };
         transaction.signature = self.sign_hash(transaction.signing_hash());
         transaction
     }
 
-    /// Signs that this account is to run the code of `address` (EIP-7702): on the chain with `chain_id`, or on all if it
-    /// is zero, as long as the account's nonce is `nonce`.
+    /// Signs an authorization to delegate this account to the code of `address` (EIP-7702). It is valid on the chain
+    /// `chain_id`, or on all chains if that is zero, while the account's nonce is `nonce`.
     pub fn sign_authorization(&self, chain_id: u64, address: Address, nonce: u64) -> Authorization {
         let unsigned = Authorization { chain_id: U256::from(chain_id), address, nonce, ..Authorization::default() };
         let Signature { r, s, y_parity } = self.sign_hash(unsigned.signing_hash());

@@ -10,23 +10,23 @@ use std::ops::Deref;
 use std::str::FromStr;
 use zeroize::Zeroizing;
 
-/// The mnemonic that tools for development share. Everybody knows its keys.
+/// The well-known mnemonic that development tools share. Its keys are public.
 pub const DEFAULT_MNEMONIC: &str = "test test test test test test test test test test test junk";
 
-/// The path of Ethereum's accounts (BIP-44). The number of the account follows.
+/// The path of Ethereum's accounts (BIP-44), to which the index of the account is appended.
 pub const DEFAULT_DERIVATION_PATH: &str = "m/44'/60'/0'/0/";
 
-/// Most accounts: each takes some 0.1 ms at the start, and a leaf of the genesis.
+/// The most accounts: each takes about 0.1 ms to derive, and adds a leaf to the genesis state.
 pub const MAX_ACCOUNTS: u32 = 10_000;
 
-/// Which accounts.
+/// Which accounts to derive.
 #[derive(Clone)]
 pub struct AccountOptions {
-    /// How many, at most [`MAX_ACCOUNTS`].
+    /// Number of accounts, at most [`MAX_ACCOUNTS`].
     pub count: u32,
-    /// 12, 15, 18, 21 or 24 English words, with the checksum in the last.
+    /// 12, 15, 18, 21 or 24 English words, the last of which contains the checksum.
     pub mnemonic: String,
-    /// Path to which the number of each account is appended, with or without the slash at its end.
+    /// Path to which the index of each account is appended, with or without a trailing slash.
     pub derivation_path: String,
 }
 
@@ -36,7 +36,7 @@ impl Default for AccountOptions {
     }
 }
 
-/// The accounts of a mnemonic, in the order of their numbers. They are read as a slice.
+/// The accounts of a mnemonic in order of their indexes. Dereferences to a slice.
 #[derive(Clone)]
 pub struct Accounts {
     mnemonic: Mnemonic,
@@ -45,10 +45,10 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Derives the accounts, the first with number 0.
+    /// Derives the accounts, starting with index 0.
     ///
     /// # Errors
-    /// When there are too many, or mnemonic or path are none.
+    /// [`AccountsError`] if there are too many accounts, or the mnemonic or the path is invalid.
     pub fn derive(options: &AccountOptions) -> Result<Self, AccountsError> {
         if options.count > MAX_ACCOUNTS {
             return Err(AccountsError::Count { got: options.count });
@@ -68,17 +68,17 @@ impl Accounts {
         Ok(Self { mnemonic, path, accounts })
     }
 
-    /// The words, with one blank between two: whoever has them has all keys.
+    /// Returns the words of the mnemonic, separated by single spaces. They give access to all keys.
     pub fn mnemonic(&self) -> String {
         self.mnemonic.to_string()
     }
 
-    /// The path to which the number of each account is appended, with the slash.
+    /// Returns the path to which the index of each account is appended, with a trailing slash.
     pub fn derivation_path(&self) -> String {
         format!("{}/", self.path)
     }
 
-    /// The addresses, in the order of the accounts.
+    /// Iterates over the addresses in order of the accounts.
     pub fn addresses(&self) -> impl ExactSizeIterator<Item = Address> {
         self.accounts.iter().map(DevAccount::address)
     }
@@ -102,36 +102,38 @@ impl Deref for Accounts {
     }
 }
 
-/// Why there are no such accounts. Words of the mnemonic are not repeated.
+/// Why accounts could not be derived. Messages do not repeat words of the mnemonic.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccountsError {
-    /// Too many accounts.
-    #[error("{got} accounts, at most {MAX_ACCOUNTS} can be had")]
+    /// Too many accounts were requested.
+    #[error("{got} accounts, at most {MAX_ACCOUNTS} are supported")]
     Count {
-        /// How many were asked for.
+        /// Requested number.
         got: u32,
     },
-    /// Too few or too many words.
+    /// The mnemonic has the wrong number of words.
     #[error("the mnemonic has {got} words, expected 12, 15, 18, 21 or 24")]
     WordCount {
-        /// How many it has.
+        /// Number of words.
         got: usize,
     },
-    /// A word that is not in the list.
+    /// A word is not in the word list.
     #[error("word {position} of the mnemonic is not in the English word list of BIP-39")]
     UnknownWord {
-        /// Which word, the first being 1.
+        /// Position of the word, from 1.
         position: usize,
     },
-    /// The last word does not fit the others.
-    #[error("the checksum in the last word of the mnemonic is wrong: a word is another, or words are in another order")]
+    /// The checksum in the last word is wrong.
+    #[error(
+        "the checksum in the last word of the mnemonic is wrong: a word was changed, or words are in the wrong order"
+    )]
     Checksum,
-    /// The path is none.
+    /// The derivation path is invalid.
     #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
     Path {
-        /// As it was given.
+        /// The path as given.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         source: bip32::Error,
     },
@@ -142,7 +144,7 @@ impl From<bip39::Error> for AccountsError {
         match error {
             bip39::Error::BadWordCount(got) => Self::WordCount { got },
             bip39::Error::UnknownWord(index) => Self::UnknownWord { position: index + 1 },
-            // Entropy and languages are of other ways to make a mnemonic.
+            // The remaining errors concern entropy and languages, which are not used here.
             bip39::Error::InvalidChecksum
             | bip39::Error::BadEntropyBitCount(_)
             | bip39::Error::AmbiguousLanguages(_) => Self::Checksum,
@@ -195,13 +197,13 @@ mod tests {
     fn words_and_path_choose_the_accounts() {
         let of = |mnemonic: &str, path: &str| derive(1, mnemonic, path).unwrap()[0].address();
         let first = of(DEFAULT_MNEMONIC, DEFAULT_DERIVATION_PATH);
-        // The slash at the end, and how words are separated, are of no account.
+        // The trailing slash and the whitespace between words make no difference.
         assert_eq!(of(DEFAULT_MNEMONIC, "m/44'/60'/0'/0"), first);
         assert_eq!(of(&DEFAULT_MNEMONIC.replace(' ', " \n"), DEFAULT_DERIVATION_PATH), first);
         assert_ne!(of(DEFAULT_MNEMONIC, "m/44'/60'/1'/0/"), first);
         assert_ne!(of(DEFAULT_MNEMONIC, "m/44/60/0/0/"), first);
         assert_ne!(of(DEFAULT_MNEMONIC, "m"), first);
-        // Known from the test vectors of wallets.
+        // Well-known test vector of wallets.
         let twelve = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
         assert_eq!(format!("{:#x}", of(twelve, DEFAULT_DERIVATION_PATH)), "0x9858effd232b4033e47d90003d41ec34ecaeda94");
         let twenty_four = format!("{}art", "abandon ".repeat(23));

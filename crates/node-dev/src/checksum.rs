@@ -1,9 +1,10 @@
-//! Addresses as wallets show them (EIP-55).
+//! Addresses with a checksum (EIP-55).
 
 use node_types::{Address, keccak256};
 use std::fmt;
 
-/// An address whose hex digits are large where the hash of the small ones says so, which gives typing errors away.
+/// Formats an address with the checksum of EIP-55: letters are in upper case where the hash of the lower-case form says
+/// so.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksummed(pub Address);
 

@@ -1,4 +1,4 @@
-//! Where a development chain begins.
+//! The genesis of development chains.
 
 use crate::Hardfork;
 use node_chain::genesis::GenesisAccount;
@@ -8,40 +8,41 @@ use node_types::consensus::{Header, HeaderField};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
-/// EIP-2294, so that the `v` of a signature has 64 bits everywhere.
+/// Valid chain identifiers, limited so that the `v` of a signature fits 64 bits (EIP-2294).
 const CHAIN_IDS: RangeInclusive<u64> = 1..=u64::MAX / 2 - 36;
 
-/// What a valid header may hold.
+/// Gas limits of a valid header.
 const GAS_LIMITS: RangeInclusive<u64> = 5_000..=i64::MAX as u64;
 
-/// In wei, up to one ether: far above what anybody pays, and far below what could overflow.
+/// Base fees in wei, up to one ether: far above realistic ones, and far below an overflow.
 const BASE_FEES: RangeInclusive<u64> = 0..=1_000_000_000_000_000_000;
 
-/// In Unix seconds, up to the end of the year 9999, so that there is time left for blocks.
+/// Timestamps in Unix seconds, up to the end of the year 9999, which leaves room for later blocks.
 const TIMESTAMPS: RangeInclusive<u64> = 0..=253_402_300_799;
 
-/// The least difficulty that a block from before the merge can have.
+/// The lowest difficulty of a block before the merge.
 const DIFFICULTY: u64 = 131_072;
 
-/// What can be chosen about a development chain's first block. The default is the built-in [`dev_genesis`].
+/// Options of a development chain's genesis. The default is the built-in [`dev_genesis`].
 ///
-/// Forks up to [`hardfork`](Self::hardfork) are in force from block 0 on, and no others ever. Chains with a fork from before the merge begin
-/// with the least difficulty there is. Contracts of the protocol are there under all forks; earlier ones do not call them.
+/// Forks up to [`hardfork`](Self::hardfork) are active from block 0, later ones never. Chains with a fork before the
+/// merge start with the lowest difficulty. The protocol's system contracts exist under all forks, though early ones do
+/// not call them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevGenesis {
-    /// Chain id.
+    /// Chain identifier.
     pub chain_id: u64,
     /// Balance of each account in ether.
     pub balance: u64,
-    /// Gas limit of the first block, which its successors keep.
+    /// Gas limit of the genesis block and all later ones.
     pub gas_limit: u64,
-    /// Base fee of the first block in wei; none for 1 gwei, or none at all before London.
+    /// Base fee of the genesis block in wei. `None` for 1 gwei, or for no base fee before London.
     pub base_fee: Option<u64>,
-    /// The newest rules.
+    /// The active fork.
     pub hardfork: Hardfork,
-    /// Time of the first block in Unix seconds; none for the beginning of 2025.
+    /// Timestamp of the genesis block in Unix seconds; `None` for the beginning of 2025.
     pub timestamp: Option<u64>,
-    /// Who gets the fees of the first block's successors.
+    /// Beneficiary of the genesis block and all later ones.
     pub coinbase: Address,
 }
 
@@ -60,10 +61,10 @@ impl Default for DevGenesis {
 }
 
 impl DevGenesis {
-    /// The genesis in which each of `accounts` has its balance.
+    /// Builds the genesis, in which each of `accounts` has the configured balance.
     ///
     /// # Errors
-    /// When a number is out of its bounds.
+    /// [`DevGenesisError`] if a value is out of range.
     pub fn build(&self, accounts: impl IntoIterator<Item = Address>) -> Result<Genesis, DevGenesisError> {
         let fork = self.hardfork.fork();
         within("chain id", self.chain_id, &CHAIN_IDS)?;
@@ -82,15 +83,15 @@ impl DevGenesis {
         spec.blob_schedule.truncate(blob_upgrades.count());
         spec.terminal_total_difficulty = spec.terminal_total_difficulty.filter(|_| fork >= Fork::Paris);
 
-        // 64 bits of ether are far below 256 bits of wei, as is their sum over all accounts.
+        // 64 bits of ether fit 256 bits of wei by far, as does the sum over all accounts.
         let balance = U256::from(self.balance) * U256::exp10(18);
-        // Contracts stay; the accounts are these.
+        // Keeps the contracts of the built-in genesis, and replaces its accounts.
         alloc.retain(|_, account| !account.code.is_empty());
         alloc.extend(accounts.into_iter().map(|address| (address, GenesisAccount { balance, ..Default::default() })));
         Ok(Genesis { spec, header: self.header(header), alloc })
     }
 
-    /// The header of the newest rules, changed to those of the fork.
+    /// Returns the header of the built-in genesis, adapted to the fork.
     fn header(&self, newest: Header) -> Header {
         let fork = self.hardfork.fork();
         let mut header = Header {
@@ -113,25 +114,25 @@ fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<
     Err(DevGenesisError::OutOfBounds { what, got, least: *bounds.start(), most: *bounds.end() })
 }
 
-/// Why there is no such genesis.
+/// Why a genesis could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevGenesisError {
-    /// A number is too low or too high.
+    /// A value is out of range.
     #[error("{what} {got}, expected {least} to {most}")]
     OutOfBounds {
-        /// Which number.
+        /// Name of the value.
         what: &'static str,
-        /// The number.
+        /// The value.
         got: u64,
-        /// The least it may be.
+        /// The minimum.
         least: u64,
-        /// The most it may be.
+        /// The maximum.
         most: u64,
     },
-    /// A base fee under rules that know none.
-    #[error("a base fee is given, and {hardfork} has none: the first with one is london")]
+    /// A base fee was given for a fork before London.
+    #[error("{hardfork} has no base fee: the first fork with one is london")]
     BaseFeeBeforeLondon {
-        /// The rules.
+        /// The fork.
         hardfork: Hardfork,
     },
 }

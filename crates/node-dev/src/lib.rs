@@ -1,5 +1,5 @@
-//! What a development chain is made of: [accounts](Accounts) from a mnemonic, with keys that anybody may know, and a
-//! [genesis](DevGenesis) that makes them rich.
+//! Development chains in process: [`DevNode`] runs one, with [`Accounts`] derived from a mnemonic and a [`DevGenesis`]
+//! that funds them.
 //!
 //! ```
 //! use node_dev::{AccountOptions, Accounts, DevGenesis};

@@ -1,25 +1,25 @@
-//! A development chain that runs in this process.
+//! A development chain in process.
 
 use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError};
 use node_chain::Genesis;
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::clock::{Clock, ManualClock};
 use node_core::filters::FilterLimits;
-use node_core::node::{Finality, Limits, Node, NodeParts};
+use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
 use node_core::producer::{Mining, Production};
-use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_evm::EvmExecutor;
 use node_store::{Options, Store};
-use node_types::Address;
+use node_types::{Address, H256};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A development chain that runs in this process, on its own: as many as are wanted run side by side.
+/// A development chain in this process. Any number of them can run side by side; each stops when it is dropped.
 ///
-/// It is used as the [`Node`] that it is. Blocks are made as soon as a transaction comes, and when
-/// [`Node::mine`] is called; its time is that of a [`ManualClock`], which stands at the time of the newest block, so that
-/// the same calls make the same blocks every time. It ends when it is dropped.
+/// It dereferences to its [`Node`]. By default a block is sealed for each transaction, and when [`Node::mine`] is called. The
+/// time is that of a [`ManualClock`], which starts at the timestamp of the newest block, so that the same calls always
+/// produce the same blocks.
 ///
 /// ```
 /// use node_core::context::Context;
@@ -49,18 +49,17 @@ use std::sync::Arc;
 /// ```
 pub struct DevNode {
     node: Arc<Node>,
-    store: Option<Arc<Store>>,
     accounts: Accounts,
     genesis: Genesis,
     clock: Option<Arc<ManualClock>>,
 }
 
-/// How a development chain is to be. The default is what [`DevNode::spawn`] runs.
+/// Configures a development chain. The default is what [`DevNode::spawn`] runs.
 #[derive(Clone)]
 pub struct DevNodeBuilder {
     accounts: AccountOptions,
     genesis: FirstBlock,
-    folder: Option<(PathBuf, Options)>,
+    backend: Backend,
     production: Production,
     clock: Option<Arc<dyn Clock>>,
     limits: Limits,
@@ -70,11 +69,19 @@ pub struct DevNodeBuilder {
     client_version: String,
 }
 
-/// Where the chain begins.
+/// The genesis block.
 #[derive(Clone)]
 enum FirstBlock {
     Development(DevGenesis),
     Given(Box<Genesis>),
+}
+
+/// Where the chain is stored.
+#[derive(Clone)]
+enum Backend {
+    Memory,
+    Folder(PathBuf, Options),
+    Given(Arc<dyn StateBackend>),
 }
 
 impl Default for DevNodeBuilder {
@@ -82,7 +89,7 @@ impl Default for DevNodeBuilder {
         Self {
             accounts: AccountOptions::default(),
             genesis: FirstBlock::Development(DevGenesis::default()),
-            folder: None,
+            backend: Backend::Memory,
             production: Production::default(),
             clock: None,
             limits: Limits::default(),
@@ -95,40 +102,35 @@ impl Default for DevNodeBuilder {
 }
 
 impl DevNode {
-    /// Runs a chain with ten rich accounts in memory.
+    /// Starts a chain in memory with ten funded accounts.
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// None that the caller could cause.
     pub fn spawn() -> Result<Self, DevNodeError> {
         Self::builder().spawn()
     }
 
-    /// Chooses how the chain is to be.
+    /// Starts configuring a chain.
     pub fn builder() -> DevNodeBuilder {
         DevNodeBuilder::default()
     }
 
-    /// The node, to serve or to share.
+    /// Returns the node, to serve or share it.
     pub fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
-    /// The folder that keeps the chain, if one does.
-    pub fn store(&self) -> Option<&Arc<Store>> {
-        self.store.as_ref()
-    }
-
-    /// The accounts of the mnemonic. They are rich, unless a genesis of its own was given.
+    /// Returns the accounts derived from the mnemonic. They are funded unless a [`genesis`](DevNodeBuilder::genesis) was given.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// Where the chain begins.
+    /// Returns the genesis of the chain.
     pub fn genesis(&self) -> &Genesis {
         &self.genesis
     }
 
-    /// The chain's clock, unless another was given.
+    /// Returns the chain's clock, or `None` if [`clock`](DevNodeBuilder::clock) was given another.
     pub fn clock(&self) -> Option<&ManualClock> {
         self.clock.as_deref()
     }
@@ -143,101 +145,108 @@ impl Deref for DevNode {
 }
 
 impl DevNodeBuilder {
-    /// Which accounts there are.
+    /// Sets how accounts are derived.
     #[must_use]
     pub fn accounts(mut self, accounts: AccountOptions) -> Self {
         self.accounts = accounts;
         self
     }
 
-    /// What the first block is like; the accounts are rich in it.
+    /// Sets the options of a generated genesis, which funds the accounts.
     #[must_use]
     pub fn dev_genesis(mut self, genesis: DevGenesis) -> Self {
         self.genesis = FirstBlock::Development(genesis);
         self
     }
 
-    /// Begins with this block instead.
+    /// Uses this genesis instead of a generated one.
     #[must_use]
     pub fn genesis(mut self, genesis: Genesis) -> Self {
         self.genesis = FirstBlock::Given(Box::new(genesis));
         self
     }
 
-    /// Keeps the chain in a folder, and goes on with the one that is there.
+    /// Stores the chain in a folder, and continues the chain that is already there.
     #[must_use]
     pub fn data_dir(mut self, path: impl Into<PathBuf>, options: Options) -> Self {
-        self.folder = Some((path.into(), options));
+        self.backend = Backend::Folder(path.into(), options);
         self
     }
 
-    /// When blocks are made.
+    /// Stores the chain in `backend`, which must begin with the block of [`genesis`](Self::genesis). Default: in memory.
+    #[must_use]
+    pub fn backend(mut self, backend: Arc<dyn StateBackend>) -> Self {
+        self.backend = Backend::Given(backend);
+        self
+    }
+
+    /// Sets when blocks are sealed.
     #[must_use]
     pub fn mining(mut self, mining: Mining) -> Self {
         self.production.mining = mining;
         self
     }
 
-    /// Which transactions come first.
+    /// Sets the order of transactions in a block.
     #[must_use]
     pub fn order(mut self, order: TransactionOrder) -> Self {
         self.production.order = order;
         self
     }
 
-    /// Who gets the tips.
+    /// Sets the beneficiary of blocks. Default: that of the genesis block.
     #[must_use]
     pub fn coinbase(mut self, coinbase: Address) -> Self {
         self.production.coinbase = Some(coinbase);
         self
     }
 
-    /// Goes by this clock.
+    /// Sets the clock. Default: a [`ManualClock`].
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// What one request may ask for.
+    /// Sets the limits of single requests.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How much the pool holds.
+    /// Sets the size of the transaction pool.
     #[must_use]
     pub fn pool_limits(mut self, limits: PoolLimits) -> Self {
         self.pool_limits = limits;
         self
     }
 
-    /// How many filters there may be, and for how long.
+    /// Sets the number and lifetime of filters.
     #[must_use]
     pub fn filter_limits(mut self, limits: FilterLimits) -> Self {
         self.filter_limits = limits;
         self
     }
 
-    /// The most bytes that analysed code takes.
+    /// Sets the memory for analysed code, in bytes.
     #[must_use]
     pub fn code_cache_bytes(mut self, bytes: u64) -> Self {
         self.code_cache_bytes = bytes;
         self
     }
 
-    /// Name and version, for clientVersion.
+    /// Sets the name and version that clientVersion returns.
     #[must_use]
     pub fn client_version(mut self, version: impl Into<String>) -> Self {
         self.client_version = version.into();
         self
     }
 
-    /// Runs the chain.
+    /// Starts the chain.
     ///
     /// # Errors
-    /// When a choice is invalid, or the folder cannot be used.
+    /// [`DevNodeError`] if an option is invalid or the backend cannot be used.
     pub fn spawn(self) -> Result<DevNode, DevNodeError> {
         let accounts = Accounts::derive(&self.accounts)?;
         let genesis = match self.genesis {
@@ -245,16 +254,18 @@ impl DevNodeBuilder {
             FirstBlock::Given(genesis) => *genesis,
         };
         let first = genesis.block();
-        let store = match self.folder {
-            Some((path, options)) => Some(Arc::new(Store::open(&path, first.clone(), options)?)),
-            None => None,
+        let expected = first.header.hash;
+        let backend: Arc<dyn StateBackend> = match self.backend {
+            Backend::Memory => Arc::new(MemoryBackend::new(first)?),
+            Backend::Folder(path, options) => Arc::new(Store::open(&path, first, options)?),
+            Backend::Given(backend) => backend,
         };
-        let backend: Arc<dyn StateBackend> = match &store {
-            Some(store) => store.clone(),
-            None => Arc::new(MemoryBackend::new(first)?),
-        };
-        // A chain that goes on does so where it stood.
         let view = backend.view()?;
+        let found = view.canonical_hash(0)?.unwrap_or_default();
+        if found != expected {
+            return Err(DevNodeError::OtherGenesis { found, expected });
+        }
+        // A chain that is reopened continues from the time of its head.
         let head = view.header(view.head().hash.into())?.map_or(0, |head| head.header.timestamp);
         drop(view);
         let manual = Arc::new(ManualClock::at(head.saturating_mul(1_000)));
@@ -263,35 +274,39 @@ impl DevNodeBuilder {
             None => (manual.clone() as Arc<dyn Clock>, Some(manual)),
         };
         let spec = Arc::new(genesis.spec.clone());
-        let node = Node::open(NodeParts {
-            backend,
-            executor: Arc::new(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes)),
-            recovery: Arc::new(Secp256k1Recovery),
-            blobs: Arc::new(KzgVerifier),
-            accounts: Some(Arc::new(accounts.clone())),
-            clock,
-            spec,
-            production: Some(self.production),
-            finality: Finality::DEVELOPMENT,
-            limits: self.limits,
-            pool_limits: self.pool_limits,
-            filter_limits: self.filter_limits,
-            client_version: self.client_version,
-        })?;
-        Ok(DevNode { node: Arc::new(node), store, accounts, genesis, clock: manual })
+        let evm = Arc::new(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes));
+        let node = Node::builder(backend, evm, spec)
+            .accounts(Arc::new(accounts.clone()))
+            .clock(clock)
+            .production(self.production)
+            .finality(Finality::DEVELOPMENT)
+            .limits(self.limits)
+            .pool_limits(self.pool_limits)
+            .filter_limits(self.filter_limits)
+            .client_version(self.client_version)
+            .open()?;
+        Ok(DevNode { node: Arc::new(node), accounts, genesis, clock: manual })
     }
 }
 
-/// Why there is no such chain.
+/// Why a development chain could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum DevNodeError {
     /// The accounts cannot be derived.
     #[error(transparent)]
     Accounts(#[from] AccountsError),
-    /// The first block cannot be like this.
+    /// The genesis block cannot be built.
     #[error(transparent)]
     Genesis(#[from] DevGenesisError),
-    /// The folder cannot be used.
+    /// The backend stores a chain with another genesis block.
+    #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
+    OtherGenesis {
+        /// Hash of the stored genesis block.
+        found: H256,
+        /// Hash of the genesis block of this chain.
+        expected: H256,
+    },
+    /// The backend cannot be opened or read.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }

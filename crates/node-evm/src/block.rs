@@ -53,7 +53,7 @@ impl<'a> EvmBlock<'a> {
         // A genesis block has no parent state to start from.
         let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
         let fork = spec.fork(header);
-        let db = StateDb::new(view, parent, codes, fork);
+        let db = StateDb::new(view, parent, codes, fork)?;
         let (cfg, env) = (spec::configuration(spec, fork), spec::environment(spec, fork, header));
         let machine = Machine::new(fork, cfg, env, db, context);
         let blob_base_fee = fees::blob_base_fee(spec, header).unwrap_or(U256::one());
@@ -192,7 +192,7 @@ impl<'a> EvmBlock<'a> {
             return Ok(ReceiptOutcome::Success(succeeded));
         }
         let changes = self.machine.db().changes();
-        Ok(ReceiptOutcome::StateRoot(self.run.view.state_root(self.parent, &changes)?))
+        Ok(ReceiptOutcome::StateRoot(self.run.view.state(self.parent)?.root_after(&changes)?))
     }
 }
 

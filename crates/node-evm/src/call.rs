@@ -39,7 +39,7 @@ impl<'a> CallRun<'a> {
     /// The nonce, the sender's code (EIP-3607), the transaction gas cap (EIP-7825) and the block's gas limit are not
     /// checked. If the call has no gas price, fees are not checked either, and BASEFEE and BLOBBASEFEE return 0.
     pub(crate) fn new(run: RunContext<'a>, header: &Header, call: &'a Call) -> Result<Self, ExecutionError> {
-        let db = StateDb::new(run.view, header.number, run.codes, run.spec.fork(header));
+        let db = StateDb::new(run.view, header.number, run.codes, run.spec.fork(header))?;
         Self::over(run, db, header, call)
     }
 

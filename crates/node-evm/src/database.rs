@@ -2,7 +2,7 @@
 
 use crate::code_cache::CodeCache;
 use crate::convert::{ToEvm, ToNode, slot_to_node};
-use node_core::backend::{BackendError, View};
+use node_core::backend::{BackendError, StateView, View, has_storage_after};
 use node_core::context::Interrupted;
 use node_core::forks::Fork;
 use node_core::state::{AccountChange, AccountState, StateChanges};
@@ -16,7 +16,7 @@ use revm::state::{Account, AccountInfo, EvmState};
 /// The state as of a block with changes on top. It caches everything that was read or written.
 pub(crate) struct StateDb<'a> {
     view: &'a dyn View,
-    at: BlockNumber,
+    state: Box<dyn StateView + 'a>,
     codes: &'a CodeCache,
     fork: Fork,
     accounts: AddressMap<CachedAccount>,
@@ -43,8 +43,14 @@ struct CachedSlot {
 
 impl<'a> StateDb<'a> {
     /// Creates the state as of block `at`, without changes, for code that runs under the rules of `fork`.
-    pub(crate) fn new(view: &'a dyn View, at: BlockNumber, codes: &'a CodeCache, fork: Fork) -> Self {
-        Self { view, at, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() }
+    pub(crate) fn new(
+        view: &'a dyn View,
+        at: BlockNumber,
+        codes: &'a CodeCache,
+        fork: Fork,
+    ) -> Result<Self, BackendError> {
+        let state = view.state(at)?;
+        Ok(Self { view, state, codes, fork, accounts: AddressMap::default(), new_code: B256Map::default() })
     }
 
     /// Returns the same state for code that runs under the rules of `fork`.
@@ -59,14 +65,15 @@ impl<'a> StateDb<'a> {
 
     /// Returns whether the account has storage after all changes.
     pub(crate) fn has_storage(&mut self, address: Address) -> Result<bool, DatabaseError> {
-        let (view, at) = (self.view, self.at);
         let account = self.cached(address)?;
-        let (address, exists) = (address.to_node(), account.now.is_some());
-        Ok(exists
-            && match account.change() {
-                Some(change) => view.has_storage_after(address, at, &change)?,
-                None => view.has_storage(address, at)?,
-            })
+        if account.now.is_none() {
+            return Ok(false);
+        }
+        let (address, change) = (address.to_node(), account.change());
+        Ok(match change {
+            Some(change) => has_storage_after(&*self.state, address, &change)?,
+            None => self.state.has_storage(address)?,
+        })
     }
 
     /// Returns `code` as the fork runs it: before EIP-7702 a delegation is ordinary code, which halts at its first byte.
@@ -158,18 +165,27 @@ impl<'a> StateDb<'a> {
     }
 
     fn cached(&mut self, address: Address) -> Result<&mut CachedAccount, DatabaseError> {
-        match self.accounts.entry(address) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => {
-                let account = self.view.account(address.to_node(), self.at)?.map(|account| AccountInfo {
-                    balance: account.balance.to_evm(),
-                    nonce: account.nonce,
-                    code_hash: account.code_hash.to_evm(),
-                    account_id: None,
-                    code: None,
-                });
-                Ok(entry.insert(CachedAccount { before: account.clone(), now: account, ..CachedAccount::default() }))
-            }
+        cached(&mut self.accounts, &*self.state, address)
+    }
+}
+
+/// Returns the cached account, which is read from `state` first if necessary.
+fn cached<'a>(
+    accounts: &'a mut AddressMap<CachedAccount>,
+    state: &dyn StateView,
+    address: Address,
+) -> Result<&'a mut CachedAccount, DatabaseError> {
+    match accounts.entry(address) {
+        Entry::Occupied(entry) => Ok(entry.into_mut()),
+        Entry::Vacant(entry) => {
+            let account = state.account(address.to_node())?.map(|account| AccountInfo {
+                balance: account.balance.to_evm(),
+                nonce: account.nonce,
+                code_hash: account.code_hash.to_evm(),
+                account_id: None,
+                code: None,
+            });
+            Ok(entry.insert(CachedAccount { before: account.clone(), now: account, ..CachedAccount::default() }))
         }
     }
 }
@@ -229,20 +245,19 @@ impl Database for StateDb<'_> {
             return Ok(self.under_fork(code));
         }
         let code = self
-            .view
+            .state
             .code(hash.to_node())?
             .ok_or_else(|| BackendError::Storage(Box::new(MissingCode(hash.to_node()))))?;
         Ok(self.under_fork(self.codes.insert(hash, code.to_evm())))
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, DatabaseError> {
-        let (view, at) = (self.view, self.at);
-        let account = self.cached(address)?;
+        let account = cached(&mut self.accounts, &*self.state, address)?;
         match account.slots.entry(slot) {
             Entry::Occupied(entry) => Ok(entry.get().now),
             Entry::Vacant(_) if account.cleared || account.before.is_none() => Ok(U256::ZERO),
             Entry::Vacant(entry) => {
-                let value = view.storage(address.to_node(), slot_to_node(slot), at)?.to_evm();
+                let value = self.state.storage(address.to_node(), slot_to_node(slot))?.to_evm();
                 Ok(entry.insert(CachedSlot { before: value, now: value }).now)
             }
         }

@@ -4,20 +4,25 @@ use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
+use crate::kzg::KzgVerifier;
+use crate::recovery::Secp256k1Recovery;
 use crate::run_context::RunContext;
 use crate::simulation::EvmSimulation;
 use crate::{estimate, precompiles, spec, system};
 use node_core::backend::View;
 use node_core::caches::CacheUse;
 use node_core::context::Context;
+use node_core::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
 use node_core::forks::{ChainSpec, Fork};
 use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
-use node_types::consensus::Header;
+use node_types::consensus::{BlobSidecar, Header, Signature};
+use node_types::{Address, H256};
 use std::sync::Arc;
 
-/// The [`Executor`] of one chain, on revm.
+/// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders, and
+/// c-kzg verifies blobs.
 #[derive(Debug)]
 pub struct EvmExecutor {
     spec: Arc<ChainSpec>,
@@ -110,5 +115,21 @@ impl Executor for EvmExecutor {
 
     fn caches(&self) -> Vec<CacheUse> {
         vec![self.codes.usage()]
+    }
+}
+
+impl SenderRecovery for EvmExecutor {
+    fn recover(&self, message: H256, signature: &Signature, low_s: bool) -> Result<Address, SignatureError> {
+        Secp256k1Recovery.recover(message, signature, low_s)
+    }
+}
+
+impl BlobVerifier for EvmExecutor {
+    fn verify(&self, versioned_hashes: &[H256], sidecar: &BlobSidecar) -> Result<(), BlobError> {
+        KzgVerifier.verify(versioned_hashes, sidecar)
+    }
+
+    fn with_cell_proofs(&self, sidecar: BlobSidecar) -> Result<BlobSidecar, BlobError> {
+        KzgVerifier.with_cell_proofs(sidecar)
     }
 }

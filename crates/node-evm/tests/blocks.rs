@@ -72,7 +72,7 @@ fn the_root_in_a_receipt_is_that_of_the_state_after_the_transaction() {
     let outcome = world.execute_with(&header, &[transfer(0, BOB, 1)], &[], None).unwrap();
     let mut changes = outcome.changes.clone();
     changes.accounts.get_mut(&ALICE).unwrap().account.as_mut().unwrap().balance -= wei(5) * wei(ETHER);
-    let root = world.view.state_root(0, &changes).unwrap();
+    let root = world.view.state(0).unwrap().root_after(&changes).unwrap();
     assert_eq!(receipt(&outcome).outcome, ReceiptOutcome::StateRoot(root));
 }
 
@@ -179,7 +179,7 @@ fn selfdestruct_and_recreation_in_one_block() {
     assert!(change.storage_cleared, "what was stored before is gone");
     assert_eq!(change.storage.iter().collect::<Vec<_>>(), [(&slot(9), &wei(7))]);
     assert_eq!(change.account.unwrap().nonce, 1);
-    assert_eq!(london.view.storage(created, slot(9), 2).unwrap(), wei(7));
+    assert_eq!(london.view.state(2).unwrap().storage(created, slot(9)).unwrap(), wei(7));
 
     // Since EIP-6780 only what the same transaction created is destroyed.
     let cancun = world(Fork::Cancun);

@@ -226,8 +226,8 @@ fn storage_that_a_contract_left_behind() {
         let mut world = Genesis::at(fork).build();
         world.extend(&[creation(0, "6007600955", 0)]);
         let created = create_address(ALICE, 0);
-        assert!(world.view.has_storage(created, 1).unwrap(), "{fork:?}");
-        let nonce = world.view.account(created, 1).unwrap().unwrap().nonce;
+        assert!(world.view.state(1).unwrap().has_storage(created).unwrap(), "{fork:?}");
+        let nonce = world.view.state(1).unwrap().account(created).unwrap().unwrap().nonce;
         assert_eq!(nonce, u64::from(fork >= Fork::SpuriousDragon), "{fork:?}");
 
         let at_nonce = |nonce| {

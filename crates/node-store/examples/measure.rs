@@ -72,12 +72,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let addresses: Vec<_> = (0..count).map(|_| address(world.below(accounts))).collect();
         let start = Instant::now();
         for address in &addresses {
-            std::hint::black_box(view.proof(*address, &[], at)?);
+            std::hint::black_box(view.state(at)?.proof(*address, &[])?);
         }
         let proof = start.elapsed() / count;
         let start = Instant::now();
         for address in &addresses {
-            std::hint::black_box(view.account(*address, at)?);
+            std::hint::black_box(view.state(at)?.account(*address)?);
         }
         println!("as of the {name}: proof {proof:?}, account {:?}", start.elapsed() / count);
     }

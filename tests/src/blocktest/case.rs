@@ -73,8 +73,9 @@ fn check_state(test: &BlockTest, genesis: &Genesis, view: &dyn View) -> Result<(
     }
     let Some(post) = &test.post_state else { return Ok(()) };
     let alloc = accounts(post)?;
+    let state = view.state(head.number).map_err(|error| chained(&error))?;
     for (address, expected) in &alloc {
-        let account = view.account(*address, head.number).map_err(|error| chained(&error))?.unwrap_or_default();
+        let account = state.account(*address).map_err(|error| chained(&error))?.unwrap_or_default();
         if (account.balance, account.nonce) != (expected.balance, expected.nonce) {
             return Err(format!(
                 "{address:#x}: balance {}, nonce {}; expected {}, {}",
@@ -82,7 +83,7 @@ fn check_state(test: &BlockTest, genesis: &Genesis, view: &dyn View) -> Result<(
             ));
         }
         for (slot, expected) in &expected.storage {
-            let value = view.storage(*address, *slot, head.number).map_err(|error| chained(&error))?;
+            let value = state.storage(*address, *slot).map_err(|error| chained(&error))?;
             if value != *expected {
                 return Err(format!("{address:#x}: slot {slot:#x} holds {value:#x}, expected {expected:#x}"));
             }

@@ -103,9 +103,9 @@ impl Run {
         for _ in 0..3 {
             let address = self.generator.address(&mut self.random);
             let slots = [word(self.random.below(8)), word(1)];
-            let proof = match view.proof(address, &slots, then) {
+            let proof = match view.state(then).and_then(|state| state.proof(address, &slots)) {
                 Ok(proof) => proof,
-                Err(BackendError::Edited(edited)) => {
+                Err(BackendError::Uncommitted(edited)) => {
                     assert!(self.model.edited && edited == head && then == head, "block {edited} was not edited");
                     continue;
                 }
@@ -142,24 +142,25 @@ impl Run {
 
 /// Compares an account as of a block; with `whole`, also code and storage.
 fn compare_account(view: &dyn View, address: Address, expected: Option<&Account>, number: BlockNumber, whole: bool) {
-    let actual = view.account(address, number).expect("readable");
+    let state = view.state(number).expect("not pruned");
+    let actual = state.account(address).expect("readable");
     let fields = actual.map(|account| (account.nonce, account.balance, account.code_hash));
     let expected_fields = expected.map(|account| (account.nonce, account.balance, keccak256(&account.code)));
     assert_eq!(fields, expected_fields, "nonce, balance and code of {address:#x} as of block {number}");
     let Some(expected) = expected else { return };
     let slots: Vec<H256> = if whole { (0..8).map(word).collect() } else { vec![word(0), word(1)] };
     for slot in slots {
-        let value = view.storage(address, slot, number).expect("readable");
+        let value = state.storage(address, slot).expect("readable");
         let expected = expected.storage.get(&slot).copied().unwrap_or_default();
         assert_eq!(value, expected, "slot {slot:#x} of {address:#x} as of block {number}");
     }
     if whole {
         for (slot, expected) in expected.storage.iter().take(64) {
-            let value: U256 = view.storage(address, *slot, number).expect("readable");
+            let value: U256 = state.storage(address, *slot).expect("readable");
             assert_eq!(value, *expected, "slot {slot:#x} of {address:#x} as of block {number}");
         }
         if !expected.code.is_empty() {
-            let code = view.code(keccak256(&expected.code)).expect("readable");
+            let code = state.code(keccak256(&expected.code)).expect("readable");
             assert_eq!(code.as_ref(), Some(&expected.code), "code of {address:#x}");
         }
     }

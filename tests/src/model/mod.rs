@@ -27,7 +27,7 @@ use chain::Model;
 use generate::Generator;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::{edited_blocks, first_edited_block};
+use node_core::edits::{edited_blocks, first_edited_block};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_types::{Address, H256, U256};

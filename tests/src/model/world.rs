@@ -5,10 +5,10 @@ use node_chain::Genesis;
 use node_core::backend::{MemoryBackend, StateBackend, View};
 use node_core::clock::ManualClock;
 use node_core::filters::FilterLimits;
-use node_core::node::{Finality, Limits, Node, NodeParts};
+use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
 use node_core::producer::{Mining, Production};
-use node_evm::{EvmExecutor, KzgVerifier, Secp256k1Recovery};
+use node_evm::EvmExecutor;
 use node_store::{Options, Store};
 use node_types::Address;
 use std::fs;
@@ -90,21 +90,14 @@ impl World {
         };
         let spec = Arc::new(self.genesis.spec.clone());
         let production = Production { mining, order: self.order, coinbase: Some(self.coinbase) };
-        let node = Node::open(NodeParts {
-            backend,
-            executor: Arc::new(EvmExecutor::new(spec.clone())),
-            recovery: Arc::new(Secp256k1Recovery),
-            blobs: Arc::new(KzgVerifier),
-            accounts: None,
-            clock: self.clock.clone(),
-            spec,
-            production: Some(production),
-            finality: Finality::DEVELOPMENT,
-            limits: Limits { logs: usize::MAX >> 1, ..Limits::default() },
-            pool_limits: PoolLimits { queued_per_account: QUEUED_PER_ACCOUNT, ..PoolLimits::default() },
-            filter_limits: FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, count: MAX_FILTERS },
-            client_version: String::new(),
-        });
+        let node = Node::builder(backend, Arc::new(EvmExecutor::new(spec.clone())), spec)
+            .clock(self.clock.clone())
+            .production(production)
+            .finality(Finality::DEVELOPMENT)
+            .limits(Limits { logs: usize::MAX >> 1, ..Limits::default() })
+            .pool_limits(PoolLimits { queued_per_account: QUEUED_PER_ACCOUNT, ..PoolLimits::default() })
+            .filter_limits(FilterLimits { ttl: Duration::from_secs(1 << 30), page: 1 << 30, count: MAX_FILTERS })
+            .open();
         self.node = Some(node.expect("the node opens"));
     }
 }

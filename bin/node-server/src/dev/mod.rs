@@ -11,14 +11,16 @@ pub(crate) use options::DevOptions;
 
 use crate::control::Control;
 use crate::error::CommandError;
+use crate::open::{self, Backend};
 use crate::values::reachable;
 use crate::wiring::CLIENT_VERSION;
-use crate::{metrics, notify, open};
+use crate::{metrics, notify};
+use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
-use node_dev::{DevNode, DevNodeError};
+use node_dev::{Accounts, DevNode, DevNodeError};
 use node_http::{HttpConfig, Shutdown, serve};
-use node_store::Options;
+use node_store::SyncPolicy;
 use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
@@ -30,8 +32,15 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let _metrics = metrics::serve(&options.server.http, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
-    let mut builder = DevNode::builder()
+    let genesis = match &options.chain.genesis {
+        Some(path) => open::read_genesis(Some(path))?,
+        None => generated_genesis(options)?,
+    };
+    let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::Always)?;
+    let chain = DevNode::builder()
         .accounts(options.accounts())
+        .genesis(genesis)
+        .backend(backend)
         .mining(options.mining.mining())
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
@@ -39,22 +48,13 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         .pool_limits(options.server.limits.pool_limits())
         .filter_limits(options.server.limits.filter_limits())
         .code_cache_bytes(caches.code_cache_bytes())
-        .client_version(CLIENT_VERSION);
-    builder = match &options.chain.genesis {
-        Some(path) => builder.genesis(open::read_genesis(Some(path))?),
-        None => builder.dev_genesis(options.genesis()),
-    };
-    if let Some(folder) = folder {
-        builder = builder.data_dir(folder, Options { cache_bytes: caches.cache_bytes(), ..Options::default() });
-    }
-    let chain = builder.spawn().map_err(|error| match (error, folder) {
-        (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
-        (error, _) => error.into(),
-    })?;
-    if let Some((folder, store)) = folder.zip(chain.store()) {
-        open::warn_if_repaired(store, folder);
-    }
-    let control = folder.zip(chain.store()).and_then(|(folder, store)| Control::open(folder, store));
+        .client_version(CLIENT_VERSION)
+        .spawn()
+        .map_err(|error| match (error, folder) {
+            (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
+            (error, _) => error.into(),
+        })?;
+    let control = folder.zip(store.as_ref()).and_then(|(folder, store)| Control::open(folder, store));
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;
     }
@@ -78,5 +78,11 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     })?;
     drop(control);
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
-    Ok(chain.store().map_or(Ok(()), |store| store.flush())?)
+    Ok(store.map_or(Ok(()), |store| store.flush())?)
+}
+
+/// Builds the genesis that funds the accounts of `options`.
+fn generated_genesis(options: &DevOptions) -> Result<Genesis, DevNodeError> {
+    let accounts = Accounts::derive(&options.accounts())?;
+    Ok(options.genesis().build(accounts.addresses())?)
 }

@@ -4,6 +4,7 @@ use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
 use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
+use node_core::caches::CacheUse;
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
 use node_core::forks::Fork;
 use node_core::simulation::{SimulatedExecution, SimulationRules};
@@ -180,8 +181,20 @@ impl StateBackend for NoSwitch {
         self.0.subscribe(listener);
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.0.write_records(writes)
+    fn proves_quickly(&self) -> bool {
+        self.0.proves_quickly()
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.0.write_records_unsynced(writes)
+    }
+
+    fn sync_records(&self) -> Result<(), BackendError> {
+        self.0.sync_records()
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        self.0.caches()
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {

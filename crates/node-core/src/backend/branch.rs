@@ -1,20 +1,20 @@
-//! Branches: how a block hangs on the canonical chain.
+//! Branches off the canonical chain.
 
 use super::{BackendError, LayeredView, View};
 use crate::block::{BlockHashOrNumber, ExecutedBlock};
 use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
-/// The way from the canonical chain to a block.
+/// The path from the canonical chain to a block.
 pub struct Branch {
-    /// Where the branch leaves the canonical chain.
+    /// Number of the last block that is canonical.
     pub ancestor: BlockNumber,
-    /// Side blocks from there up to the block, ascending; none if the block is canonical itself.
+    /// Side blocks from there up to the block, ascending; empty if the block is canonical itself.
     pub blocks: Vec<ExecutedBlock>,
 }
 
 impl Branch {
-    /// Finds the way to the block `hash`; none if nothing is known of it, or of one of its ancestors.
+    /// Returns the branch of the block `hash`, or `None` if the block or one of its ancestors is unknown.
     pub fn to(view: &dyn View, hash: H256) -> Result<Option<Self>, BackendError> {
         let mut blocks = Vec::new();
         let mut next = hash;
@@ -29,7 +29,7 @@ impl Branch {
         }
     }
 
-    /// A view in which the branch is canonical.
+    /// Returns a view in which the branch is canonical.
     pub fn view(self, base: Arc<dyn View>) -> Result<Arc<dyn View>, BackendError> {
         if let Some(fork) = base.fork(self.ancestor, &self.blocks)? {
             return Ok(fork);
@@ -37,35 +37,35 @@ impl Branch {
         if self.blocks.is_empty() {
             return Ok(base);
         }
-        Ok(Arc::new(LayeredView::new(base, self.ancestor, self.blocks, false)?))
+        Ok(Arc::new(LayeredView::new(base, self.ancestor, self.blocks)?))
     }
 }
 
-/// A branch that grows from block to block.
+/// A branch to which blocks are added.
 pub struct GrowingBranch {
     base: Arc<dyn View>,
     ancestor: BlockNumber,
     blocks: Vec<ExecutedBlock>,
-    /// Where the backend forks it goes on from block to block; over another one all blocks are looked through each time.
+    /// The backend's fork with all blocks so far; `None` if the backend has no forks, so that layers are used.
     fork: Option<Arc<dyn View>>,
 }
 
 impl GrowingBranch {
-    /// A branch without blocks, which leaves the chain of `base` behind its block `ancestor`.
+    /// Creates an empty branch on top of the block `ancestor` of `base`.
     pub fn new(base: Arc<dyn View>, ancestor: BlockNumber) -> Result<Self, BackendError> {
         let fork = base.fork(ancestor, &[])?;
         Ok(Self { base, ancestor, blocks: Vec::new(), fork })
     }
 
-    /// A view whose head is the last block.
+    /// Returns a view whose head is the last block.
     pub fn view(&self) -> Result<Arc<dyn View>, BackendError> {
         match &self.fork {
             Some(view) => Ok(view.clone()),
-            None => Ok(Arc::new(LayeredView::new(self.base.clone(), self.ancestor, self.blocks.clone(), false)?)),
+            None => Ok(Arc::new(LayeredView::new(self.base.clone(), self.ancestor, self.blocks.clone())?)),
         }
     }
 
-    /// Puts a block on top of the last one.
+    /// Adds a block on top of the last one.
     pub fn push(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {
         if let Some(view) = &self.fork {
             self.fork = view.fork(view.head().number, std::slice::from_ref(&block))?;
@@ -74,13 +74,13 @@ impl GrowingBranch {
         Ok(())
     }
 
-    /// Its blocks, ascending.
+    /// Returns its blocks, ascending.
     pub fn into_blocks(self) -> Vec<ExecutedBlock> {
         self.blocks
     }
 }
 
-/// The number of the block `hash`, if it is canonical.
+/// Returns the number of the block `hash`, or `None` if it is not canonical.
 fn canonical_number(view: &dyn View, hash: H256) -> Result<Option<BlockNumber>, BackendError> {
     let Some(header) = view.header(BlockHashOrNumber::Hash(hash))? else { return Ok(None) };
     let number = header.header.number;

@@ -1,4 +1,4 @@
-//! Finding logs by scanning blocks.
+//! Searching logs by scanning blocks.
 
 use super::LogFilter;
 use crate::block::{ExecutedBlock, LogPosition};
@@ -9,16 +9,16 @@ pub(super) struct Candidates<'a> {
     filter: &'a LogFilter,
     from: LogPosition,
     limit: usize,
-    /// For each part of the filter, the items one of which a log must have, as the bloom bits they set.
+    /// For each part of the filter, the bloom bits of the items of which a log must have one.
     wanted: Vec<Vec<BloomBits>>,
     found: Vec<LogPosition>,
 }
 
-/// Bytes of a bloom filter with the bits that are to be set in them.
+/// Bytes of a bloom filter, each with a mask of bits in it.
 type BloomBits = Vec<(usize, u8)>;
 
 impl<'a> Candidates<'a> {
-    /// Begins a scan for the first `limit` logs at or after `from`.
+    /// Starts a scan for the first `limit` logs at or after `from`.
     pub(super) fn new(filter: &'a LogFilter, from: LogPosition, limit: usize) -> Self {
         let addresses = filter.addresses.iter().map(|address| bits(address.as_bytes())).collect();
         let topics = filter.topics.iter().map(|words| words.iter().map(|word| bits(word.as_bytes())).collect());
@@ -26,17 +26,17 @@ impl<'a> Candidates<'a> {
         Self { filter, from, limit, wanted, found: Vec::new() }
     }
 
-    /// Continues a scan that has found `found` already.
+    /// Continues a scan that has already found `found`.
     pub(super) fn with_found(self, found: Vec<LogPosition>) -> Self {
         Self { found, ..self }
     }
 
-    /// Whether there is no room for more.
+    /// Whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= self.limit
     }
 
-    /// Looks through `block`, unless its bloom filter, which must be that of its logs, rules every log out.
+    /// Scans `block`, unless its bloom filter rules out a match.
     pub(super) fn scan(&mut self, block: &ExecutedBlock) {
         if !self.may_match(&block.header.header.logs_bloom) {
             return;
@@ -52,7 +52,7 @@ impl<'a> Candidates<'a> {
         self.found.extend(positions);
     }
 
-    /// What was found, in the order of the chain.
+    /// Returns the positions found, in chain order.
     pub(super) fn into_found(self) -> Vec<LogPosition> {
         self.found
     }
@@ -63,7 +63,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The bits that `item` sets in a bloom filter.
+/// Returns the bits that `item` sets in a bloom filter.
 fn bits(item: &[u8]) -> BloomBits {
     let mut bloom = Bloom::ZERO;
     bloom.accrue(item);

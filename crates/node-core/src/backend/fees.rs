@@ -1,10 +1,10 @@
-//! What the fee history needs of a block.
+//! Data of a block for the fee history.
 
 use super::FeeRow;
 use crate::block::ExecutedBlock;
 use std::sync::Arc;
 
-/// The fee row of `block`.
+/// Returns the fee row of `block`.
 pub fn fee_row(block: &ExecutedBlock) -> FeeRow {
     let base_fee = block.header.header.base_fee_per_gas.unwrap_or(0);
     let mut used_before = 0;

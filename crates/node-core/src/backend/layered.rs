@@ -1,8 +1,8 @@
-//! Blocks on top of a view that does not hold them.
+//! Executed blocks on top of a view.
 
 use super::candidates::Candidates;
 use super::fees::fee_row;
-use super::{AccountProof, BackendError, FeeRow, LogFilter, View};
+use super::{AccountProof, BackendError, FeeRow, LogFilter, StateView, View, has_storage_after};
 use crate::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -13,29 +13,26 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A view of a chain that leaves another view's chain behind a common ancestor: a side branch while it is imported, or
-/// the pending block on the head.
+/// A view whose chain leaves the one of its base after a common ancestor: a side branch during its import, or the
+/// pending block on top of the head.
 ///
-/// Up to the ancestor the base answers; above it only the layers do. By hash, blocks of the base are found wherever
-/// they are, as are side blocks. Proofs end at the ancestor.
+/// Blocks up to the ancestor are those of the base; blocks above it are the layers. By hash, all blocks of the base and
+/// side blocks are found too. There are no proofs above the ancestor.
 pub struct LayeredView {
     base: Arc<dyn View>,
     ancestor: BlockNumber,
     head: BlockRef,
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
-    pending: bool,
 }
 
 impl LayeredView {
-    /// Lays `layers`, of which each follows the one before, over `base` from its canonical block `ancestor` on.
-    /// `pending` says that the last of them is only being assembled.
-    pub fn new(
-        base: Arc<dyn View>,
-        ancestor: BlockNumber,
-        layers: Vec<ExecutedBlock>,
-        pending: bool,
-    ) -> Result<Self, BackendError> {
+    /// Puts `layers` on top of the canonical block `ancestor` of `base`.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] if `base` has no canonical block `ancestor`, and [`BackendError::NotAChild`] unless
+    /// each layer is the child of the one before and the first that of the ancestor.
+    pub fn new(base: Arc<dyn View>, ancestor: BlockNumber, layers: Vec<ExecutedBlock>) -> Result<Self, BackendError> {
         let hash = base.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?;
         let mut head = BlockRef { number: ancestor, hash };
         for layer in &layers {
@@ -45,15 +42,7 @@ impl LayeredView {
             }
             head = block;
         }
-        Ok(Self { base, ancestor, head, layers, pending })
-    }
-
-    /// The layers up to block `at`, the newest first.
-    fn layers_down_from(&self, at: BlockNumber) -> Result<impl Iterator<Item = &ExecutedBlock>, BackendError> {
-        self.check(at)?;
-        // Not above the head, so there are at least this many layers.
-        let count = at.saturating_sub(self.ancestor) as usize;
-        Ok(self.layers[..count].iter().rev())
+        Ok(Self { base, ancestor, head, layers })
     }
 
     fn layer(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
@@ -65,7 +54,7 @@ impl LayeredView {
         self.layers.iter().find(|layer| layer.header.hash == hash)
     }
 
-    /// What a block has: from its layer, or from the base.
+    /// Reads a part of a block from its layer or from the base.
     fn read<T>(
         &self,
         id: BlockHashOrNumber,
@@ -83,7 +72,7 @@ impl LayeredView {
         }
     }
 
-    /// Refuses blocks above the head.
+    /// Returns an error for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
     }
@@ -98,8 +87,20 @@ impl View for LayeredView {
         self.base.earliest_state()
     }
 
-    fn pending(&self) -> Option<BlockNumber> {
-        self.pending.then_some(self.head.number)
+    fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
+        self.check(at)?;
+        let base = self.base.state(at.min(self.ancestor))?;
+        if at <= self.ancestor {
+            return Ok(base);
+        }
+        // `at` is not above the head, so there are at least this many layers.
+        let layers = &self.layers[..(at - self.ancestor) as usize];
+        Ok(Box::new(LayeredState { base, layers, at }))
+    }
+
+    /// Always `None`: a second layer over this view serves as well.
+    fn fork(&self, _ancestor: BlockNumber, _branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        Ok(None)
     }
 
     fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
@@ -127,6 +128,13 @@ impl View for LayeredView {
         if self.layer_by_hash(hash).is_some() { Ok(None) } else { self.base.side_block(hash) }
     }
 
+    fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
+        match self.layer(number) {
+            Some(layer) => Ok(Some(Arc::clone(&layer.changes))),
+            None => self.base.changes(number),
+        }
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         for layer in &self.layers {
             if let Some(index) = layer.body.transactions.iter().position(|transaction| transaction.hash == hash) {
@@ -134,56 +142,6 @@ impl View for LayeredView {
             }
         }
         Ok(self.base.transaction_position(hash)?.filter(|position| position.block <= self.ancestor))
-    }
-
-    fn account(&self, address: Address, at: BlockNumber) -> Result<Option<AccountState>, BackendError> {
-        match self.layers_down_from(at)?.find_map(|layer| layer.changes.accounts.get(&address)) {
-            Some(change) => Ok(change.account),
-            None => self.base.account(address, at.min(self.ancestor)),
-        }
-    }
-
-    fn storage(&self, address: Address, slot: H256, at: BlockNumber) -> Result<U256, BackendError> {
-        let mut changes = self.layers_down_from(at)?.filter_map(|layer| layer.changes.accounts.get(&address));
-        match changes.find_map(|change| change.slot(slot)) {
-            Some(value) => Ok(value),
-            None => self.base.storage(address, slot, at.min(self.ancestor)),
-        }
-    }
-
-    fn has_storage(&self, address: Address, at: BlockNumber) -> Result<bool, BackendError> {
-        let changes: Vec<_> =
-            self.layers_down_from(at)?.filter_map(|layer| layer.changes.accounts.get(&address)).collect();
-        let base = at.min(self.ancestor);
-        if changes.is_empty() {
-            return self.base.has_storage(address, base);
-        }
-        let mut merged = AccountChange::default();
-        changes.into_iter().rev().for_each(|change| merged.merge(change));
-        self.base.has_storage_after(address, base, &merged)
-    }
-
-    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
-        match self.layers.iter().find_map(|layer| layer.changes.code.get(&hash)) {
-            Some(code) => Ok(Some(code.clone())),
-            None => self.base.code(hash),
-        }
-    }
-
-    /// For blocks above the ancestor, [`BackendError::NoProofs`].
-    fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError> {
-        self.check(at)?;
-        if at > self.ancestor { Err(BackendError::NoProofs(at)) } else { self.base.proof(address, slots, at) }
-    }
-
-    fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
-        let layers: Vec<_> = self.layers_down_from(at)?.collect();
-        let mut merged = StateChanges::default();
-        for layer in layers.into_iter().rev() {
-            merged.merge(&layer.changes);
-        }
-        merged.merge(changes);
-        self.base.state_root(at.min(self.ancestor), &merged)
     }
 
     fn log_candidates(
@@ -217,5 +175,67 @@ impl View for LayeredView {
         let layers = self.layers.iter().filter(|layer| range.contains(&layer.header.header.number));
         rows.extend(layers.map(fee_row));
         Ok(rows)
+    }
+}
+
+/// The state after applying some layers to a base state.
+struct LayeredState<'a> {
+    base: Box<dyn StateView + 'a>,
+    /// Ascending; never empty.
+    layers: &'a [ExecutedBlock],
+    at: BlockNumber,
+}
+
+impl LayeredState<'_> {
+    /// The changes that the layers make to an account, newest first.
+    fn changes(&self, address: Address) -> impl DoubleEndedIterator<Item = &AccountChange> {
+        self.layers.iter().rev().filter_map(move |layer| layer.changes.accounts.get(&address))
+    }
+}
+
+impl StateView for LayeredState<'_> {
+    fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
+        match self.changes(address).next() {
+            Some(change) => Ok(change.account),
+            None => self.base.account(address),
+        }
+    }
+
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+        match self.changes(address).find_map(|change| change.slot(slot)) {
+            Some(value) => Ok(value),
+            None => self.base.storage(address, slot),
+        }
+    }
+
+    fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
+        let mut changes = self.changes(address).rev().peekable();
+        if changes.peek().is_none() {
+            return self.base.has_storage(address);
+        }
+        let mut merged = AccountChange::default();
+        changes.for_each(|change| merged.merge(change));
+        has_storage_after(&*self.base, address, &merged)
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        match self.layers.iter().find_map(|layer| layer.changes.code.get(&hash)) {
+            Some(code) => Ok(Some(code.clone())),
+            None => self.base.code(hash),
+        }
+    }
+
+    /// Always [`BackendError::NoProofs`]: there are no tries of blocks outside the backend.
+    fn proof(&self, _address: Address, _slots: &[H256]) -> Result<AccountProof, BackendError> {
+        Err(BackendError::NoProofs(self.at))
+    }
+
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        let mut merged = StateChanges::default();
+        for layer in self.layers {
+            merged.merge(&layer.changes);
+        }
+        merged.merge(changes);
+        self.base.root_after(&merged)
     }
 }

@@ -1,4 +1,4 @@
-//! What a filter is for, and what it reports.
+//! The subject of a filter, and its reports.
 
 use super::ChainPosition;
 use crate::backend::LogFilter;
@@ -7,47 +7,47 @@ use crate::logs::FoundLog;
 use crate::pool::Arrival;
 use node_types::BlockNumber;
 
-/// What a filter reports.
+/// The subject of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterCriteria {
     /// Logs.
     Logs(LogCriteria),
     /// Hashes of new blocks.
     Blocks,
-    /// Hashes of transactions that came into the pool.
+    /// Hashes of transactions that entered the pool.
     PendingTransactions,
 }
 
-/// Which logs a filter reports.
+/// The logs that a filter reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCriteria {
     /// Addresses and topics.
     pub filter: LogFilter,
-    /// First block, inclusive. May lie ahead of the head.
+    /// First block, inclusive. May be above the head.
     pub from: BlockNumber,
-    /// Last block, inclusive, which may lie ahead; none for no end.
+    /// Last block, inclusive. May be above the head; `None` for no end.
     pub to: Option<BlockNumber>,
 }
 
-/// What a filter has to report since the last successful poll.
+/// What happened since the last successful poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterChanges {
-    /// Of a log filter: first the logs of blocks that left the chain, then those of blocks that joined it, each in the
-    /// order of the chain.
+    /// For a log filter: the logs of blocks that left the chain, then those of blocks that joined it, both in chain
+    /// order.
     Logs(Vec<ChangedLog>),
-    /// Of a block filter: the blocks that joined the chain, oldest first.
+    /// For a block filter: the blocks that joined the chain, oldest first.
     Blocks(Vec<BlockRef>),
-    /// Of a filter for pending transactions: those that came into the pool, oldest first.
+    /// For a filter of pending transactions: those that entered the pool, oldest first.
     Transactions(Vec<Arrival>),
 }
 
-/// A log that appeared or disappeared.
+/// A log that was added to the chain or removed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedLog {
-    /// The log, where it is or was.
+    /// The log with its position.
     pub found: FoundLog,
     /// Whether its block left the chain.
     pub removed: bool,
-    /// Up to where everything is told with this log; none where more logs have to be taken back first.
+    /// The cursor after this log; `None` if further removed logs must be reported first.
     pub reached: Option<ChainPosition>,
 }

@@ -1,37 +1,37 @@
-//! Why a filter did not answer.
+//! Failures of filters.
 
 use super::FilterId;
 use crate::backend::BackendError;
 use crate::block::BlockRef;
 
-/// A filter did not answer, or was not made. Its cursor has not moved.
+/// Why a filter could not be created or polled. Its cursor has not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// There is no such filter, or it was not used for too long.
+    /// There is no such filter, or it has expired.
     #[error("there is no filter {0}")]
     NotFound(FilterId),
     /// Only a log filter has logs.
     #[error("filter {0} is not a log filter")]
     NotALogFilter(FilterId),
-    /// There are as many filters as may be.
+    /// The limit of filters is reached.
     #[error("there are {0} filters already, which is all there may be")]
     TooMany(usize),
-    /// The block of the last poll was reorganized away and is not kept any more, so that what was removed cannot be
-    /// told.
+    /// The block of the last poll was reorganized away and is no longer stored, so the removed logs cannot be
+    /// determined.
     #[error("block {0}, up to which the filter has reported, is not kept any more; install a new filter")]
     CursorForgotten(BlockRef),
-    /// The backend did not answer.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
 
-/// What happened behind a cursor cannot be told.
+/// Why the changes since a cursor cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
-    /// The block of the cursor was reorganized away and is not kept any more, so that what was removed cannot be told.
+    /// The block of the cursor was reorganized away and is no longer stored, so the removed logs cannot be determined.
     #[error("block {0}, up to which all was told, is not kept any more")]
     CursorForgotten(BlockRef),
-    /// The backend did not answer.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }

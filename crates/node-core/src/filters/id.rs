@@ -1,16 +1,15 @@
-//! Names of filters.
+//! Identifiers of filters.
 
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// Name of a filter: a UUID of version 4, 122 of whose bits are random, so that nobody guesses the names of others'
-/// filters, not even from names of their own.
+/// Identifier of a filter: a UUID of version 4 with 122 random bits, so that clients cannot guess each other's filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilterId(pub(super) [u8; 16]);
 
 impl FilterId {
-    /// A new name, from a cryptographic generator that the operating system seeds.
+    /// Generates an identifier with a cryptographic generator seeded by the operating system.
     pub(super) fn random() -> Self {
         Self(Uuid::new_v4().into_bytes())
     }
@@ -22,7 +21,7 @@ impl fmt::Display for FilterId {
     }
 }
 
-/// The text is no name of a filter.
+/// The text is not the identifier of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected 0x and 32 hex digits")]
 pub struct InvalidFilterId;

@@ -1,8 +1,8 @@
-//! Filters: what happened since a client asked last.
+//! Filters, which report what happened since they were last polled.
 //!
-//! A filter keeps a cursor, the place in the chain up to which it has reported. Each poll walks from there to the head,
-//! over the ancestor that both have in common, so that reorganizations need no listening and survive a restart. The cursor
-//! moves only when a poll succeeds. A stream of events is the same walk with a cursor that the client keeps.
+//! A filter stores a cursor: the position in the chain up to which it has reported. Each poll walks from there to the
+//! head via their common ancestor. Reorganizations are thus detected without listening to them, even across a restart.
+//! The cursor moves only when a poll succeeds. A stream of events is the same walk with a cursor stored by the client.
 
 mod criteria;
 mod error;
@@ -30,14 +30,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bounds of the filters.
+/// Limits of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterLimits {
-    /// How long a filter lives after its last use.
+    /// Time after its last use when a filter expires.
     pub ttl: Duration,
-    /// Most filters at a time.
+    /// The most filters at a time.
     pub count: usize,
-    /// How many entries one poll reports; the rest comes with the next poll. A page may end inside a block.
+    /// The most entries that one poll reports; the rest follows with the next poll. A page may end inside a block.
     pub page: usize,
 }
 
@@ -47,26 +47,26 @@ impl Default for FilterLimits {
     }
 }
 
-/// All filters. All methods may be called from any thread. Nothing waits for a poll that searches the chain: not another
-/// poll of the same filter, and not its end.
+/// All filters. All methods may be called from any thread. A poll that searches the chain blocks nothing else, not even
+/// another poll or the removal of the same filter.
 pub struct Filters {
     backend: Arc<dyn StateBackend>,
     pool: Arc<Pool>,
     clock: Arc<dyn Clock>,
     limits: FilterLimits,
-    /// Held while filters are made and swept away, so that their number stays within the limit.
+    /// Held while filters are created and expired ones removed, so that their number stays within the limit.
     installing: Mutex<()>,
-    /// Taken only for a moment; never while something is written.
+    /// Locked only briefly; never while something is written.
     filters: Mutex<HashMap<FilterId, Arc<Filter>>>,
 }
 
 struct Filter {
-    /// None once the filter has ended. Taken only for a moment, or while the filter's record is written; never while the
+    /// `None` once the filter is removed. Locked only briefly, or while the filter's record is written; never while the
     /// chain is searched.
     state: Mutex<Option<Subscription>>,
     /// Time of the last successful use in milliseconds since the Unix epoch.
     last_used: AtomicU64,
-    /// The same as the record says, so that polls which report nothing seldom write.
+    /// The same in the record, so that polls without news rarely write.
     recorded_use: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ impl Filter {
 }
 
 impl Filters {
-    /// Opens the filters that the backend's records hold.
+    /// Restores the filters from the backend's records.
     pub fn open(
         backend: Arc<dyn StateBackend>,
         pool: Arc<Pool>,
@@ -96,7 +96,7 @@ impl Filters {
                     if let Cursor::Arrival(next) = state.cursor {
                         filters.pool.continue_arrivals_from(next);
                     }
-                    // The last use may have been this much later than the record says.
+                    // The last use may have been this much later than recorded.
                     let last_used = recorded_use.saturating_add(filters.record_interval()).min(filters.now());
                     filters.filters.lock().insert(id, Filter::new(state, last_used));
                 }
@@ -113,12 +113,12 @@ impl Filters {
         Ok(filters)
     }
 
-    /// How many filters there are, those included that nobody has used for too long and that are not gone yet.
+    /// Returns the number of filters, including expired ones that are not removed yet.
     pub fn count(&self) -> usize {
         self.filters.lock().len()
     }
 
-    /// Makes a filter that reports what happens from now on.
+    /// Creates a filter that reports what happens from now on.
     pub fn install(&self, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
         let _installing = self.installing.lock();
         self.sweep()?;
@@ -138,18 +138,19 @@ impl Filters {
         Ok(id)
     }
 
-    /// What happened since the last successful poll, or since the filter was made.
+    /// Returns what happened since the last successful poll, or since the filter was created.
     ///
-    /// The cursor has moved, durably, when this answers `Ok`. Where more happened than one answer holds, the next poll
-    /// goes on; [`Subscription::next`] says in which order. Of polls that run at the same time one moves the cursor; the others begin again behind it, so that everything is reported once.
+    /// On `Ok` the cursor has moved durably. If more happened than fits one page, the next poll continues, in the order
+    /// of [`Subscription::next`]. Of concurrent polls one moves the cursor; the others start again from there, so that
+    /// everything is reported once.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;
         loop {
             let before = filter.state.lock().clone().ok_or(FilterError::NotFound(id))?;
-            // Opened after the cursor was read: an older view could lie behind it.
+            // Opened after the cursor was read, since an older view might not contain its block.
             let view = self.backend.view()?;
             let (changes, cursor) = before.next(context, view.as_ref(), &self.pool, self.limits.page)?;
-            // What is not answered must not count as reported.
+            // Results that are not returned must not count as reported.
             context.check().map_err(BackendError::from)?;
             if self.advance(id, &filter, &before, cursor)? {
                 return Ok(changes);
@@ -157,7 +158,7 @@ impl Filters {
         }
     }
 
-    /// Moves the cursor of a filter that is still as `before`; answers false if another poll has moved it.
+    /// Moves the cursor of a filter from `before`. Returns `false` if another poll has moved it meanwhile.
     fn advance(
         &self,
         id: FilterId,
@@ -182,7 +183,7 @@ impl Filters {
         Ok(true)
     }
 
-    /// The first `limit` logs of the whole range of a log filter up to the head, whether reported or not.
+    /// Returns the first `limit` logs in the whole range of a log filter up to the head, whether reported or not.
     pub fn logs(&self, context: &Context, id: FilterId, limit: usize) -> Result<LogScan, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
@@ -197,7 +198,7 @@ impl Filters {
         Ok(scan)
     }
 
-    /// Ends a filter. Answers whether there was one.
+    /// Removes a filter. Returns whether it existed.
     pub fn uninstall(&self, id: FilterId) -> Result<bool, FilterError> {
         match self.find(id) {
             Ok(filter) => Ok(self.end(id, &filter, false)?),
@@ -205,7 +206,7 @@ impl Filters {
         }
     }
 
-    /// A filter that has not expired.
+    /// Returns a filter that has not expired.
     fn find(&self, id: FilterId) -> Result<Arc<Filter>, FilterError> {
         let filter = self.filters.lock().get(&id).cloned().ok_or(FilterError::NotFound(id))?;
         if self.has_expired(&filter) {
@@ -214,7 +215,7 @@ impl Filters {
         Ok(filter)
     }
 
-    /// Ends filters that were not used for too long.
+    /// Removes expired filters.
     fn sweep(&self) -> Result<(), BackendError> {
         let expired: Vec<_> = {
             let filters = self.filters.lock();
@@ -227,7 +228,8 @@ impl Filters {
         Ok(())
     }
 
-    /// Ends a filter, if it has not ended yet, and, with `only_expired`, unless a poll has renewed it meanwhile.
+    /// Removes a filter, unless that has already happened, or `only_expired` is set and a poll has renewed it
+    /// meanwhile.
     fn end(&self, id: FilterId, filter: &Filter, only_expired: bool) -> Result<bool, BackendError> {
         let mut state = filter.state.lock();
         if state.is_none() || (only_expired && !self.has_expired(filter)) {
@@ -248,7 +250,7 @@ impl Filters {
         self.clock.steady_millis()
     }
 
-    /// How far, in milliseconds, the last use in a record may lie behind the true one.
+    /// Returns how much older than the true last use the recorded one may be, in milliseconds.
     fn record_interval(&self) -> u64 {
         u64::try_from(self.limits.ttl.as_millis() / 10).unwrap_or(u64::MAX)
     }

@@ -1,8 +1,8 @@
 //! Filters as durable records.
 //!
-//! The key is the filter's id; the value an RLP list that begins with the kind, the time of the last use in
-//! milliseconds since the Unix epoch, and the cursor. The cursor of logs and blocks is the number and the hash of a block,
-//! and a list of the last log of it that was reported, or of nothing.
+//! The key is the filter's identifier. The value is an RLP list that starts with the kind, the time of the last use in
+//! milliseconds since the Unix epoch, and the cursor. The cursor of logs and blocks is the number and the hash of a
+//! block, and a list that holds the index of its last reported log, or is empty.
 
 use super::{ChainPosition, Cursor, FilterCriteria, FilterId, LogCriteria, Subscription};
 use crate::backend::{LogFilter, Record, RecordKind, RecordWrite};
@@ -14,12 +14,12 @@ const LOGS: u8 = 0;
 const BLOCKS: u8 = 1;
 const PENDING_TRANSACTIONS: u8 = 2;
 
-/// Keeps a filter.
+/// Returns the write that stores a filter.
 pub(super) fn put(id: FilterId, state: &Subscription, last_used: u64) -> RecordWrite {
     RecordWrite::Put(RecordKind::Filter, Record { key: id.0.to_vec(), value: encode(state, last_used) })
 }
 
-/// Gives up a filter.
+/// Returns the write that deletes a filter.
 pub(super) fn delete(key: Vec<u8>) -> RecordWrite {
     RecordWrite::Delete(RecordKind::Filter, key)
 }
@@ -53,7 +53,7 @@ fn encode(state: &Subscription, last_used: u64) -> Vec<u8> {
     stream.out().to_vec()
 }
 
-/// The filter that a record holds, with the time of its last use.
+/// Decodes the filter in a record, with the time of its last use.
 pub(super) fn decode(record: &Record) -> Result<(FilterId, Subscription, u64), DecoderError> {
     let id = FilterId(record.key.as_slice().try_into().map_err(|_| DecoderError::RlpInvalidLength)?);
     let rlp = Rlp::new(&record.value);
@@ -79,7 +79,7 @@ fn decode_criteria(rlp: &Rlp<'_>) -> Result<LogCriteria, DecoderError> {
     })
 }
 
-/// A number, in a list of nothing else, or none.
+/// Decodes a list with at most one number.
 fn optional(rlp: &Rlp<'_>, index: usize) -> Result<Option<u64>, DecoderError> {
     let list = rlp.at(index)?;
     if !list.is_list() {
@@ -144,7 +144,7 @@ mod tests {
             prop_assert_eq!(decode(&record), Ok((FilterId(id), state, last_used)));
         }
 
-        /// Whatever a record holds, it is a filter or refused.
+        /// Any bytes decode to a filter or an error.
         #[test]
         fn damaged_records_are_read_or_refused(
             state in subscriptions(),

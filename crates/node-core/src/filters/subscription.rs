@@ -1,4 +1,4 @@
-//! What is wanted, and up to where it was told.
+//! The criteria of a subscription with its cursor.
 
 use super::{ChangesError, FilterChanges, FilterCriteria, walk};
 use crate::backend::View;
@@ -6,40 +6,40 @@ use crate::block::{BlockRef, LogPosition};
 use crate::context::Context;
 use crate::pool::Pool;
 
-/// What somebody wants to be told, and up to where that has been done. The state of a filter, and of a stream of events.
+/// The state of a filter or of a stream of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// What is wanted.
+    /// What is reported.
     pub criteria: FilterCriteria,
-    /// Up to where it was told.
+    /// Up to where it was reported.
     pub cursor: Cursor,
 }
 
-/// Up to where something was told.
+/// The position up to which something was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// Of logs and blocks.
+    /// For logs and blocks.
     Chain(ChainPosition),
-    /// Of transactions: up to but excluding this number of arrival in the pool.
+    /// For transactions: up to but excluding this arrival number of the pool.
     Arrival(u64),
 }
 
-/// A place in a chain: everything in it and before it was told. The block need not be canonical any more.
+/// A position in a chain; everything up to and including it was reported. The block may no longer be canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainPosition {
-    /// The last block of which anything was told.
+    /// The last block of which anything was reported.
     pub block: BlockRef,
-    /// The last log of it that was; none if it was told to its end.
+    /// Index of its last reported log; `None` if the whole block was reported.
     pub log_index: Option<u64>,
 }
 
 impl ChainPosition {
-    /// The end of a block.
+    /// Returns the position at the end of a block.
     pub fn end_of(block: BlockRef) -> Self {
         Self { block, log_index: None }
     }
 
-    /// Where the first log behind it is, if it is on the same branch.
+    /// Returns the position of the first log after it on the same branch.
     pub(super) fn next_log(&self) -> LogPosition {
         match self.log_index {
             Some(index) => LogPosition { block: self.block.number, log_index: index.saturating_add(1) },
@@ -47,18 +47,18 @@ impl ChainPosition {
         }
     }
 
-    /// Whether the log `index` of its block is in it or before it.
+    /// Whether the log `index` of its block was reported.
     pub(super) fn covers(&self, index: u64) -> bool {
         self.log_index.is_none_or(|last| index <= last)
     }
 }
 
 impl Subscription {
-    /// What there is to tell between the cursor and the head of `view`, and where the cursor is then. Where that is more
-    /// than `page` entries, the next call goes on.
+    /// Returns the changes between the cursor and the head of `view`, and the cursor after them. At most `page` entries
+    /// are returned; the next call continues after them.
     ///
-    /// After a reorganization the removed logs come first, in the order of the chain; where they are more than a page,
-    /// those that were told last come with the first page.
+    /// After a reorganization the removed logs come first, in chain order. If they exceed a page, the first page holds
+    /// those that were reported last.
     pub fn next(
         &self,
         context: &Context,
@@ -66,7 +66,7 @@ impl Subscription {
         pool: &Pool,
         page: usize,
     ) -> Result<(FilterChanges, Cursor), ChangesError> {
-        // An empty page would never lead on.
+        // An empty page would never make progress.
         let page = page.max(1);
         match (self.cursor, &self.criteria) {
             (Cursor::Arrival(since), _) => {

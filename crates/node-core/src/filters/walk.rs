@@ -1,4 +1,4 @@
-//! The way from a place in the chain to the head, over the ancestor that both have in common.
+//! The path from a position in the chain to the head, via their common ancestor.
 
 use super::{ChainPosition, ChangedLog, ChangesError, LogCriteria};
 use crate::backend::{BackendError, View};
@@ -8,12 +8,12 @@ use crate::logs::{self, FoundLog};
 use node_types::BlockNumber;
 use node_types::consensus::Receipt;
 
-/// The way from a place to the head.
+/// The path from a position to the head.
 struct Path {
     start: ChainPosition,
-    /// Blocks from the start down that left the chain, oldest first.
+    /// Blocks up to the start that left the chain, oldest first.
     removed: Vec<BlockRef>,
-    /// The end of the newest block that both have in common, or the start itself.
+    /// The end of the newest common block, or the start itself.
     common: ChainPosition,
 }
 
@@ -35,7 +35,7 @@ impl Path {
     }
 }
 
-/// The next `page` blocks behind `start`, with where they end.
+/// Returns the next `page` blocks after `start`, and the position after them.
 pub(super) fn block_changes(
     context: &Context,
     view: &dyn View,
@@ -54,7 +54,7 @@ pub(super) fn block_changes(
     Ok((blocks, ChainPosition::end_of(reached)))
 }
 
-/// The next `page` logs that left or joined the chain as seen from `start`, with where they end.
+/// Returns the next `page` logs removed from or added to the chain since `start`, and the position after them.
 pub(super) fn log_changes(
     context: &Context,
     view: &dyn View,
@@ -89,9 +89,10 @@ pub(super) fn log_changes(
     Ok((changes, reached))
 }
 
-/// The last `page` logs that were told of removed blocks, oldest first, with what remains told when they are taken back.
+/// Returns the last `page` reported logs of removed blocks, oldest first, and the position after their removal is
+/// reported.
 ///
-/// Pages go down the removed branch, so that there is always a place up to which everything is told.
+/// Pages go down the removed branch, so that a position always describes everything that was reported.
 fn removed_logs(
     context: &Context,
     view: &dyn View,
@@ -100,7 +101,7 @@ fn removed_logs(
     page: usize,
 ) -> Result<(Vec<FoundLog>, ChainPosition), ChangesError> {
     let forgotten = || ChangesError::CursorForgotten(path.start.block);
-    // These blocks may have been above the head of today.
+    // These blocks may be above the current head.
     let range = criteria.from..=criteria.to.unwrap_or(BlockNumber::MAX);
     let mut newest_first = Vec::new();
     for block in path.removed.iter().rev().filter(|block| range.contains(&block.number)) {
@@ -122,12 +123,12 @@ fn removed_logs(
     Ok((newest_first, path.common))
 }
 
-/// The place right behind a log.
+/// Returns the position right after a log.
 fn after(found: &FoundLog) -> ChainPosition {
     ChainPosition { block: found.block, log_index: Some(found.log_index) }
 }
 
-/// Every log of a block, which need not be canonical.
+/// Returns every log of a block, canonical or not.
 fn logs_of<'a>(block: BlockRef, body: &'a Body, receipts: &'a [Receipt]) -> impl Iterator<Item = FoundLog> + 'a {
     let transactions = body.transactions.iter().zip(receipts).enumerate();
     let logs = transactions

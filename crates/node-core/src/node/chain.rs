@@ -26,7 +26,7 @@ impl Node {
     pub fn head(&self, context: &Context) -> Result<Arc<SealedHeader>, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.view.head().number;
-        snapshot.view.account(Address::zero(), head)?;
+        snapshot.view.state(head)?.account(Address::zero())?;
         snapshot.header(head)
     }
 

@@ -227,7 +227,7 @@ impl From<BackendError> for NodeError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Interrupted(interrupted) => Self::Interrupted(interrupted),
-            BackendError::Edited(block) => Self::Edited(block),
+            BackendError::Uncommitted(block) => Self::Edited(block),
             other => Self::Backend(other),
         }
     }

@@ -6,6 +6,7 @@
 mod assemble;
 mod block;
 mod build;
+mod builder;
 mod call;
 mod chain;
 mod config;
@@ -33,6 +34,7 @@ mod trace;
 mod transaction;
 
 pub use build::{BlockRequest, BuiltBlock};
+pub use builder::NodeBuilder;
 pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
 pub use events::EventStream;
@@ -47,53 +49,21 @@ pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 pub use trace::{TraceOptions, TransactionTrace};
 
 use crate::accounts::Accounts;
-use crate::assembly::{ByRules, NextHeader};
-use crate::backend::{BackendError, EditableBackend, Record, RecordKind, RecordWrite, StateBackend, View};
+use crate::assembly::NextHeader;
+use crate::backend::StateBackend;
 use crate::caches::CacheUse;
-use crate::clock::Clock;
 use crate::context::{Context, ViewOf};
-use crate::crypto::{BlobVerifier, SenderRecovery};
+use crate::crypto::SenderRecovery;
 use crate::executor::Executor;
-use crate::filters::{FilterLimits, Filters};
+use crate::filters::Filters;
 use crate::forks::ChainSpec;
-use crate::pool::{Pool, PoolLimits, PoolParts};
-use crate::producer::{Draft, Producer, ProducerParts, Production};
+use crate::pool::Pool;
+use crate::producer::Producer;
 use node_types::{BlockId, BlockNumberOrTag};
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::Snapshot;
 use std::sync::Arc;
-
-/// What a node is made of.
-#[derive(Clone)]
-pub struct NodeParts {
-    /// Keeps the chain.
-    pub backend: Arc<dyn StateBackend>,
-    /// Runs code.
-    pub executor: Arc<dyn Executor>,
-    /// Finds senders.
-    pub recovery: Arc<dyn SenderRecovery>,
-    /// Checks blobs.
-    pub blobs: Arc<dyn BlobVerifier>,
-    /// Signs for accounts that requests name; none where nobody does.
-    pub accounts: Option<Arc<dyn Accounts>>,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// Rules of the chain.
-    pub spec: Arc<ChainSpec>,
-    /// How blocks are produced; none on a chain that grows by imports alone.
-    pub production: Option<Production>,
-    /// Which blocks count as safe and final.
-    pub finality: Finality,
-    /// What one request may ask for.
-    pub limits: Limits,
-    /// How much the pool holds.
-    pub pool_limits: PoolLimits,
-    /// How many filters there may be, and for how long.
-    pub filter_limits: FilterLimits,
-    /// Name and version of the server, for clientVersion.
-    pub client_version: String,
-}
 
 /// An Ethereum execution node. All methods may be called from any thread.
 pub struct Node {
@@ -115,57 +85,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the pool, the filters, the edits and the snapshots that the backend's records hold, lets the pool follow the
-    /// chain, and begins to produce blocks.
-    ///
-    /// # Errors
-    /// [`BackendError::OtherChainId`] for a chain that was begun under another identifier, and failures of the backend.
-    pub fn open(parts: NodeParts) -> Result<Self, BackendError> {
-        let NodeParts { executor, recovery, blobs, clock, spec, production, .. } = parts;
-        claim_chain_id(&*parts.backend, spec.chain_id)?;
-        let backend = Arc::new(EditableBackend::open(parts.backend)?);
-        let draft = production.map(|production| Draft::new(production, spec.clone(), clock.clone()));
-        let next_header = match &draft {
-            Some(draft) => draft.next_header(),
-            None => Arc::new(ByRules { spec: spec.clone(), clock: clock.clone() }),
-        };
-        let pool_parts = PoolParts {
-            spec: spec.clone(),
-            order: production.unwrap_or_default().order,
-            next_header: next_header.clone(),
-            backend: backend.clone(),
-            recovery: recovery.clone(),
-            blobs,
-            clock: clock.clone(),
-        };
-        let pool = Arc::new(Pool::open(pool_parts, parts.pool_limits)?);
-        backend.subscribe(Arc::new(Arc::downgrade(&pool)));
-        let filters = Filters::open(backend.clone(), pool.clone(), clock, parts.filter_limits)?;
-        let producer_parts = || ProducerParts {
-            backend: backend.clone(),
-            executor: executor.clone(),
-            pool: pool.clone(),
-            spec: spec.clone(),
-        };
-        let producer = draft.map(|draft| draft.finish(producer_parts())).transpose()?;
-        Ok(Self {
-            backend,
-            executor,
-            recovery,
-            accounts: parts.accounts,
-            next_header,
-            spec,
-            finality: parts.finality,
-            limits: parts.limits,
-            client_version: parts.client_version,
-            pool,
-            producer,
-            filters,
-            minimum_tip: parts.pool_limits.minimum_tip,
-            pending: Mutex::new(None),
-        })
-    }
-
     /// What keeps the chain.
     pub fn backend(&self) -> &Arc<dyn StateBackend> {
         &self.backend
@@ -210,11 +129,10 @@ impl Node {
 
     /// A snapshot of the mined chain, which the request of `context` is answered from.
     fn snapshot(&self, context: &Context) -> Result<Snapshot, NodeError> {
-        self.snapshot_of(context, context.view_or(|| self.backend.view())?)
+        self.snapshot_of(context, Snapshot::new(context.view_or(|| self.backend.view())?, self.finality))
     }
 
-    fn snapshot_of(&self, context: &Context, view: Arc<dyn View>) -> Result<Snapshot, NodeError> {
-        let snapshot = Snapshot::new(view, self.finality);
+    fn snapshot_of(&self, context: &Context, snapshot: Snapshot) -> Result<Snapshot, NodeError> {
         // Whoever controls a chain can take it back to any block.
         let finalized = self.producer.is_none().then(|| snapshot.height(BlockNumberOrTag::Finalized));
         context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
@@ -224,24 +142,11 @@ impl Node {
     /// A snapshot in which `argument` can be resolved: with the pending block if it names that one.
     fn snapshot_for(&self, context: &Context, argument: BlockId) -> Result<Snapshot, NodeError> {
         if argument.is_pending() {
-            self.snapshot_of(context, self.pending_view(context)?)
+            self.snapshot_of(context, Snapshot::with_pending(self.pending_view(context)?, self.finality))
         } else {
             self.snapshot(context)
         }
     }
-}
-
-/// Binds the chain to an identifier, once and for all.
-fn claim_chain_id(backend: &dyn StateBackend, expected: u64) -> Result<(), BackendError> {
-    let Some(record) = backend.records(RecordKind::ChainId)?.pop() else {
-        let value = expected.to_be_bytes().to_vec();
-        return backend.write_records(&[RecordWrite::Put(RecordKind::ChainId, Record { key: Vec::new(), value })]);
-    };
-    let found = <[u8; 8]>::try_from(record.value).map_err(|value| {
-        BackendError::Storage(format!("the record of the chain id has {} bytes", value.len()).into())
-    })?;
-    let found = u64::from_be_bytes(found);
-    if found == expected { Ok(()) } else { Err(BackendError::OtherChainId { found, expected }) }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Node {
             }
         };
         drop(cache);
-        Ok(Arc::new(LayeredView::new(view, head, vec![block], true)?))
+        Ok(Arc::new(LayeredView::new(view, head, vec![block])?))
     }
 
     /// Executes the pool's transactions in a block of `header` on top of the head, best first, as far as they go.

@@ -31,7 +31,7 @@ impl Node {
         let at = snapshot.state(input.block_number, "body.BlockNumber")?;
         let address = input.address.0;
         let slots: Vec<H256> = input.storage_keys.iter().map(|key| key.0).collect();
-        let proof = snapshot.view.proof(address, &slots, at)?;
+        let proof = snapshot.view.state(at)?.proof(address, &slots)?;
         context.check()?;
         let root = snapshot.header(at)?.header.state_root;
         verify(root, address, &proof).map_err(|source| NodeError::Proof { block: at, source })?;
@@ -193,7 +193,7 @@ mod tests {
     fn a_wrong_proof_is_not_answered() {
         let view = world().backend.view().unwrap();
         let root = view.header(3.into()).unwrap().unwrap().header.state_root;
-        let good = view.proof(address(1), &[word(2)], 3).unwrap();
+        let good = view.state(3).unwrap().proof(address(1), &[word(2)]).unwrap();
         verify(root, address(1), &good).unwrap();
 
         type Change = fn(&mut AccountProof);

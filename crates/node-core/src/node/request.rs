@@ -219,7 +219,7 @@ impl Node {
         let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
         let nonce = match request.nonce.or_else(|| self.pool.nonce(request.from)) {
             Some(nonce) => nonce,
-            None => snapshot.view.account(request.from, snapshot.latest())?.unwrap_or_default().nonce,
+            None => snapshot.view.state(snapshot.latest())?.account(request.from)?.unwrap_or_default().nonce,
         };
         let kind = request.kind(next.base_fee_per_gas.is_some())?;
         let mut call = request.call();
@@ -265,7 +265,7 @@ impl Node {
             let transaction = match transaction {
                 NewTransaction::Signed(transaction) => transaction,
                 NewTransaction::Request(mut request) => {
-                    let current = view.account(request.from, ancestor)?.unwrap_or_default().nonce;
+                    let current = view.state(ancestor)?.account(request.from)?.unwrap_or_default().nonce;
                     let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
                     nonces.insert(request.from, nonce + 1);
                     request.nonce = Some(nonce);

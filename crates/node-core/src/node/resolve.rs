@@ -10,25 +10,32 @@ use std::sync::Arc;
 pub(super) struct Snapshot {
     pub(super) view: Arc<dyn View>,
     finality: Finality,
+    /// Whether the view's head is the pending block.
+    pending: bool,
 }
 
 impl Snapshot {
     pub(super) fn new(view: Arc<dyn View>, finality: Finality) -> Self {
-        Self { view, finality }
+        Self { view, finality, pending: false }
+    }
+
+    /// A snapshot over a view whose head is the pending block.
+    pub(super) fn with_pending(view: Arc<dyn View>, finality: Finality) -> Self {
+        Self { view, finality, pending: true }
     }
 
     /// The newest mined block.
     pub(super) fn latest(&self) -> BlockNumber {
-        match self.view.pending() {
-            Some(pending) => pending.saturating_sub(1),
-            None => self.view.head().number,
-        }
+        let head = self.view.head().number;
+        if self.pending { head.saturating_sub(1) } else { head }
     }
 
     /// The newest mined block, with its hash.
     pub(super) fn mined_head(&self) -> Result<BlockRef, NodeError> {
-        let Some(pending) = self.view.pending() else { return Ok(self.view.head()) };
-        let number = pending.saturating_sub(1);
+        if !self.pending {
+            return Ok(self.view.head());
+        }
+        let number = self.latest();
         let hash = self.view.canonical_hash(number)?.ok_or(BackendError::UnknownBlock(number))?;
         Ok(BlockRef { number, hash })
     }
@@ -86,7 +93,7 @@ impl Snapshot {
 
     /// Whether the block at a height is not mined yet.
     pub(super) fn is_pending(&self, number: BlockNumber) -> bool {
-        self.view.pending() == Some(number)
+        self.pending && number == self.view.head().number
     }
 
     /// The body of a canonical block.
@@ -120,8 +127,7 @@ mod tests {
         let view = world.backend.view().unwrap();
         let hash = |number: u64| BlockId::Hash(view.canonical_hash(number).unwrap().unwrap());
         let pending_block = child(&*view, 70, 0, Vec::new(), StateChanges::default());
-        let pending_view: Arc<dyn View> =
-            Arc::new(LayeredView::new(view.clone(), 70, vec![pending_block], true).unwrap());
+        let pending_view: Arc<dyn View> = Arc::new(LayeredView::new(view.clone(), 70, vec![pending_block]).unwrap());
 
         let behind = Finality::DEVELOPMENT;
         let far_behind = Finality::Behind { safe: 71, finalized: 1_000 };
@@ -151,7 +157,8 @@ mod tests {
             (&pending_view, behind, Number(71).into(), None),
         ];
         for (view, finality, argument, expected) in cases {
-            let snapshot = Snapshot::new(Arc::clone(view), finality);
+            let mut snapshot = Snapshot::new(Arc::clone(view), finality);
+            snapshot.pending = view.head().number == 71;
             let got = snapshot.canonical(argument, "here");
             match (&got, expected) {
                 (Ok(number), Some(expected)) if *number == expected => {}

@@ -15,7 +15,7 @@ impl Node {
     pub fn get_storage_at(&self, context: &Context, input: GetStorageAtInput) -> Result<GetStorageAtOutput, NodeError> {
         let snapshot = self.snapshot_for(context, input.block_number)?;
         let at = snapshot.state(input.block_number, "body.BlockNumber")?;
-        let value = snapshot.view.storage(input.address.0, input.position.0, at)?;
+        let value = snapshot.view.state(at)?.storage(input.address.0, input.position.0)?;
         Ok(GetStorageAtOutput { value: Word(value) })
     }
 
@@ -34,8 +34,9 @@ impl Node {
     pub fn get_code(&self, context: &Context, address: Address, block: BlockId) -> Result<GetCodeOutput, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, "query.BlockNumber")?;
-        let code = match snapshot.view.account(address, at)? {
-            Some(account) if account.has_code() => snapshot.view.code(account.code_hash)?.unwrap_or_default(),
+        let state = snapshot.view.state(at)?;
+        let code = match state.account(address)? {
+            Some(account) if account.has_code() => state.code(account.code_hash)?.unwrap_or_default(),
             _ => Bytes::new(),
         };
         Ok(GetCodeOutput { bytecode: Data(code) })
@@ -70,7 +71,7 @@ impl Node {
         }
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, "path.BlockNumber")?;
-        let account = snapshot.view.proof(address, &[], at)?.account.unwrap_or_else(|| {
+        let account = snapshot.view.state(at)?.proof(address, &[])?.account.unwrap_or_else(|| {
             let AccountState { nonce, balance, code_hash } = AccountState::default();
             Account { nonce, balance, code_hash, storage_root: EMPTY_ROOT }
         });
@@ -92,7 +93,7 @@ impl Node {
     ) -> Result<AccountState, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, location)?;
-        Ok(snapshot.view.account(address, at)?.unwrap_or_default())
+        Ok(snapshot.view.state(at)?.account(address)?.unwrap_or_default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A node for tests: over a chain in memory, with an executor that runs nothing.
 
-use super::{Finality, Limits, Node, NodeParts};
+use super::{Finality, Limits, Node};
 use crate::backend::{MemoryBackend, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction};
 use crate::clock::ManualClock;
@@ -10,9 +10,7 @@ use crate::executor::{
     BlockExecution, BlockOutcome, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor,
     NamedContract, TransactionError,
 };
-use crate::filters::FilterLimits;
 use crate::forks::{ChainSpec, Fork};
-use crate::pool::PoolLimits;
 use crate::simulation::{SimulatedCall, SimulatedExecution, SimulationRules};
 use crate::state::StateChanges;
 use crate::test_chain::{self, GAS, account, address, backend, log, receipt};
@@ -43,21 +41,12 @@ impl World {
         let executor = Arc::new(FakeExecutor::default());
         let clock = Arc::new(ManualClock::at(0));
         let spec = ChainSpec::at_genesis(1, Fork::Cancun);
-        let node = Node::open(NodeParts {
-            backend: backend.clone(),
-            executor: executor.clone(),
-            recovery: Arc::new(FakeCrypto),
-            blobs: Arc::new(FakeCrypto),
-            accounts: None,
-            clock: clock.clone(),
-            spec: Arc::new(spec),
-            production: None,
-            finality,
-            limits,
-            pool_limits: PoolLimits::default(),
-            filter_limits: FilterLimits::default(),
-            client_version: "test/1".into(),
-        });
+        let node = Node::builder(backend.clone(), executor.clone(), Arc::new(spec))
+            .clock(clock.clone())
+            .finality(finality)
+            .limits(limits)
+            .client_version("test/1")
+            .open();
         Self { node: node.unwrap(), backend, executor, clock }
     }
 
@@ -227,7 +216,8 @@ impl BlockExecution for FakeExecution<'_> {
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         self.transact(transaction)?;
         let (view, parent) = self.before.unwrap();
-        let account = view.account(transaction.sender, parent).map_err(ExecutionError::from)?;
+        let account =
+            view.state(parent).and_then(|state| state.account(transaction.sender)).map_err(ExecutionError::from)?;
         let balance = account.unwrap_or_default().balance;
         trace_of(&format!("transaction {} of a sender with {balance}", self.receipts.len() - 1), tracing)
     }
@@ -282,15 +272,13 @@ impl SimulatedExecution for FakeSimulation<'_> {
 }
 
 /// Takes the sender from r, as `test_chain::transaction` puts it there.
-struct FakeCrypto;
-
-impl SenderRecovery for FakeCrypto {
+impl SenderRecovery for FakeExecutor {
     fn recover(&self, _message: H256, signature: &Signature, _low_s: bool) -> Result<Address, SignatureError> {
         Ok(address((signature.r - 1).byte(0)))
     }
 }
 
-impl BlobVerifier for FakeCrypto {
+impl BlobVerifier for FakeExecutor {
     fn verify(&self, _versioned_hashes: &[H256], _sidecar: &BlobSidecar) -> Result<(), BlobError> {
         Err(BlobError::Proof)
     }

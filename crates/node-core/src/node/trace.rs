@@ -2,9 +2,10 @@
 
 use super::resolve::Snapshot;
 use super::{Node, NodeError};
-use crate::backend::{View, as_edited};
+use crate::backend::View;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
+use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracer, Tracing};
 use node_types::wire::ErrorDetail;
@@ -172,7 +173,8 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+    use crate::backend::{BackendError, StateBackend};
+    use crate::edits::{EditableBackend, Edits};
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::state::StateChanges;

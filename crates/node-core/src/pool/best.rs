@@ -1,4 +1,4 @@
-//! The order in which a block takes transactions.
+//! The order in which transactions enter a block.
 
 use super::PoolTransaction;
 use crate::assembly::MAX_BLOCK_SIZE;
@@ -10,22 +10,22 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Room for all that a block holds beside its transactions, in bytes.
+/// Bytes of a block that are reserved for everything but its transactions.
 const OTHER_BYTES: u64 = 64 << 10;
 
-/// Which transactions a block takes first. Those of one sender stay in the order of their nonces.
+/// The order of transactions in a block. Those of one sender always stay in nonce order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransactionOrder {
-    /// Those with the best effective tip; of equals the one that came first.
+    /// Highest effective tip first; equal tips in order of arrival.
     #[default]
     Fees,
-    /// Those that came first.
+    /// In order of arrival.
     Fifo,
 }
 
-/// Pending transactions in the order in which a block takes them.
+/// Pending transactions in the order in which they enter a block.
 ///
-/// A sender whose next transaction does not pay the base fee or the blob base fee is left out from there on. It is a
+/// A sender is skipped from the first transaction on that does not pay the base fee or the blob base fee. This is a
 /// snapshot: later changes of the pool do not show.
 pub struct BestTransactions {
     order: TransactionOrder,
@@ -35,16 +35,16 @@ pub struct BestTransactions {
     last: Option<VecDeque<Arc<PoolTransaction>>>,
 }
 
-/// The next transaction of one sender, with those behind it.
+/// The next transaction of one sender, with those that follow it.
 struct Candidate {
-    /// Effective tip in wei per gas, where it counts.
+    /// Effective tip in wei per gas; zero when the order is by arrival.
     tip: U256,
     next: Arc<PoolTransaction>,
     rest: VecDeque<Arc<PoolTransaction>>,
 }
 
 impl BestTransactions {
-    /// Orders `runs`, which are the pending transactions of one sender each.
+    /// Orders `runs`, each of which holds the pending transactions of one sender.
     pub(super) fn new(
         order: TransactionOrder,
         base_fee: u64,
@@ -56,13 +56,13 @@ impl BestTransactions {
         best
     }
 
-    /// Whether there is none.
+    /// Whether no transactions are left.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty() && self.last.is_none()
     }
 
-    /// Runs the transactions in a block with a gas limit of `gas_limit`, as far as they go. One that the block refuses, or
-    /// that would make it too long, is left out, with those of its sender behind it.
+    /// Executes transactions in a block until `gas_limit` is reached. A transaction that the block refuses, or that
+    /// would make it too long, is skipped together with the later ones of its sender.
     pub fn fill(
         mut self,
         execution: &mut dyn BlockExecution,
@@ -73,7 +73,7 @@ impl BestTransactions {
         while execution.gas_used().saturating_add(TRANSACTION_GAS) <= gas_limit
             && let Some(next) = self.next()
         {
-            // In the body a transaction with a type is a string, with up to four bytes in front.
+            // A typed transaction is an RLP string in the body, whose header has up to four bytes.
             let length = next.recovered.transaction.encode().len() as u64 + 4;
             if length > room {
                 self.skip_sender();
@@ -94,12 +94,12 @@ impl BestTransactions {
         Ok(transactions)
     }
 
-    /// Leaves out what comes behind the last transaction that was answered, for the block did not take that one.
+    /// Skips the transactions after the one returned last, which the block did not take.
     pub fn skip_sender(&mut self) {
         self.last = None;
     }
 
-    /// Lets a sender take part with its next transaction, if that one pays enough.
+    /// Adds a sender with its next transaction, if that pays enough.
     fn push(&mut self, mut rest: VecDeque<Arc<PoolTransaction>>) {
         let Some(next) = rest.pop_front() else { return };
         let Some(tip) = next.body().effective_tip(self.base_fee) else { return };

@@ -2,7 +2,7 @@
 
 use super::contents::Contents;
 use super::memory::MinedBlobs;
-use super::{DropReason, EXPIRY_INTERVAL, NextBlock, Pool, PoolError, PoolParts, PoolTransaction, record};
+use super::{DropReason, EXPIRY_INTERVAL, NextBlockRules, Pool, PoolError, PoolParts, PoolTransaction, record};
 use crate::backend::{BackendError, HeadChange, RecordKind, RecordWrite, View};
 use crate::block::{BlockHashOrNumber, RecoveredTransaction};
 use crate::state::AccountState;
@@ -11,16 +11,16 @@ use node_types::{Address, BlockNumber, H256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What the block after the head of `view` demands if it is made now.
-pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlock, BackendError> {
+/// Returns what the block after the head of `view` would require if it were made now.
+pub(super) fn next_block(parts: &PoolParts, view: &dyn View) -> Result<NextBlockRules, BackendError> {
     let head = view.head();
     let header = view.header(BlockHashOrNumber::Hash(head.hash))?.ok_or(BackendError::UnknownBlock(head.number))?;
-    Ok(NextBlock::new(&parts.spec, &parts.next_header.after(&header)))
+    Ok(NextBlockRules::new(&parts.spec, &parts.next_header.after(&header)))
 }
 
 impl Pool {
-    /// Follows the head as far as the pool has not been told of it yet, and the time: a fork may come into force while no
-    /// block comes.
+    /// Catches up with the head, if the notification is still outstanding, and with the time: a fork may activate
+    /// without a new block.
     pub(super) fn catch_up(&self) -> Result<(), BackendError> {
         let view = self.parts.backend.view()?;
         let next = next_block(&self.parts, view.as_ref())?;
@@ -32,7 +32,7 @@ impl Pool {
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
-    /// Loads what the durable records hold. Records that cannot be used any more are deleted.
+    /// Loads the durable records, and deletes those that are no longer usable.
     pub(super) fn restore(&self, view: &dyn View) -> Result<(), BackendError> {
         let mut unusable = Vec::new();
         let mut transactions = Vec::new();
@@ -51,21 +51,21 @@ impl Pool {
         transactions.sort_by_key(|transaction| transaction.arrival);
         let mut mined_blobs = self.changing.lock();
         {
-            // Inserted for accounts that do not exist, so that nothing is pending yet; `settle` then brings the state.
+            // Inserted with empty accounts, so that nothing is pending yet; `settle` then reads the state.
             let mut contents = self.contents.write();
             for transaction in transactions {
                 let received = transaction.received;
                 contents.insert(Arc::new(transaction), AccountState::default(), received);
             }
-            contents.head = H256::zero();
+            contents.head = None;
         }
         self.settle(view, &mut mined_blobs, Vec::new())?;
-        // A crash can leave records of what was mined or dropped before it.
+        // A crash can leave records of transactions that had been mined or dropped.
         self.contents.write().forget_absent_arrivals();
         Ok(())
     }
 
-    /// The transactions of removed blocks that are not on the new branch, oldest first.
+    /// Returns the transactions of removed blocks that are not on the new branch, oldest first.
     pub(super) fn returning(
         &self,
         view: &dyn View,
@@ -98,7 +98,7 @@ impl Pool {
         Ok(returning)
     }
 
-    /// A transaction of a block, as the pool holds it.
+    /// Returns a transaction of a block in the form of the pool.
     fn unmined(
         &self,
         view: &dyn View,
@@ -107,7 +107,7 @@ impl Pool {
     ) -> Result<PoolTransaction, BackendError> {
         Ok(PoolTransaction {
             size: record::size(recovered.transaction.encode().len(), sidecar.as_ref()),
-            authorities: self.authorities(view, &recovered.transaction.body)?,
+            authorities: self.authorities(&*view.state(view.head().number)?, &recovered.transaction.body)?,
             recovered: recovered.clone(),
             sidecar,
             arrival: 0,
@@ -115,8 +115,8 @@ impl Pool {
         })
     }
 
-    /// Writes records of the transactions in the canonical blocks above `ancestor`, which are about to leave the chain, as
-    /// far as they are `wanted`: a crash right behind their leaving loses none. They are durable with whatever is written next.
+    /// Writes records of the `wanted` transactions in the canonical blocks above `ancestor`, which are about to leave
+    /// the chain, so that a crash right after that loses none. They become durable together with the next write.
     pub(crate) fn keep_leaving(
         &self,
         view: &dyn View,
@@ -138,11 +138,11 @@ impl Pool {
         if writes.is_empty() { Ok(()) } else { self.parts.backend.write_records_unsynced(&writes) }
     }
 
-    /// Brings the contents to the head of `view`, takes in what comes back from removed blocks, and keeps the limits.
-    /// Answers the hashes of those that came back.
+    /// Updates the contents to the head of `view`, adds the transactions `returning` from removed blocks, and enforces
+    /// the limits. Returns the hashes of those that came back.
     ///
-    /// Idempotent, and cheap when the next block demands what it did. The state is read before anything changes, so that a
-    /// backend that does not answer leaves the pool as it was.
+    /// Idempotent, and cheap if neither the head nor the next block's rules have changed. The state is read before
+    /// anything changes, so that a failure of the backend leaves the pool as it was.
     pub(super) fn settle(
         &self,
         view: &dyn View,
@@ -161,8 +161,9 @@ impl Pool {
             let contents = self.contents.read();
             let senders = contents.senders().map(|(sender, _)| sender);
             let senders: BTreeSet<Address> = senders.chain(returning.iter().map(PoolTransaction::sender)).collect();
+            let state = view.state(head.number)?;
             for sender in senders {
-                let account = view.account(sender, head.number)?.unwrap_or_default();
+                let account = state.account(sender)?.unwrap_or_default();
                 accounts.insert(sender, account);
                 let Some(queue) = contents.sender(sender) else { continue };
                 for used in queue.pending().chain(queue.queued()).take_while(|used| used.nonce() < account.nonce) {
@@ -177,11 +178,11 @@ impl Pool {
         let mut returned = Vec::new();
         {
             let mut contents = self.contents.write();
-            let everything = contents.head.is_zero();
+            let everything = contents.head.is_none();
             let gone = self.revalidate(&mut contents, next, head.hash);
             let mut gone: Vec<_> = gone.into_iter().map(|(hash, _)| hash).collect();
             for (sender, account) in &accounts {
-                // Nothing changes for who did nothing; most senders that wait do not.
+                // Skips senders whose account did not change, which is most of them.
                 if !everything && contents.sender(*sender).is_some_and(|queue| queue.account() == account) {
                     continue;
                 }
@@ -206,7 +207,7 @@ impl Pool {
                 }
             }
             gone.extend(contents.enforce(&self.limits, now));
-            // Limits may have driven some of them out again.
+            // The limits may have evicted some of them again.
             returned.retain(|hash| contents.get(*hash).is_some());
             writes.extend(returned.iter().filter_map(|hash| contents.get(*hash)).map(|kept| record::put(kept)));
             writes.extend(gone.into_iter().map(record::delete));
@@ -214,17 +215,17 @@ impl Pool {
         if !returned.is_empty() {
             self.parts.backend.write_records(&writes)?;
         } else if !writes.is_empty() {
-            // What is deleted here a restart would find invalid again.
+            // If these deletions are lost, a restart finds the transactions invalid again.
             self.parts.backend.write_records_unsynced(&writes)?;
         }
         Ok(returned)
     }
 
-    /// Takes over what the next block demands, and drops what it does not allow any more.
-    fn revalidate(&self, contents: &mut Contents, next: NextBlock, head: H256) -> Vec<(H256, PoolError)> {
+    /// Sets the rules of the next block, and drops the transactions that they no longer allow.
+    fn revalidate(&self, contents: &mut Contents, next: NextBlockRules, head: H256) -> Vec<(H256, PoolError)> {
         let old = contents.next;
         let rules_changed = next.fork != old.fork || next.blob_params != old.blob_params;
-        let restored = contents.head.is_zero();
+        let restored = contents.head.is_none();
         contents.set_next(head, next);
         if !rules_changed && !restored && next.gas_limit >= old.gas_limit {
             return Vec::new();
@@ -241,7 +242,7 @@ impl Pool {
         broken
     }
 
-    /// Takes a transaction of a removed block in again, unless a rule or one that is there speaks against it.
+    /// Adds a transaction of a removed block again, unless it breaks a rule or another transaction has its nonce.
     fn take_back(
         &self,
         contents: &mut Contents,
@@ -265,7 +266,7 @@ impl Pool {
         }
     }
 
-    /// Drops, once in a while, what waited too long.
+    /// Drops transactions that waited too long; does nothing if it last did so recently.
     pub(super) fn expire(&self) -> Result<(), BackendError> {
         let now = self.parts.clock.steady_millis();
         if now.saturating_sub(self.contents.read().enforced) < EXPIRY_INTERVAL {

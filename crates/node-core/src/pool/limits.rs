@@ -1,43 +1,43 @@
-//! How much the pool holds.
+//! Limits of the pool, and its size.
 
 use std::time::Duration;
 
-/// Bounds of the pool. Each count is inclusive.
+/// Limits of the pool. All are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
     /// Transactions in total.
     pub transactions: usize,
     /// Bytes in total, blobs included.
     pub bytes: usize,
-    /// Transactions in total that wait for an earlier nonce, or for balance.
+    /// Queued transactions in total.
     pub queued: usize,
-    /// Transactions of one account that wait for an earlier nonce, or for balance.
+    /// Queued transactions of one account.
     pub queued_per_account: usize,
-    /// Transactions that an account keeps while accounts with more than these have to give way.
+    /// Transactions per account that are evicted only after those of accounts with more.
     pub guaranteed_per_account: usize,
-    /// How long transactions of an account wait without any of them becoming executable.
+    /// How long an account's transactions may stay queued without one of them becoming pending.
     pub queued_lifetime: Duration,
-    /// Least tip cap in wei per gas.
+    /// Lowest accepted tip cap in wei per gas.
     pub minimum_tip: u64,
-    /// By how many percent both fee caps must rise to replace a transaction.
+    /// Percentage by which both fee caps must rise to replace a transaction.
     pub price_bump: u64,
-    /// The same where blobs are involved, the blob fee cap included.
+    /// The same for blob transactions, including the blob fee cap.
     pub blob_price_bump: u64,
 }
 
-/// How much the pool holds.
+/// Limits of the pool, and its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolSize {
-    /// Transactions that the next block may take.
+    /// Pending transactions.
     pub pending: usize,
-    /// Transactions that wait for an earlier nonce, or for balance.
+    /// Queued transactions.
     pub queued: usize,
     /// Bytes of both, blobs included.
     pub bytes: usize,
 }
 
 impl Default for PoolLimits {
-    /// The numbers of geth, with more room in total.
+    /// The defaults of geth, except for larger totals.
     fn default() -> Self {
         Self {
             transactions: 20_480,

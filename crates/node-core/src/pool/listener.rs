@@ -1,13 +1,14 @@
-//! Who wants to know of new transactions.
+//! Notification of new transactions.
 
 use node_types::H256;
 
-/// Is told of transactions that came into the pool, pending or queued: newly sent ones, and those that came back from blocks
-/// that left the chain.
+/// Receives transactions that entered the pool, pending or queued: newly sent ones, and those from blocks that left the
+/// chain.
 pub trait PoolListener: Send + Sync {
-    /// A transaction came. No lock of the pool is held; it may have left again meanwhile, and it need not be durable yet. Must
-    /// not send transactions nor change the chain.
+    /// Called for each transaction, without holding a lock of the pool. The transaction may have left again, and may
+    /// not be durable yet. Must not send transactions or change the chain.
     ///
-    /// Called on the thread that sent it, or that changed the head: then inside the backend's call to its own listeners.
+    /// Called on the thread that sent the transaction, or that changed the head; in the latter case from within the
+    /// backend's call to its own listeners.
     fn transaction_added(&self, hash: H256);
 }

@@ -1,11 +1,11 @@
-//! What the pool remembers of transactions that came and went. All of it is bounded.
+//! Bounded histories of transactions that entered and left the pool.
 
 use super::{Arrival, Arrivals, DropReason};
 use node_types::H256;
 use node_types::consensus::BlobSidecar;
 use std::collections::{HashMap, VecDeque};
 
-/// Reasons of the transactions dropped last.
+/// The reasons for the most recently dropped transactions.
 #[derive(Default)]
 pub(super) struct DroppedReasons {
     reasons: HashMap<H256, (u64, DropReason)>,
@@ -28,7 +28,7 @@ impl DroppedReasons {
         }
     }
 
-    /// Forgets a transaction that came back.
+    /// Removes a transaction that came back.
     pub(super) fn forget(&mut self, hash: H256) {
         self.reasons.remove(&hash);
     }
@@ -38,7 +38,7 @@ impl DroppedReasons {
     }
 }
 
-/// Hashes of the transactions that came last, with ascending numbers.
+/// Hashes of the most recent arrivals, with ascending numbers.
 pub(super) struct ArrivalLog {
     arrivals: VecDeque<Arrival>,
     next: u64,
@@ -47,8 +47,8 @@ pub(super) struct ArrivalLog {
 impl ArrivalLog {
     const CAPACITY: usize = 65_536;
 
-    /// Counts from the time in microseconds, so that numbers go on ascending after a restart, even if nothing is left
-    /// of those from before.
+    /// Starts numbering at the time in microseconds, so that numbers keep ascending across restarts even if no earlier
+    /// ones are left.
     pub(super) fn starting_at(now_millis: u64) -> Self {
         Self { arrivals: VecDeque::new(), next: now_millis.saturating_mul(1_000) }
     }
@@ -70,12 +70,12 @@ impl ArrivalLog {
         }
     }
 
-    /// Forgets all but the transactions that answer true. Numbers go on as they would have.
+    /// Keeps only the transactions for which `kept` returns true. Does not affect the next number.
     pub(super) fn retain(&mut self, kept: impl Fn(H256) -> bool) {
         self.arrivals.retain(|arrival| kept(arrival.hash));
     }
 
-    /// The first `limit` at or after number `since`.
+    /// Returns the first `limit` arrivals with number `since` or higher.
     pub(super) fn since(&self, since: u64, limit: usize) -> Arrivals {
         let start = self.arrivals.partition_point(|arrival| arrival.number < since);
         let end = start.saturating_add(limit).min(self.arrivals.len());
@@ -84,12 +84,13 @@ impl ArrivalLog {
     }
 }
 
-/// Blobs of the transactions mined last, for the case that their block leaves the chain: blocks do not hold them.
+/// Blobs of the most recently mined transactions. Blocks do not contain them, but they are needed if the block leaves
+/// the chain.
 #[derive(Default)]
 pub(super) struct MinedBlobs(VecDeque<(H256, BlobSidecar)>);
 
 impl MinedBlobs {
-    /// About 50 MB with six blobs each.
+    /// About 50 MB at six blobs each.
     const CAPACITY: usize = 64;
 
     pub(super) fn insert(&mut self, hash: H256, sidecar: BlobSidecar) {

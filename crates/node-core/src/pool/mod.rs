@@ -1,7 +1,7 @@
-//! Transactions that wait to be mined.
+//! The transaction pool.
 //!
-//! An account's transactions are *pending* as long as their nonces follow the account's without a gap and its balance
-//! pays for all of them together; the others are *queued*.
+//! Transactions of an account are *pending* if their nonces follow the account's nonce without a gap and its balance
+//! covers all of them together. The others are *queued*: they wait for an earlier nonce or for balance.
 
 mod best;
 mod contents;
@@ -9,7 +9,7 @@ mod follow;
 mod limits;
 mod listener;
 mod memory;
-mod next_block;
+mod next_block_rules;
 mod record;
 mod rejection;
 mod sender_queue;
@@ -23,13 +23,13 @@ mod transaction;
 pub use best::{BestTransactions, TransactionOrder};
 pub use limits::{PoolLimits, PoolSize};
 pub use listener::PoolListener;
-pub use next_block::NextBlock;
+pub use next_block_rules::NextBlockRules;
 pub use rejection::{AddError, FeeCap, PoolError, Rejection};
 pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
-use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend, View};
+use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend, StateView};
 use crate::block::RecoveredTransaction;
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -45,49 +45,49 @@ use stateful::Sender;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Weak};
 
-/// How often, in milliseconds, transactions that waited too long are looked for when the head does not move.
+/// Milliseconds between two searches for expired transactions while the head does not move.
 const EXPIRY_INTERVAL: u64 = 60_000;
 
-/// Longest encoding of a transaction with its blobs, in bytes: more than the nine blobs that Prague allows.
+/// Longest encoding of a transaction with its blobs, in bytes; enough for the nine blobs that Prague allows.
 const MAX_ENCODED_SIZE: usize = 4 << 20;
 
-/// What the pool works with.
+/// The dependencies of a pool.
 #[derive(Clone)]
 pub struct PoolParts {
-    /// Rules of the chain.
+    /// The chain's rules.
     pub spec: Arc<ChainSpec>,
-    /// Which transactions a block takes first.
+    /// The order of transactions in a block.
     pub order: TransactionOrder,
-    /// Says what the next block will be.
+    /// The header of the next block.
     pub next_header: Arc<dyn NextHeader>,
-    /// Keeps the chain and, as durable records, the pool's transactions.
+    /// Stores the chain and, as durable records, the pool's transactions.
     pub backend: Arc<dyn StateBackend>,
-    /// Finds senders.
+    /// Recovers senders.
     pub recovery: Arc<dyn SenderRecovery>,
-    /// Checks blobs.
+    /// Verifies blobs.
     pub blobs: Arc<dyn BlobVerifier>,
-    /// Tells the time, for what waits too long.
+    /// The time, for expiry.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The pool. All methods may be called from any thread.
+/// The transaction pool. All methods may be called from any thread.
 ///
-/// Signatures and blobs are checked without any lock, records are written while only other changes of the pool wait.
+/// Signatures and blobs are checked without a lock. While records are written, only other changes of the pool wait.
 pub struct Pool {
     parts: PoolParts,
     limits: PoolLimits,
-    /// Held over each change as a whole: check, durable record, contents. Reading does not need it.
+    /// Held during each whole change: check, durable record, contents. Not needed for reading.
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
     listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
-    /// While the chain is set back: what may come back of the transactions that leave it.
+    /// While the chain is reverted to a snapshot: the transactions that may return to the pool. `None` at other times.
     may_return: Mutex<Option<HashSet<H256>>>,
 }
 
 impl Pool {
-    /// Opens the pool with the transactions that the backend's records hold, as far as they are still valid.
+    /// Opens the pool with those transactions from the backend's records that are still valid.
     ///
-    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, best as a `Weak` of it.
+    /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, preferably as a `Weak`.
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
         let now = parts.clock.steady_millis();
@@ -106,11 +106,11 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Adds a transaction in the form in which it is sent, and answers its hash.
+    /// Adds an encoded transaction, in the form that clients send, and returns its hash.
     ///
-    /// When this answers `Ok`, the transaction is in the pool, and among the durable records once
-    /// [`StateBackend::sync_records`] has returned: what is mined at once is made durable by its block. The same bytes again give
-    /// the same hash, also when the transaction has been mined meanwhile. Every check is made against the newest block.
+    /// On `Ok` the transaction is in the pool. It is durable once [`StateBackend::sync_records`] returns, or once its
+    /// block is. Adding the same bytes again returns the same hash, even if the transaction has been mined. All checks
+    /// are made against the newest block.
     pub fn add(&self, bytes: &[u8]) -> Result<H256, AddError> {
         if bytes.len() > MAX_ENCODED_SIZE {
             let reason = PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE };
@@ -121,19 +121,19 @@ impl Pool {
         self.add_transaction(transaction)
     }
 
-    /// Adds a decoded transaction, as [`add`](Self::add) does.
+    /// Adds a decoded transaction; see [`add`](Self::add).
     pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
         let PooledTransaction { transaction, sidecar } = pooled;
         let hash = transaction.hash();
         self.check_in(RecoveredTransaction { transaction, hash, sender: Address::zero() }, sidecar, true)
     }
 
-    /// Adds a transaction that its sender need not have signed (see [`RecoveredTransaction::impersonating`]).
+    /// Adds a transaction without checking its signature (see [`RecoveredTransaction::impersonating`]).
     pub fn add_unsigned(&self, transaction: RecoveredTransaction) -> Result<H256, AddError> {
         self.check_in(transaction, None, false)
     }
 
-    /// Checks a transaction and takes it in. With `signed`, its sender is found out from its signature.
+    /// Checks and adds a transaction. If `signed`, its sender is recovered from the signature.
     fn check_in(
         &self,
         recovered: RecoveredTransaction,
@@ -165,13 +165,14 @@ impl Pool {
                 return Err(Rejection { reasons }.into());
             }
         };
-        let account = Sender::load(view.as_ref(), sender, signed)?;
+        let state = view.state(view.head().number)?;
+        let account = Sender::load(&*state, sender, signed)?;
         reasons.extend(stateful::check(&self.contents.read(), &self.limits, sender, &account, &transaction.body, &[]));
         Rejection::unless_empty(reasons)?;
 
-        // What takes milliseconds comes last, and only for transactions that nothing else speaks against.
+        // Checks that take milliseconds come last, and only for transactions that pass all others.
         let sidecar = self.check_blobs(&next, transaction.body.blob_versioned_hashes(), sidecar)?;
-        let authorities = self.authorities(view.as_ref(), &transaction.body)?;
+        let authorities = self.authorities(&*state, &transaction.body)?;
         let is_new = self.admit(PoolTransaction {
             size: record::size(encoded_length, sidecar.as_ref()),
             recovered: RecoveredTransaction { transaction, hash, sender },
@@ -186,14 +187,14 @@ impl Pool {
         Ok(hash)
     }
 
-    fn authorities(&self, view: &dyn View, body: &TransactionBody) -> Result<Vec<Address>, BackendError> {
-        stateful::authorities(view, &*self.parts.recovery, self.parts.spec.chain_id, body)
+    fn authorities(&self, state: &dyn StateView, body: &TransactionBody) -> Result<Vec<Address>, BackendError> {
+        stateful::authorities(state, &*self.parts.recovery, self.parts.spec.chain_id, body)
     }
 
-    /// Checks the blobs, and turns them into the form that the fork in force demands.
+    /// Verifies the blobs, and converts the sidecar to the version that the active fork requires.
     fn check_blobs(
         &self,
-        next: &NextBlock,
+        next: &NextBlockRules,
         versioned_hashes: &[H256],
         sidecar: Option<BlobSidecar>,
     ) -> Result<Option<BlobSidecar>, Rejection> {
@@ -204,15 +205,16 @@ impl Pool {
         Ok(Some(checked.map_err(PoolError::Blob)?))
     }
 
-    /// Takes a transaction in against which nothing speaks that needs no state. Answers false where it was there already,
-    /// or is mined.
+    /// Adds a transaction that has passed the checks without state. Returns `false` if it is already in the pool or
+    /// mined.
     fn admit(&self, mut transaction: PoolTransaction) -> Result<bool, AddError> {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
         self.expire()?;
         let (hash, address) = (transaction.hash(), transaction.sender());
-        let sender = Sender::load(view.as_ref(), address, !transaction.recovered.is_impersonating())?;
+        let sender =
+            Sender::load(&*view.state(view.head().number)?, address, !transaction.recovered.is_impersonating())?;
         let mut writes;
         let victims;
         {
@@ -220,7 +222,7 @@ impl Pool {
             if contents.get(hash).is_some() || view.transaction_position(hash)?.is_some() {
                 return Ok(false);
             }
-            // The head may have moved since the transaction was checked.
+            // The head may have changed since the transaction was checked.
             let mut reasons = self.recheck(&contents.next, &transaction);
             let body = transaction.body();
             reasons.extend(stateful::check(&contents, &self.limits, address, &sender, body, &transaction.authorities));
@@ -240,8 +242,8 @@ impl Pool {
         Ok(true)
     }
 
-    /// All that speaks, without the state, against a transaction that was accepted earlier.
-    fn recheck(&self, next: &NextBlock, transaction: &PoolTransaction) -> Vec<PoolError> {
+    /// Repeats the checks without state for a transaction that was accepted earlier.
+    fn recheck(&self, next: &NextBlockRules, transaction: &PoolTransaction) -> Vec<PoolError> {
         let sidecar = transaction.sidecar.as_ref();
         let length = transaction.size - record::size(0, sidecar);
         let chain_id = self.parts.spec.chain_id;
@@ -252,24 +254,25 @@ impl Pool {
         reasons
     }
 
-    /// The pending transactions in the order in which a block of `header` takes them.
+    /// Returns the pending transactions in the order in which they enter a block with this header.
     pub fn best_for(&self, header: &Header) -> BestTransactions {
         self.best(header.base_fee_per_gas.unwrap_or(0), fees::blob_base_fee(&self.parts.spec, header))
     }
 
-    /// The pending transactions in the order in which a block takes them, given its base fee and blob base fee in wei.
+    /// Returns the pending transactions in the order in which they enter a block with this base fee and blob base fee,
+    /// in wei.
     pub fn best(&self, base_fee: u64, blob_base_fee: Option<U256>) -> BestTransactions {
         let contents = self.contents.read();
         let runs = contents.senders().map(|(_, queue)| queue.pending().cloned().collect());
         BestTransactions::new(self.parts.order, base_fee, blob_base_fee, runs)
     }
 
-    /// A transaction of the pool.
+    /// Returns a transaction of the pool.
     pub fn get(&self, hash: H256) -> Option<Arc<PoolTransaction>> {
         self.contents.read().get(hash).cloned()
     }
 
-    /// What became of a transaction.
+    /// Returns the status of a transaction.
     pub fn status(&self, hash: H256) -> PoolStatus {
         let contents = self.contents.read();
         let Some(transaction) = contents.get(hash) else {
@@ -282,7 +285,7 @@ impl Pool {
         if transaction.nonce() < pending_end { PoolStatus::Pending } else { PoolStatus::Queued }
     }
 
-    /// All transactions.
+    /// Returns all transactions.
     pub fn content(&self) -> PoolContent {
         let contents = self.contents.read();
         let (mut pending, mut queued) = (BTreeMap::new(), BTreeMap::new());
@@ -297,22 +300,22 @@ impl Pool {
         PoolContent { pending, queued }
     }
 
-    /// How much there is.
+    /// Returns the current size.
     pub fn size(&self) -> PoolSize {
         self.contents.read().size()
     }
 
-    /// The nonce behind the pending transactions of `sender`; none where it has no transaction in the pool.
+    /// Returns the nonce after the pending transactions of `sender`, or `None` if it has no transaction in the pool.
     pub fn nonce(&self, sender: Address) -> Option<u64> {
         self.contents.read().sender(sender).map(|queue| queue.pending_end())
     }
 
-    /// A number that grows with every change of the pool.
+    /// Returns a number that increases with every change of the pool.
     pub fn version(&self) -> u64 {
         self.contents.read().version
     }
 
-    /// The first `limit` transactions that came at or after number `since`, as far as remembered.
+    /// Returns the first `limit` remembered arrivals with number `since` or higher.
     pub fn arrivals(&self, since: u64, limit: usize) -> Arrivals {
         self.contents.read().arrivals.since(since, limit)
     }
@@ -323,7 +326,7 @@ impl Pool {
         self.contents.write().arrivals.continue_from(number);
     }
 
-    /// Drops a transaction; those of the sender behind it are queued then. Answers whether it was there.
+    /// Drops a transaction; later ones of its sender become queued. Returns whether it was in the pool.
     pub fn remove(&self, hash: H256) -> Result<bool, BackendError> {
         let _changing = self.changing.lock();
         if self.contents.read().get(hash).is_none() {
@@ -338,17 +341,17 @@ impl Pool {
         Ok(true)
     }
 
-    /// Hashes of all transactions.
+    /// Returns the hashes of all transactions.
     pub fn hashes(&self) -> Vec<H256> {
         self.contents.read().transactions().map(|transaction| transaction.hash()).collect()
     }
 
-    /// Drops all transactions but those in `kept`, for the chain went back to when there were no others.
+    /// Drops all transactions that are not in `kept`, because the chain was reverted to a snapshot without them.
     pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
         self.drop_where(DropReason::SetBack, |transaction| !kept.contains(&transaction.hash())).map(drop)
     }
 
-    /// Drops the transactions that answer true. Answers how many those were.
+    /// Drops the transactions for which `is_dropped` returns true. Returns their number.
     pub fn drop_where(
         &self,
         reason: DropReason,
@@ -371,29 +374,29 @@ impl Pool {
         Ok(count)
     }
 
-    /// Sets the chain back with `change`: of the transactions in blocks that leave only those in `kept` come back, and no
-    /// listener hears of the others. What was in the pool stays there.
+    /// Runs `change`, which reverts the chain to a snapshot. Of the transactions in removed blocks only those in `kept`
+    /// return to the pool; listeners are not notified of the others. Transactions already in the pool stay.
     pub(crate) fn set_back<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
         *self.may_return.lock() = Some(kept);
         let _end = EndOfSetBack(self);
         change()
     }
 
-    /// Which transactions a block takes first.
+    /// The order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.order
     }
 
-    /// Checks everything against the state again, which has changed though the head has not.
+    /// Rechecks everything against a state that has changed while the head has not.
     pub fn refresh(&self) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
-        self.contents.write().head = H256::zero();
+        self.contents.write().head = None;
         let view = self.parts.backend.view()?;
         self.settle(view.as_ref(), &mut mined_blobs, Vec::new()).map(drop)
     }
 
-    /// Follows a change of the head: what was mined leaves the pool, what was mined in removed blocks comes back, and
-    /// everything else is checked against the new state.
+    /// Follows a change of the head: mined transactions leave the pool, those of removed blocks return, and all others
+    /// are checked against the new state.
     pub fn on_head_change(&self, change: &HeadChange) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;
@@ -404,12 +407,12 @@ impl Pool {
         Ok(())
     }
 
-    /// Calls `listener` after each transaction that comes into the pool from now on.
+    /// Calls `listener` for each transaction that enters the pool from now on.
     pub fn subscribe(&self, listener: Arc<dyn PoolListener>) {
         self.listeners.write().push(listener);
     }
 
-    /// Tells the listeners of transactions that came. No lock is held.
+    /// Notifies listeners of new transactions. No lock may be held.
     fn tell(&self, hashes: &[H256]) {
         if hashes.is_empty() {
             return;
@@ -421,7 +424,7 @@ impl Pool {
     }
 }
 
-/// Lets everything return again, also when a change of the chain panics.
+/// Ends the restriction on returning transactions, even if the change of the chain panics.
 struct EndOfSetBack<'a>(&'a Pool);
 
 impl Drop for EndOfSetBack<'_> {
@@ -438,7 +441,7 @@ impl HeadListener for Pool {
     }
 }
 
-/// A backend holds its listeners, and a pool its backend: with this one, neither keeps the other from being freed.
+/// A backend holds its listeners, and a pool its backend. The weak reference breaks that cycle.
 impl HeadListener for Weak<Pool> {
     fn head_changed(&self, change: &HeadChange) {
         if let Some(pool) = self.upgrade() {

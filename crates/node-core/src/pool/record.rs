@@ -10,18 +10,18 @@ use node_types::consensus::{BlobSidecar, Transaction};
 use node_types::{Bytes, H256};
 use rlp::{DecoderError, Rlp, RlpStream};
 
-/// Keeps `transaction`.
+/// Returns the write that stores `transaction`.
 pub(super) fn put(transaction: &PoolTransaction) -> RecordWrite {
     let record = Record { key: transaction.hash().as_bytes().to_vec(), value: encode(transaction) };
     RecordWrite::Put(RecordKind::PoolTransaction, record)
 }
 
-/// Gives up the transaction with this hash.
+/// Returns the write that deletes the transaction with this hash.
 pub(super) fn delete(hash: H256) -> RecordWrite {
     RecordWrite::Delete(RecordKind::PoolTransaction, hash.as_bytes().to_vec())
 }
 
-/// Bytes that a transaction takes, given the length of its encoding.
+/// Returns the bytes that count for a transaction, given the length of its encoding.
 pub(super) fn size(encoded_length: usize, sidecar: Option<&BlobSidecar>) -> usize {
     let blobs =
         sidecar.map_or(0, |sidecar| lists(sidecar).1.iter().flat_map(|list| list.iter()).map(|item| item.len()).sum());
@@ -48,7 +48,7 @@ fn encode(transaction: &PoolTransaction) -> Vec<u8> {
     stream.out().to_vec()
 }
 
-/// The transaction that a record holds.
+/// Decodes the transaction in a record.
 pub(super) fn decode(record: &Record) -> Result<PoolTransaction, DecoderError> {
     let rlp = Rlp::new(&record.value);
     let encoded: Vec<u8> = rlp.val_at(3)?;

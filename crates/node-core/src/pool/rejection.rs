@@ -1,4 +1,4 @@
-//! Why the pool does not take a transaction.
+//! Why the pool rejects a transaction.
 
 use crate::backend::BackendError;
 use crate::crypto::BlobError;
@@ -7,26 +7,26 @@ use node_types::consensus::DecodeError;
 use node_types::{Address, U256};
 use std::fmt;
 
-/// A transaction was not added.
+/// Why a transaction was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
     /// It breaks rules.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The backend did not answer, or did not keep it.
+    /// The backend failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
 
-/// Every reason found against a transaction; at least one.
+/// All reasons for rejecting a transaction; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The reasons, those that need no state first.
+    /// The reasons; those found without the state come first.
     pub reasons: Vec<PoolError>,
 }
 
 impl Rejection {
-    /// A rejection if there is a reason for one.
+    /// Returns an error if there are reasons.
     pub(super) fn unless_empty(reasons: Vec<PoolError>) -> Result<(), Self> {
         if reasons.is_empty() { Ok(()) } else { Err(Self { reasons }) }
     }
@@ -53,44 +53,44 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// One reason against a transaction.
+/// One reason for rejecting a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// The bytes are no transaction.
+    /// The bytes do not decode to a transaction.
     #[error("not a transaction: {0}")]
     Undecodable(DecodeError),
-    /// It breaks a rule that holds in blocks, too.
+    /// It breaks a rule that also applies in blocks.
     #[error(transparent)]
     Invalid(#[from] TransactionError),
     /// Its encoding is too long.
     #[error("{size} bytes, at most {limit} are accepted")]
     Oversized {
-        /// Bytes, those of the blobs left out.
+        /// Bytes without the blobs.
         size: usize,
-        /// Accepted.
+        /// The most accepted.
         limit: usize,
     },
-    /// Its tip is below what the pool asks of every transaction.
+    /// Its tip cap is below the minimum of the pool.
     #[error("tip cap {tip} is below the minimum of {minimum} wei per gas")]
     TipTooLow {
         /// Tip cap in wei per gas.
         tip: U256,
-        /// Demanded.
+        /// The minimum.
         minimum: u64,
     },
-    /// The account has another transaction with this nonce, and this one does not pay enough more.
+    /// The account has another transaction with this nonce, and this one does not raise the caps enough to replace it.
     #[error("{cap} {got} does not replace {old} with the same nonce, at least {required} is needed")]
     ReplacementUnderpriced {
         /// Which of the caps.
         cap: FeeCap,
         /// In the transaction.
         got: U256,
-        /// In the one that is there.
+        /// In the existing transaction.
         old: U256,
-        /// The least that replaces it.
+        /// The lowest cap that replaces it.
         required: U256,
     },
-    /// The pool is full, and what is in it pays at least as well.
+    /// The pool is full, and its transactions pay at least as well.
     #[error(
         "the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room \
              (`pool-transactions`, `pool-bytes`)"
@@ -98,80 +98,80 @@ pub enum PoolError {
     PoolFull {
         /// Transactions in the pool.
         transactions: usize,
-        /// Bytes of them.
+        /// Their bytes.
         bytes: usize,
     },
-    /// The part of the pool for transactions that wait for an earlier nonce is full.
+    /// The limit of queued transactions is reached.
     #[error("{queued} transactions wait for earlier nonces already, at most {limit} may (`pool-queued`)")]
     QueueFull {
-        /// Transactions that wait.
+        /// Queued transactions.
         queued: usize,
-        /// Allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The account has too many transactions that wait for an earlier nonce.
+    /// The account's limit of queued transactions is reached.
     #[error(
         "{queued} transactions of the account wait for earlier nonces already, at most {limit} may \
              (`pool-queued-per-account`)"
     )]
     AccountLimit {
-        /// Transactions of the account that wait.
+        /// Queued transactions of the account.
         queued: usize,
-        /// Allowed.
+        /// The limit.
         limit: usize,
     },
     /// A blob transaction came without its blobs.
     #[error("a blob transaction must be sent with its blobs")]
     MissingSidecar,
-    /// Blobs came with a transaction that names none.
+    /// A transaction without blob hashes came with blobs.
     #[error("only a blob transaction carries blobs")]
     UnexpectedSidecar,
-    /// The sidecar is of the wrong version for the fork in force.
+    /// The sidecar has the wrong version for the active fork.
     #[error("blob sidecar of version {got}, expected {expected}")]
     SidecarVersion {
-        /// Sent.
+        /// The version that was sent.
         got: u8,
-        /// In force.
+        /// The version that the active fork requires.
         expected: u8,
     },
-    /// The blobs are not those that the transaction names.
+    /// The blobs do not match the transaction.
     #[error("invalid blobs: {0}")]
     Blob(BlobError),
-    /// Code runs in the name of the sender (EIP-7702), so that more than one transaction could be
-    /// made invalid at once.
+    /// The sender delegates to code (EIP-7702), which could invalidate several pending transactions at once, and has
+    /// another transaction in the pool.
     #[error("sender {sender:#x} delegates to code and has a transaction in the pool already")]
     DelegatedInFlight {
         /// The sender.
         sender: Address,
     },
-    /// A sender that delegates to code (EIP-7702) may not leave nonces out.
+    /// The sender delegates to code (EIP-7702), and the nonce leaves a gap.
     #[error("sender {sender:#x} delegates to code: nonce {got} must be the next one, {expected}")]
     DelegatedOutOfOrder {
         /// The sender.
         sender: Address,
         /// In the transaction.
         got: u64,
-        /// The account's.
+        /// The account's nonce.
         expected: u64,
     },
-    /// An authorization (EIP-7702) would make several transactions in the pool invalid at once.
+    /// An authorization (EIP-7702) could invalidate several transactions in the pool at once.
     #[error("authority {authority:#x} has {count} transactions in the pool, at most 1 is allowed")]
     AuthorityReserved {
-        /// Who signed the authorization.
+        /// The account that signed the authorization.
         authority: Address,
         /// Transactions of that account in the pool.
         count: usize,
     },
 }
 
-/// A cap on what a transaction pays.
+/// A fee cap of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeeCap {
-    /// On base fee and tip.
+    /// Cap on base fee and tip together.
     Fee,
-    /// On the tip.
+    /// Cap on the tip.
     Tip,
-    /// On the blob base fee.
+    /// Cap on the blob base fee.
     BlobFee,
 }
 

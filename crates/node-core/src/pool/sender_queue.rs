@@ -9,22 +9,22 @@ use std::sync::Arc;
 
 /// The transactions of one sender, by nonce.
 ///
-/// Invariants: the pending ones are exactly those with nonces from `account.nonce` up to but excluding `pending_end`;
-/// all of these are there; together they cost `pending_cost`, which the balance covers; no nonce is below the account's.
+/// Invariants: the pending transactions are those with nonces from `account.nonce` up to but excluding `pending_end`,
+/// without gaps; together they cost `pending_cost`, which the balance covers; no nonce is below the account's.
 #[derive(Default)]
 pub(super) struct SenderQueue {
     account: AccountState,
     entries: BTreeMap<u64, Entry>,
     pending_end: u64,
     pending_cost: U256,
-    /// When one of them came or became pending last, in milliseconds since the Unix epoch.
+    /// When one of them last arrived or became pending, in milliseconds since the Unix epoch.
     touched: u64,
 }
 
 struct Entry {
     transaction: Arc<PoolTransaction>,
-    /// The lowest effective tip of this one and those before it: what the producer gets per gas, at least, for taking
-    /// the sender's transactions up to here. None where one does not pay the base fee.
+    /// The lowest effective tip of this transaction and those before it: what the producer earns per gas at least when
+    /// it includes the sender's transactions up to here. `None` if one of them does not pay the base fee.
     floor: Option<U256>,
 }
 
@@ -45,12 +45,12 @@ impl SenderQueue {
         self.entries.len() - self.pending_len()
     }
 
-    /// The sender's account.
+    /// Returns the sender's account.
     pub(super) fn account(&self) -> &AccountState {
         &self.account
     }
 
-    /// The nonce behind the pending ones.
+    /// Returns the nonce after the last pending transaction.
     pub(super) fn pending_end(&self) -> u64 {
         self.pending_end
     }
@@ -75,12 +75,12 @@ impl SenderQueue {
         self.entries.range(self.pending_end..).map(|(_, entry)| &entry.transaction)
     }
 
-    /// All with their floors, the highest nonce first.
+    /// Iterates over all transactions with their floors, highest nonce first.
     pub(super) fn tail_first(&self) -> impl Iterator<Item = (&Arc<PoolTransaction>, Option<U256>)> {
         self.entries.values().rev().map(|entry| (&entry.transaction, entry.floor))
     }
 
-    /// The floor that a transaction with `nonce` and effective tip `tip` would have.
+    /// Returns the floor that a transaction with `nonce` and effective tip `tip` would have.
     pub(super) fn floor_at(&self, nonce: u64, tip: Option<U256>) -> Option<U256> {
         match self.entries.range(..nonce).next_back() {
             Some((_, before)) => before.floor.min(tip),
@@ -88,7 +88,7 @@ impl SenderQueue {
         }
     }
 
-    /// Adds a transaction, and answers the one with the same nonce that it replaces.
+    /// Adds a transaction, and returns the one with the same nonce that it replaces.
     pub(super) fn insert(
         &mut self,
         transaction: Arc<PoolTransaction>,
@@ -104,7 +104,7 @@ impl SenderQueue {
         replaced.map(|entry| entry.transaction)
     }
 
-    /// Takes a transaction out. Pending ones behind it are queued then.
+    /// Removes a transaction. Later pending ones become queued.
     pub(super) fn remove(&mut self, nonce: u64, base_fee: u64) -> Option<Arc<PoolTransaction>> {
         self.truncate_pending(nonce);
         let removed = self.entries.remove(&nonce)?;
@@ -112,8 +112,8 @@ impl SenderQueue {
         Some(removed.transaction)
     }
 
-    /// Takes over the account as it is now. Takes out, with the reason, what cannot be mined any more: used nonces,
-    /// and transactions that the whole balance does not pay for.
+    /// Sets the account. Removes and returns, with the reason, the transactions that can no longer be mined: those with
+    /// used nonces, and those that cost more than the whole balance.
     pub(super) fn set_account(
         &mut self,
         account: AccountState,
@@ -145,7 +145,7 @@ impl SenderQueue {
         removed
     }
 
-    /// Computes the floors from `nonce` on anew.
+    /// Recomputes the floors from `nonce` on.
     pub(super) fn refresh_floors(&mut self, nonce: u64, base_fee: u64) {
         let mut before = self.entries.range(..nonce).next_back().map(|(_, entry)| entry.floor);
         for entry in self.entries.range_mut(nonce..).map(|(_, entry)| entry) {
@@ -155,7 +155,7 @@ impl SenderQueue {
         }
     }
 
-    /// Makes `nonce` the end of the pending ones, if it is among them.
+    /// Moves the end of the pending transactions down to `nonce`, if it is below.
     fn truncate_pending(&mut self, nonce: u64) {
         if nonce >= self.pending_end {
             return;
@@ -165,7 +165,7 @@ impl SenderQueue {
         self.pending_end = nonce.max(self.account.nonce);
     }
 
-    /// Lets the pending ones go on as far as nonces follow and the balance reaches.
+    /// Extends the pending transactions as far as nonces follow without a gap and the balance suffices.
     fn extend_pending(&mut self) {
         while let Some(entry) = self.entries.get(&self.pending_end) {
             match self.pending_cost.checked_add(entry.transaction.cost()) {
@@ -179,7 +179,7 @@ impl SenderQueue {
 
 #[cfg(test)]
 impl SenderQueue {
-    /// Compares the bookkeeping with what it should be.
+    /// Checks the invariants.
     pub(super) fn assert_consistent(&self, base_fee: u64) {
         let (mut end, mut cost) = (self.account.nonce, U256::zero());
         while let Some(entry) = self.entries.get(&end)

@@ -1,8 +1,8 @@
-//! Checks that need the state, and the other transactions of the pool.
+//! Checks against the state and the other transactions of the pool.
 
 use super::contents::Contents;
 use super::{FeeCap, PoolError, PoolLimits, PoolTransaction};
-use crate::backend::{BackendError, View};
+use crate::backend::{BackendError, StateView};
 use crate::crypto::SenderRecovery;
 use crate::executor::TransactionError;
 use crate::fees;
@@ -10,16 +10,15 @@ use crate::state::AccountState;
 use node_types::consensus::TransactionBody;
 use node_types::{Address, U256};
 
-/// Code that delegates to another account starts so (EIP-7702), followed by the account's address.
+/// Prefix of a delegation designator, which the address of the delegate follows (EIP-7702).
 const DELEGATION_PREFIX: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// The most that a transaction can cost its sender in wei. The highest number where the true one does not fit, which no
-/// balance covers.
+/// Returns the most that a transaction can cost its sender in wei. Saturates at the maximum, which no balance covers.
 pub(super) fn cost(body: &TransactionBody) -> U256 {
     fees::highest_cost(body).unwrap_or(U256::MAX)
 }
 
-/// The sender as of the head of a view.
+/// The sender of a transaction in one state.
 pub(super) struct Sender {
     /// Nonce and balance.
     pub(super) account: AccountState,
@@ -30,21 +29,21 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Loads the account as of the head of `view`. What nobody signed, a contract may send too.
-    pub(super) fn load(view: &dyn View, address: Address, signed: bool) -> Result<Self, BackendError> {
-        let account = view.account(address, view.head().number)?.unwrap_or_default();
+    /// Reads the account from `state`. Transactions that are not `signed` may also come from a contract.
+    pub(super) fn load(state: &dyn StateView, address: Address, signed: bool) -> Result<Self, BackendError> {
+        let account = state.account(address)?.unwrap_or_default();
         let code =
-            if account.has_code() { view.code(account.code_hash)?.unwrap_or_default() } else { Default::default() };
+            if account.has_code() { state.code(account.code_hash)?.unwrap_or_default() } else { Default::default() };
         let delegates = code.len() == 23 && code.starts_with(&DELEGATION_PREFIX);
         Ok(Self { account, delegates, is_contract: signed && account.has_code() && !delegates })
     }
 }
 
-/// Who signed the authorizations of a transaction, as far as these can still come into force as of the head of `view`.
+/// Returns the signers of those authorizations of a transaction that can still take effect in `state`.
 ///
-/// Others bind nobody: anyone could send a stranger's old ones again, to hold up the stranger's own transactions.
+/// Other authorizations are ignored: anyone could resend old ones of a stranger to block the stranger's transactions.
 pub(super) fn authorities(
-    view: &dyn View,
+    state: &dyn StateView,
     recovery: &dyn SenderRecovery,
     chain_id: u64,
     body: &TransactionBody,
@@ -55,14 +54,14 @@ pub(super) fn authorities(
             continue;
         }
         let Ok(authority) = recovery.authority(signed) else { continue };
-        if signed.nonce >= view.account(authority, view.head().number)?.unwrap_or_default().nonce {
+        if signed.nonce >= state.account(authority)?.unwrap_or_default().nonce {
             authorities.push(authority);
         }
     }
     Ok(authorities)
 }
 
-/// All that speaks against a transaction of `address` in the state of `sender`, given what is in the pool.
+/// Returns all reasons against a transaction of `address`, whose account is `sender`, given the contents of the pool.
 /// `authorities` have signed its authorizations.
 pub(super) fn check(
     contents: &Contents,
@@ -106,7 +105,8 @@ pub(super) fn check(
     reasons
 }
 
-/// Code may move the balance and the nonce of an account that delegates, so that it gets one pending transaction only.
+/// Delegated code can change the balance and the nonce of the account, so only one pending transaction is accepted from
+/// it.
 fn check_delegated(contents: &Contents, sender: Address, expected: u64, got: u64) -> Option<PoolError> {
     if contents.pending_count_of(sender) == 0 {
         return (got != expected).then_some(PoolError::DelegatedOutOfOrder { sender, got, expected });
@@ -114,7 +114,7 @@ fn check_delegated(contents: &Contents, sender: Address, expected: u64, got: u64
     contents.at(sender, got).is_none().then_some(PoolError::DelegatedInFlight { sender })
 }
 
-/// Both fee caps must rise, where blobs are involved by more, and the blob fee cap with them.
+/// A replacement must raise both fee caps; with blobs it must raise them by more, and the blob fee cap too.
 fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
     let blob_caps = match (old.body(), body) {
         (TransactionBody::Blob(old), TransactionBody::Blob(new)) => {
@@ -136,7 +136,7 @@ fn check_replacement(limits: &PoolLimits, old: &PoolTransaction, body: &Transact
     }
 }
 
-/// `price` and `percent` more of it, rounded down, but at least 1 more.
+/// Returns `price` plus `percent` percent of it, rounded down, but at least `price + 1`.
 fn bumped(price: U256, percent: u64) -> U256 {
     let hundred = U256::from(100);
     let percent = U256::from(percent);

@@ -1,6 +1,6 @@
-//! Checks that need no state.
+//! Checks that do not need the state.
 
-use super::{NextBlock, PoolError, PoolLimits};
+use super::{NextBlockRules, PoolError, PoolLimits};
 use crate::blobs;
 use crate::executor::TransactionError;
 use crate::forks::Fork;
@@ -11,13 +11,13 @@ use node_types::consensus::{BlobSidecar, TransactionBody, TransactionType};
 /// Longest encoding of a transaction without blobs, in bytes.
 const MAX_SIZE: usize = 128 << 10;
 
-/// Longest encoding of a transaction with blobs, the blobs themselves left out, in bytes.
+/// Longest encoding of a blob transaction without the blobs, in bytes.
 const MAX_BLOB_TRANSACTION_SIZE: usize = 1 << 20;
 
-/// All that speaks against a transaction before the state is looked at. `size` is the length of its encoding in bytes,
-/// without blobs.
+/// Returns all reasons against a transaction that can be found without the state. `size` is the length of its encoding
+/// in bytes, without blobs.
 pub(super) fn check(
-    next: &NextBlock,
+    next: &NextBlockRules,
     chain_id: u64,
     limits: &PoolLimits,
     body: &TransactionBody,
@@ -66,7 +66,7 @@ pub(super) fn check(
     reasons
 }
 
-fn check_gas(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+fn check_gas(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
     let limit = body.gas_limit();
     if limit > next.gas_limit {
         reasons.push(TransactionError::BlockGasExceeded { limit, available: next.gas_limit }.into());
@@ -98,13 +98,13 @@ fn check_price(limits: &PoolLimits, body: &TransactionBody, reasons: &mut Vec<Po
     if let TransactionBody::Blob(tx) = body
         && tx.max_fee_per_blob_gas.is_zero()
     {
-        // The blob base fee is never below 1 wei, so that it could never be mined.
+        // The blob base fee is never below 1 wei, so the transaction could never be mined.
         let base_fee = U256::one();
         reasons.push(TransactionError::BlobFeeCapTooLow { cap: tx.max_fee_per_blob_gas, base_fee }.into());
     }
 }
 
-fn check_blobs(next: &NextBlock, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
+fn check_blobs(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<PoolError>) {
     let hashes = body.blob_versioned_hashes();
     let count = hashes.len() as u64;
     if count == 0 {

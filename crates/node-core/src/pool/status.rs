@@ -1,78 +1,78 @@
-//! What became of a transaction.
+//! The status of transactions.
 
 use super::{PoolError, PoolTransaction};
 use node_types::{Address, H256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a transaction is, as far as the pool knows. The chain is to be asked first.
+/// The status of a transaction in the pool. Does not say whether it is mined; look it up on the chain first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolStatus {
-    /// It can be in the next block.
+    /// It can be included in the next block.
     Pending,
-    /// It waits for an earlier nonce, or for balance.
+    /// It waits for an earlier nonce or for balance.
     Queued,
-    /// It was in the pool, and was given up.
+    /// It was dropped from the pool.
     Dropped(DropReason),
-    /// The pool never held it, or does not remember.
+    /// The pool never held it, or no longer remembers it.
     Unknown,
 }
 
-/// Why a transaction that was in the pool is not there any more.
+/// Why a transaction was dropped from the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DropReason {
-    /// Another one took its nonce for a higher price.
+    /// Another transaction with the same nonce and higher caps replaced it.
     #[error("replaced by {by:#x}")]
     Replaced {
-        /// The other one's hash.
+        /// Hash of the replacement.
         by: H256,
     },
-    /// Others paid more.
+    /// The pool was full, and others paid more.
     #[error("the pool was full, and others paid more")]
     Evicted,
-    /// The account had too many that wait.
+    /// The account had too many queued transactions.
     #[error("too many transactions of the account wait for earlier nonces or for balance")]
     AccountLimit,
-    /// It waited too long.
+    /// It was queued for too long.
     #[error("it waited for {waited} s for an earlier nonce or for balance")]
     Expired {
-        /// Seconds.
+        /// Seconds that it waited.
         waited: u64,
     },
-    /// The chain went on, and it broke a rule then.
+    /// It broke a rule after the chain had moved on.
     #[error(transparent)]
     Invalid(PoolError),
-    /// The chain went back to a time before it came.
+    /// The chain was reverted to a snapshot from before it arrived.
     #[error("the chain was set back to a snapshot from before it came")]
     SetBack,
-    /// Somebody asked for it.
+    /// A request dropped it.
     #[error("dropped on request")]
     Requested,
 }
 
-/// All transactions of the pool, by sender, ascending by nonce.
+/// All transactions of the pool by sender, each in ascending order of nonces.
 #[derive(Clone, Debug, Default)]
 pub struct PoolContent {
-    /// Those that can be in the next block.
+    /// Pending transactions.
     pub pending: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
-    /// Those that wait.
+    /// Queued transactions.
     pub queued: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
 }
 
-/// A transaction that came into the pool.
+/// The arrival of a transaction in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Numbers of later arrivals are greater, also after a restart.
+    /// Number of the arrival. Later arrivals have greater numbers, also after a restart.
     pub number: u64,
     /// Hash of the transaction.
     pub hash: H256,
 }
 
-/// Transactions that came lately.
+/// Recent arrivals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// The transactions in the order of arrival.
+    /// The arrivals in order.
     pub transactions: Vec<Arrival>,
-    /// The number where to go on: that of the next arrival if these are all.
+    /// The number from which to continue: that of the next arrival, if there are no others.
     pub next: u64,
 }

@@ -7,47 +7,47 @@ use node_types::{Address, H256, U256};
 /// A transaction that the pool holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolTransaction {
-    /// The transaction with hash and sender.
+    /// The transaction with its hash and sender.
     pub recovered: RecoveredTransaction,
-    /// Its blobs, if it carries some.
+    /// Its blobs, if it carries any.
     pub sidecar: Option<BlobSidecar>,
-    /// Who signed its authorizations (EIP-7702), where the signatures are valid.
+    /// The accounts that validly signed its authorizations (EIP-7702).
     pub authorities: Vec<Address>,
     /// Bytes of its encoding, blobs included.
     pub size: usize,
-    /// Ascending number of its arrival.
+    /// Number of its arrival, ascending.
     pub arrival: u64,
-    /// When it came, in milliseconds since the Unix epoch.
+    /// Time of arrival in milliseconds since the Unix epoch.
     pub received: u64,
 }
 
 impl PoolTransaction {
-    /// Hash.
+    /// Returns its hash.
     pub fn hash(&self) -> H256 {
         self.recovered.hash
     }
 
-    /// Who sent it.
+    /// Returns its sender.
     pub fn sender(&self) -> Address {
         self.recovered.sender
     }
 
-    /// What was signed.
+    /// Returns the signed content.
     pub fn body(&self) -> &TransactionBody {
         &self.recovered.transaction.body
     }
 
-    /// Nonce.
+    /// Returns its nonce.
     pub fn nonce(&self) -> u64 {
         self.body().nonce()
     }
 
-    /// The most that it can cost its sender in wei.
+    /// Returns the most that it can cost its sender, in wei.
     pub fn cost(&self) -> U256 {
         super::stateful::cost(self.body())
     }
 
-    /// Upper bound of the blob base fee in wei per blob gas, if it carries blobs.
+    /// Returns its cap on the blob base fee in wei per blob gas, or `None` if it carries no blobs.
     pub fn blob_fee_cap(&self) -> Option<U256> {
         match self.body() {
             TransactionBody::Blob(tx) => Some(tx.max_fee_per_blob_gas),

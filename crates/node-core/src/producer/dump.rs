@@ -1,4 +1,4 @@
-//! The whole state, taken out and put in.
+//! Export and import of the whole state.
 
 use super::{Producer, ProducerError};
 use crate::backend::{BackendError, StateBackend};
@@ -6,7 +6,7 @@ use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 
-/// An account with all that it holds.
+/// An account with its code and storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeAccount {
     /// Nonce.
@@ -15,14 +15,14 @@ pub struct WholeAccount {
     pub balance: U256,
     /// Code.
     pub code: Bytes,
-    /// The slots that are not zero.
+    /// Storage slots that are not zero.
     pub storage: BTreeMap<H256, U256>,
 }
 
 impl Producer {
-    /// All accounts as of the head, edits included.
+    /// Returns all accounts as of the head, including pending edits.
     ///
-    /// It takes as long as it takes to read the changes of all blocks.
+    /// Reads the changes of every block of the chain.
     pub fn dump(&self) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
         let (view, edits) = {
             let _sealing = self.sealing.lock();
@@ -34,12 +34,13 @@ impl Producer {
             state.merge(&*view.changes(number)?.ok_or(pruned)?);
         }
         state.merge(&edits);
+        let head = view.state(view.head().number)?;
         let mut accounts = BTreeMap::new();
         for (address, change) in state.accounts {
             let Some(AccountState { nonce, balance, code_hash }) = change.account else { continue };
             let code = match state.code.get(&code_hash) {
                 Some(code) => code.clone(),
-                None => view.code(code_hash)?.unwrap_or_default(),
+                None => head.code(code_hash)?.unwrap_or_default(),
             };
             let storage = change.storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
             accounts.insert(address, WholeAccount { nonce, balance, code, storage });
@@ -47,14 +48,14 @@ impl Producer {
         Ok(accounts)
     }
 
-    /// Lets accounts be as given, with no other storage; all others stay. A nonce that is higher already stays, too, for
-    /// transactions would repeat otherwise.
+    /// Replaces the given accounts, including their whole storage; other accounts stay. Nonces are never lowered, since
+    /// mined transactions could be mined again.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
         self.edit(|view| {
-            let head = view.head().number;
+            let head = view.state(view.head().number)?;
             let mut changes = StateChanges::default();
             for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
-                let current = view.account(address, head)?.unwrap_or_default().nonce;
+                let current = head.account(address)?.unwrap_or_default().nonce;
                 let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
                 if !code.is_empty() {
                     changes.code.insert(code_hash, code);
@@ -69,7 +70,7 @@ impl Producer {
         })
     }
 
-    /// Adds to an account's balance, as far as it goes. Answers what it is then.
+    /// Adds `more` wei to an account's balance, saturating at the maximum. Returns the new balance.
     pub fn add_balance(&self, address: Address, more: U256) -> Result<U256, ProducerError> {
         let mut balance = U256::zero();
         self.edit_account(address, |account, _| {

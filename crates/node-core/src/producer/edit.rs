@@ -1,4 +1,4 @@
-//! Changes of the state that no transaction makes.
+//! Changes of the state outside transactions.
 
 use super::{Producer, ProducerError};
 use crate::backend::View;
@@ -14,7 +14,7 @@ impl Producer {
         })
     }
 
-    /// Sets an account's nonce. It can only grow, for transactions would repeat otherwise.
+    /// Sets an account's nonce, which can only increase: otherwise mined transactions could be mined again.
     pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             if nonce < account.nonce {
@@ -25,7 +25,7 @@ impl Producer {
         })
     }
 
-    /// Sets an account's code; empty for none.
+    /// Sets an account's code; empty removes it.
     pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), ProducerError> {
         self.edit_account(address, |account, changes| {
             account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
@@ -39,7 +39,7 @@ impl Producer {
     /// Sets a storage slot of an account.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
         self.edit(|view| {
-            let account = view.account(address, view.head().number)?.unwrap_or_default();
+            let account = view.state(view.head().number)?.account(address)?.unwrap_or_default();
             let change =
                 AccountChange { account: Some(account), storage: [(slot, value)].into(), ..Default::default() };
             Ok(StateChanges { accounts: [(address, change)].into(), ..StateChanges::default() })
@@ -53,18 +53,19 @@ impl Producer {
     ) -> Result<(), ProducerError> {
         self.edit(|view| {
             let head = view.head().number;
-            let mut account = view.account(address, head)?.unwrap_or_default();
+            let state = view.state(head)?;
+            let mut account = state.account(address)?.unwrap_or_default();
             let mut changes = StateChanges::default();
             change(&mut account, &mut changes)?;
-            // An account that is empty is none (EIP-161).
-            let exists = account != AccountState::default() || view.has_storage(address, head)?;
+            // An empty account does not exist (EIP-161).
+            let exists = account != AccountState::default() || state.has_storage(address)?;
             let change = AccountChange { account: exists.then_some(account), ..AccountChange::default() };
             changes.accounts.insert(address, change);
             Ok(changes)
         })
     }
 
-    /// Changes the state as of the head, durably. The pool follows.
+    /// Changes the state as of the head durably, and updates the pool.
     pub(super) fn edit(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, ProducerError>,

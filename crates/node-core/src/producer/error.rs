@@ -1,119 +1,119 @@
-//! Why the chain was not changed as asked.
+//! Why a request to the producer failed.
 
 use crate::backend::BackendError;
 use crate::executor::{ExecutionError, TransactionError};
 use crate::gas::BLOCK_GAS_LIMITS;
 use node_types::{Address, BlockNumber};
 
-/// Why the chain was not changed as asked.
+/// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProducerError {
-    /// The next block has to be later than its parent.
+    /// The next block must be later than its parent.
     #[error("timestamp {timestamp} is not after the head; the next block's is at least {least}")]
     TimestampTooLow {
-        /// Asked for, in Unix seconds.
+        /// Requested, in Unix seconds.
         timestamp: u64,
-        /// Least possible.
+        /// Lowest possible, in Unix seconds.
         least: u64,
     },
-    /// Time has to leave room for what comes after.
+    /// The timestamp is above the last one that a block may have.
     #[error("timestamp {timestamp} is too far ahead; the last is {}", Self::LAST_TIMESTAMP)]
     TimestampTooHigh {
-        /// Asked for, in Unix seconds.
+        /// Requested, in Unix seconds.
         timestamp: u64,
     },
-    /// The same of a jump ahead.
+    /// The time after the jump is above the last one that a block may have.
     #[error("{seconds} s ahead is too far; the last time of a block is {}", Self::LAST_TIMESTAMP)]
     TooFarAhead {
-        /// Asked for.
+        /// Requested.
         seconds: u64,
     },
-    /// The same of blocks that are to follow each other.
+    /// The timestamp of the last of several blocks would be too high.
     #[error(
         "{blocks} blocks every {interval} s end too far ahead; the last time of a block is {}",
         Self::LAST_TIMESTAMP
     )]
     IntervalTooLong {
-        /// Asked for.
+        /// Requested.
         blocks: u64,
-        /// Seconds from block to block.
+        /// Seconds between blocks.
         interval: u64,
     },
-    /// No block can have this gas limit.
+    /// The gas limit is outside the valid range.
     #[error("gas limit {gas_limit} is not between {} and {}", BLOCK_GAS_LIMITS.start(), BLOCK_GAS_LIMITS.end())]
     GasLimitRange {
-        /// Asked for.
+        /// Requested.
         gas_limit: u64,
     },
-    /// Before the merge a block has none.
+    /// Blocks before the merge have no PREVRANDAO.
     #[error("PREVRANDAO cannot be set before the merge")]
     NoPrevRandao,
-    /// A transaction that was to be in a block is refused.
+    /// A transaction cannot be included in the block that was to contain it.
     #[error("transaction {index} cannot be in block {block}: {source}")]
     NotIncluded {
-        /// Its position among those that were given.
+        /// Its index among the given transactions.
         index: usize,
         /// The block.
         block: BlockNumber,
-        /// Why.
+        /// The reason.
         source: TransactionError,
     },
-    /// A transaction is for a block that is not replaced.
+    /// A transaction was given for a block that is not replaced.
     #[error("transaction {index} is for replaced block {block}, there are {blocks}")]
     NoSuchBlock {
-        /// Its position among those that were given.
+        /// Its index among the given transactions.
         index: usize,
-        /// Which one, the first being 0.
+        /// Index of the block among the replaced ones, from 0.
         block: u64,
-        /// How many are replaced.
+        /// Number of replaced blocks.
         blocks: u64,
     },
-    /// Blocks that are replaced hold only what their senders signed.
+    /// Replacement blocks accept only signed transactions.
     #[error("a transaction of a replaced block must be signed")]
     NotSigned,
-    /// Before London a block has no base fee.
+    /// Blocks before London have no base fee.
     #[error("the next block has no base fee, for London is not in force")]
     NoBaseFee,
-    /// More blocks than one request may make.
+    /// One request may not produce this many blocks.
     #[error("{blocks} blocks are more than the {limit} that one request may make")]
     TooManyBlocks {
-        /// Asked for.
+        /// Requested.
         blocks: u64,
-        /// Most.
+        /// The maximum.
         limit: u64,
     },
-    /// Before Shanghai a block has no withdrawals.
+    /// Blocks before Shanghai have no withdrawals.
     #[error("the next block has no withdrawals, for Shanghai is not in force")]
     NoWithdrawals,
-    /// There are not so many blocks whose parents' states are kept.
+    /// More blocks than can be replaced: their parents' states must be kept.
     #[error("{blocks} blocks cannot be replaced, at most {most} can")]
     ReorganizationTooDeep {
-        /// Asked for.
+        /// Requested.
         blocks: u64,
-        /// Most.
+        /// The maximum.
         most: u64,
     },
-    /// No snapshot has this number, or the chain went back to an earlier one.
+    /// There is no snapshot with this number, or the chain was reverted to an earlier one.
     #[error("there is no snapshot {0}")]
     UnknownSnapshot(u64),
-    /// A snapshot's block is not known any more.
+    /// The block of the snapshot is no longer stored.
     #[error("block {0} of the snapshot is not known any more")]
     SnapshotLost(BlockNumber),
-    /// As many snapshots as may be.
+    /// The limit of snapshots is reached.
     #[error("there are {0} snapshots already, which is all there may be")]
     TooManySnapshots(usize),
-    /// Transactions would repeat.
+    /// A lower nonce would let mined transactions be mined again.
     #[error("nonce {nonce} is below the account's {current}: transactions that were mined could be mined again")]
     NonceTooLow {
-        /// Asked for.
+        /// Requested.
         nonce: u64,
-        /// The account's.
+        /// The account's nonce.
         current: u64,
     },
-    /// Nobody asked to act in the name of this account.
+    /// The account is not impersonated.
     #[error("{0:#x} is not impersonated")]
     NotImpersonated(Address),
-    /// A block cannot be executed.
+    /// The block cannot be executed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     /// The backend failed.
@@ -122,6 +122,6 @@ pub enum ProducerError {
 }
 
 impl ProducerError {
-    /// The last time that a block may have: what JavaScript's dates can hold, in seconds.
+    /// The last timestamp that a block may have, in Unix seconds: the limit of JavaScript's dates.
     pub const LAST_TIMESTAMP: u64 = 8_640_000_000_000;
 }

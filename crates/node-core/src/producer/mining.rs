@@ -1,4 +1,4 @@
-//! When blocks are made.
+//! When blocks are produced.
 
 use super::Producer;
 use parking_lot::{Condvar, Mutex};
@@ -6,27 +6,27 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// When blocks are made.
+/// When blocks are produced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mining {
-    /// As soon as a transaction waits that can be in one. Whoever sends it waits for the block.
+    /// As soon as a transaction is pending. The sending request waits for the block.
     #[default]
     Instant,
-    /// Once in this time, empty or not.
+    /// At this interval, even if empty.
     Interval(Duration),
-    /// Both.
+    /// Both for pending transactions and at this interval.
     Mixed(Duration),
-    /// When somebody asks.
+    /// Only on request.
     Manual,
 }
 
 impl Mining {
-    /// Whether transactions are mined as soon as they come.
+    /// Whether transactions are mined as soon as they arrive.
     pub fn is_instant(self) -> bool {
         matches!(self, Self::Instant | Self::Mixed(_))
     }
 
-    /// The time between blocks that are made in intervals.
+    /// Returns the interval between blocks, or `None` if there is none.
     pub fn interval(self) -> Option<Duration> {
         match self {
             Self::Interval(interval) | Self::Mixed(interval) => Some(interval),
@@ -35,7 +35,7 @@ impl Mining {
     }
 }
 
-/// The thread that makes blocks in intervals, while there is one.
+/// The thread that produces blocks at intervals, while there is one.
 #[derive(Default)]
 pub(super) struct Miner(Arc<Shared>);
 
@@ -66,12 +66,12 @@ impl Drop for Miner {
 }
 
 impl Producer {
-    /// When blocks are made.
+    /// When blocks are produced.
     pub fn mining(&self) -> Mining {
         self.miner.mining()
     }
 
-    /// Makes blocks as soon as transactions wait, or not any more. An interval ends where they do so from now on.
+    /// Switches instant mining on or off. Switching it on ends mining at intervals.
     pub fn set_automine(self: &Arc<Self>, automine: bool) {
         let mining = match (self.mining(), automine) {
             (_, true) => Mining::Instant,
@@ -82,12 +82,12 @@ impl Producer {
         self.set_mining(mining);
     }
 
-    /// Makes a block once in this time and at no other; with zero, when somebody asks.
+    /// Produces blocks only at this interval; zero produces them only on request.
     pub fn set_interval_mining(self: &Arc<Self>, interval: Duration) {
         self.set_mining(if interval.is_zero() { Mining::Manual } else { Mining::Interval(interval) });
     }
 
-    /// Changes when blocks are made.
+    /// Sets when blocks are produced.
     pub fn set_mining(self: &Arc<Self>, mining: Mining) {
         {
             let mut state = self.miner.0.state.lock();
@@ -107,7 +107,7 @@ impl Producer {
 }
 
 impl Shared {
-    /// Makes blocks in intervals until the producer is gone.
+    /// Produces blocks at intervals until the producer is dropped.
     fn run(&self, producer: &Weak<Producer>) {
         let mut state = self.state.lock();
         let mut begun = (state.mining, Instant::now());

@@ -1,7 +1,7 @@
-//! A chain that grows: blocks are made of what the pool holds.
+//! Production of blocks from the pool.
 //!
-//! The producer also does what nobody may do on a public chain: it edits states, moves time, goes back to snapshots and
-//! replaces blocks. Whatever it does, each header commits to the state after its block.
+//! The producer also offers what development chains need: it edits the state, sets the time, reverts to snapshots and
+//! replaces blocks. In all cases each header commits to the state after its block.
 
 mod dump;
 mod edit;
@@ -15,12 +15,13 @@ mod snapshot;
 pub use dump::WholeAccount;
 pub use error::ProducerError;
 pub use mining::Mining;
+pub(crate) use settings::BlockSettings;
 
 use crate::assembly::{NextHeader, assemble, next_header};
-use crate::backend::{BackendError, EditableBackend, Edits, StateBackend};
+use crate::backend::{BackendError, StateBackend};
 use crate::block::{BlockRef, SealedHeader};
-use crate::clock::Clock;
 use crate::context::Context;
+use crate::edits::{EditableBackend, Edits};
 use crate::executor::{BlockExecution, Executor};
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
@@ -30,28 +31,27 @@ use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, H256, keccak256};
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use settings::BlockSettings;
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use uuid::Uuid;
 
-/// Blocks that whoever sent a transaction makes after the one that holds it, as long as transactions wait.
+/// Further blocks that a sending request produces after its transaction is mined, while other transactions are pending.
 const MAX_FURTHER_BLOCKS: usize = 16;
 
-/// How blocks are produced.
+/// How a node produces blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Production {
-    /// When.
+    /// When blocks are produced.
     pub mining: Mining,
-    /// Which transactions come first.
+    /// The order of transactions in a block.
     pub order: TransactionOrder,
-    /// Who gets the tips; none for the beneficiary of the genesis block.
+    /// Beneficiary of blocks; `None` for that of the genesis block.
     pub coinbase: Option<Address>,
 }
 
-/// What a producer works with.
+/// The dependencies of a producer.
 pub(crate) struct ProducerParts {
     pub(crate) backend: Arc<EditableBackend>,
     pub(crate) executor: Arc<dyn Executor>,
@@ -59,45 +59,34 @@ pub(crate) struct ProducerParts {
     pub(crate) spec: Arc<ChainSpec>,
 }
 
-/// Makes blocks. All methods may be called from any thread.
+/// Produces blocks. All methods may be called from any thread.
 pub struct Producer {
     parts: ProducerParts,
     settings: Arc<BlockSettings>,
-    /// Held while the chain changes: what is done to it is one step after the other.
+    /// Held while the chain changes, so that changes do not interleave.
     sealing: Mutex<()>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
-    /// Whether all accounts are.
+    /// Whether all accounts are impersonated.
     impersonates_all: AtomicBool,
-    /// Held while a transaction of an impersonated sender gets its nonce and comes to the pool.
+    /// Held while a transaction of an impersonated sender gets its nonce and enters the pool.
     sending: Mutex<()>,
     miner: Miner,
-    /// Another one each time that the chain is opened or begins anew.
+    /// A random identifier that changes when the chain is opened or reset.
     instance: Mutex<H256>,
 }
 
-/// The settings of a producer that is yet to be made: the pool needs them first.
-pub(crate) struct Draft {
-    settings: Arc<BlockSettings>,
-    mining: Mining,
-}
-
-impl Draft {
-    pub(crate) fn new(production: Production, spec: Arc<ChainSpec>, clock: Arc<dyn Clock>) -> Self {
-        let settings = Arc::new(BlockSettings::new(spec, clock, production.coinbase));
-        Self { settings, mining: production.mining }
-    }
-
-    pub(crate) fn next_header(&self) -> Arc<dyn NextHeader> {
-        self.settings.clone()
-    }
-
-    /// Opens the snapshots that the backend's records hold, and begins to produce.
-    pub(crate) fn finish(self, parts: ProducerParts) -> Result<Arc<Producer>, BackendError> {
+impl Producer {
+    /// Restores the snapshots from the backend's records, and starts to produce blocks.
+    pub(crate) fn open(
+        parts: ProducerParts,
+        settings: Arc<BlockSettings>,
+        mining: Mining,
+    ) -> Result<Arc<Self>, BackendError> {
         let snapshots = Mutex::new(Snapshots::open(&*parts.backend)?);
-        let producer = Arc::new(Producer {
+        let producer = Arc::new(Self {
             parts,
-            settings: self.settings,
+            settings,
             sealing: Mutex::default(),
             snapshots,
             impersonated: RwLock::default(),
@@ -106,17 +95,15 @@ impl Draft {
             miner: Miner::default(),
             instance: Mutex::new(new_instance()),
         });
-        producer.set_mining(self.mining);
+        producer.set_mining(mining);
         Ok(producer)
     }
-}
 
-impl Producer {
-    /// Most blocks that one request may make.
+    /// The most blocks that one request may produce.
     pub const MAX_BLOCKS: u64 = 10_000;
 
-    /// Makes `count` blocks, one after the other, and answers them. Those after the first are `interval` seconds later
-    /// each than the one before, or as the clock has it. The first one has `withdrawals`.
+    /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
+    /// after the one before, or follows the clock without an interval.
     pub fn mine(
         &self,
         count: u64,
@@ -134,7 +121,7 @@ impl Producer {
         let mut withdrawals = Some(withdrawals);
         let mut blocks = Vec::new();
         for mined in 0..count {
-            // Others get their turn between two blocks.
+            // Locked for each block separately, so that other requests are not held up.
             let _sealing = self.sealing.lock();
             if let Some(interval) = interval.filter(|_| mined > 0) {
                 let head = self.head()?;
@@ -145,17 +132,17 @@ impl Producer {
         Ok(blocks)
     }
 
-    /// About when the last of `count` blocks would be, if they were `interval` seconds apart.
+    /// Estimates the timestamp of the last of `count` blocks that are `interval` seconds apart.
     fn last_timestamp(&self, count: u64, interval: u64) -> Result<u64, ProducerError> {
         let next = self.settings.after(&*self.head()?).timestamp;
         Ok(next.saturating_add(count.saturating_mul(interval.max(1))))
     }
 
-    /// Makes blocks until no transaction of the pool that could be in one is left. When `awaited` waits no more, only so many
-    /// further ones: what others send meanwhile they see to themselves.
+    /// Produces blocks until no pending transaction can be included. Once `awaited` has left the pool, at most
+    /// [`MAX_FURTHER_BLOCKS`] more are produced: other requests take care of their own transactions.
     pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
-        // Those who wait for the lock find most often that their transactions are mined when they have it.
+        // Requests that waited for the lock usually find their transactions mined by then.
         while further > 0 && self.seal_waiting()?.is_some() {
             if awaited.is_some_and(|hash| self.parts.pool.get(hash).is_none()) {
                 further -= 1;
@@ -164,7 +151,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Takes note that a transaction came to the pool, or, without one, that some may have become executable there.
+    /// Called when the transaction `awaited` has entered the pool, or with `None` when some may have become pending.
     pub(crate) fn transactions_changed(&self, awaited: Option<H256>) {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
@@ -178,7 +165,7 @@ impl Producer {
         self.seal(Vec::new(), false)
     }
 
-    /// Seals one block on top of the head, unless it would be empty and must not be.
+    /// Seals a block on top of the head. Returns `None` if it would be empty and `even_empty` is not set.
     fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<BlockRef>, ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
         let parent = self.head()?;
@@ -196,7 +183,7 @@ impl Producer {
         let (view, gas_limit) = (backend.view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
-        // Views hold what lies below them; the backend works faster when it is the only one to.
+        // Views keep the chain below them alive; the backend is faster when it is the only owner.
         drop(view);
         if block.body.transactions.is_empty() && !even_empty {
             return Ok(None);
@@ -215,25 +202,25 @@ impl Producer {
         view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))
     }
 
-    /// Lets the next block have this timestamp, in Unix seconds. Time goes on from there.
+    /// Sets the timestamp of the next block in Unix seconds. The chain's time continues from there.
     pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
-    /// Lets the time of the chain be that of its head now, and go on from there with the clock.
+    /// Sets the chain's time to the timestamp of its head, from which it continues with the clock.
     pub fn continue_time(&self) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.continue_from(self.head()?.header.timestamp);
         Ok(())
     }
 
-    /// Lets the time of the chain jump ahead. Answers by how many seconds it is ahead of the clock then.
+    /// Advances the chain's time by `seconds`. Returns how many seconds it is then ahead of the clock.
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         self.settings.increase_time(seconds)
     }
 
-    /// Lets the next block have this base fee, in wei per gas. Its successors follow from it by the rules.
+    /// Sets the base fee of the next block, in wei per gas. Later base fees follow from it by the rules.
     pub fn set_next_base_fee(&self, base_fee: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         if self.settings.after(&*self.head()?).base_fee_per_gas.is_none() {
@@ -243,7 +230,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Lets the time of the chain be `timestamp` now, in Unix seconds. Answers by how many seconds that moves it.
+    /// Sets the chain's time to `timestamp`, in Unix seconds. Returns by how many seconds that moves it.
     pub fn set_time(&self, timestamp: u64) -> Result<i64, ProducerError> {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
@@ -254,20 +241,20 @@ impl Producer {
         Ok(timestamp.cast_signed() - before.cast_signed())
     }
 
-    /// Lets all blocks from now on be `seconds` later than their parents, or go by the clock again. Answers the seconds
-    /// that held before.
+    /// Sets the seconds between blocks from now on, or follows the clock again with `None`. Returns the previous
+    /// setting.
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.set_interval(seconds)
     }
 
-    /// Lets `address` get the tips from now on.
+    /// Sets the beneficiary of all blocks from now on.
     pub fn set_coinbase(&self, address: Address) {
         let _sealing = self.sealing.lock();
         self.settings.set_coinbase(address);
     }
 
-    /// Lets PREVRANDAO answer `value` in the next block.
+    /// Sets the value of PREVRANDAO in the next block.
     pub fn set_prev_randao(&self, value: H256) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         if !self.settings.after(&*self.head()?).difficulty.is_zero() {
@@ -277,7 +264,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Lets all blocks from now on have this gas limit.
+    /// Sets the gas limit of all blocks from now on.
     pub fn set_gas_limit(&self, gas_limit: u64) -> Result<(), ProducerError> {
         {
             let _sealing = self.sealing.lock();
@@ -288,43 +275,44 @@ impl Producer {
         Ok(())
     }
 
-    /// The header of the next block, as far as it is known before anything runs.
+    /// Returns the header of the next block as far as it is known before execution.
     pub fn next_header(&self) -> Result<Header, BackendError> {
         Ok(self.settings.after(&*self.head()?))
     }
 
-    /// A name of the chain since it was opened or began anew.
+    /// Returns a random identifier that changes when the chain is opened or reset.
     pub fn instance(&self) -> H256 {
         *self.instance.lock()
     }
 
-    /// Which transactions come first.
+    /// The order of transactions in a block.
     pub fn order(&self) -> TransactionOrder {
         self.parts.pool.order()
     }
 
-    /// Lets anyone send transactions in the name of every account, or only of those that were named.
+    /// Starts or stops impersonating all accounts. Accounts impersonated individually stay so.
     pub fn impersonate_all(&self, allowed: bool) {
         self.impersonates_all.store(allowed, Ordering::Relaxed);
     }
 
-    /// The accounts in whose names anyone may send, as far as they were named.
+    /// Returns the accounts that are impersonated individually.
     pub fn impersonated(&self) -> Vec<Address> {
         self.impersonated.read().iter().copied().collect()
     }
 
-    /// Lets anyone send transactions in the name of `address`, or not any more. Answers whether that is new.
+    /// Starts or stops impersonating `address`: accepting unsigned transactions from it. Returns whether that is a
+    /// change.
     pub fn impersonate(&self, address: Address, allowed: bool) -> bool {
         let mut impersonated = self.impersonated.write();
         if allowed { impersonated.insert(address) } else { impersonated.remove(&address) }
     }
 
-    /// Whoever holds it is the only one who sends in the name of others.
+    /// Locks the sending of transactions of impersonated accounts.
     pub(crate) fn sending(&self) -> MutexGuard<'_, ()> {
         self.sending.lock()
     }
 
-    /// Whether anyone may send transactions in the name of `address`.
+    /// Whether `address` is impersonated.
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }

@@ -1,4 +1,4 @@
-//! Replacing blocks by others.
+//! Simulated reorganizations: replacing the newest blocks.
 
 use super::{Producer, ProducerError, ProducerParts, assemble};
 use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
@@ -8,19 +8,19 @@ use crate::executor::{BlockExecution, ExecutionError};
 use node_types::consensus::Header;
 
 impl Producer {
-    /// Most blocks that can be replaced at a time.
+    /// The most blocks that can be replaced at a time.
     pub const MAX_REORGANIZATION: u64 = 128;
 
-    /// Replaces the newest `blocks` blocks by as many empty ones, in one step. Their transactions wait in the pool again,
-    /// as far as they are still valid; edits that they had taken in are gone.
+    /// Replaces the newest `blocks` blocks by the same number of empty ones, in one step. Their transactions return to
+    /// the pool if they are still valid; edits that they included are lost.
     ///
-    /// Each new block carries the hash of the one that it replaces as its extra data, which makes it another block.
+    /// Each new block has the hash of the replaced block as its extra data, so that their hashes differ.
     pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
         self.reorganize_with(blocks, Vec::new())
     }
 
-    /// Does the same, but the new blocks hold these transactions: each comes with the position of its block among those
-    /// that are replaced, the oldest being 0. None of them may be unsigned.
+    /// As [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, each with the index of
+    /// its block among the replaced ones, oldest first. All must be signed.
     pub fn reorganize_with(
         &self,
         blocks: u64,
@@ -57,7 +57,7 @@ impl Producer {
             let parent = view.header(number.into())?.ok_or(BackendError::UnknownBlock(number))?;
             let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
             let extra_data = replaced.as_bytes().to_vec().into();
-            let header = Header { extra_data, ..self.settings.unwished(&parent) };
+            let header = Header { extra_data, ..self.settings.without_choices(&parent) };
             let context = Context::unbounded();
             let mut refused = None;
             let fill = |execution: &mut dyn BlockExecution| {

@@ -1,4 +1,4 @@
-//! Taking blocks off the chain.
+//! Removing blocks from the chain.
 
 use super::{Producer, ProducerError, new_instance};
 use crate::backend::{BackendError, HeadChange, StateBackend};
@@ -9,8 +9,8 @@ use node_types::BlockNumber;
 use std::collections::HashSet;
 
 impl Producer {
-    /// Begins anew with the genesis block: all blocks, edits, snapshots and waiting transactions are gone, as are
-    /// impersonations and what was set for the next blocks. Time is that of the clock again.
+    /// Resets the chain to its genesis block: drops all other blocks, edits, snapshots, transactions of the pool,
+    /// impersonations and settings of later blocks. The time is that of the clock again.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -25,8 +25,8 @@ impl Producer {
         Ok(self.parts.backend.view()?.head())
     }
 
-    /// Takes the newest `blocks` blocks off the chain, with their transactions; what waits in the pool stays there. Time
-    /// goes on with the clock. Answers the blocks, newest first.
+    /// Removes the newest `blocks` blocks with their transactions; the pool stays as it is. The time continues with the
+    /// clock. Returns the removed blocks, newest first.
     pub fn rollback(&self, blocks: u64) -> Result<Vec<BlockRef>, ProducerError> {
         let _sealing = self.sealing.lock();
         let head = self.parts.backend.view()?.head().number;
@@ -39,7 +39,7 @@ impl Producer {
         Ok(self.set_back(target)?.removed)
     }
 
-    /// Makes the canonical block `target` the head, without any edits. The transactions behind it are gone.
+    /// Makes the canonical block `target` the head, without edits. The transactions of later blocks are lost.
     fn set_back(&self, target: BlockNumber) -> Result<HeadChange, BackendError> {
         let backend = &self.parts.backend;
         let view = backend.view()?;

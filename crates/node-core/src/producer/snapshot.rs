@@ -1,31 +1,32 @@
-//! Points in the chain's past to go back to.
+//! Snapshots, to which the chain can be reverted.
 //!
-//! The record of a snapshot: its number as key; as value the RLP list of the head's hash and height, how far the time of
-//! the chain was ahead of the clock in milliseconds, the edits that no block had taken in, and the hashes of the pool's
-//! transactions.
+//! Record of a snapshot: the key is its number, 8 bytes big-endian. The value is the RLP list of the head's hash and
+//! number, how far the chain's time was ahead of the clock in milliseconds (two's complement in 64 bits), the pending
+//! edits, and the hashes of the pool's transactions.
 
 use super::{BlockRef, H256, Producer, ProducerError};
-use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend, edits};
+use crate::backend::{BackendError, Branch, Record, RecordKind, RecordWrite, StateBackend};
+use crate::edits;
 use crate::state::StateChanges;
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::{BTreeMap, HashSet};
 
-/// Most snapshots at a time.
+/// The most snapshots at a time.
 const MAX_SNAPSHOTS: usize = 1_024;
 
-/// A point to go back to.
+/// A state of the node, without the blocks themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Snapshot {
     head: BlockRef,
-    /// How far the time of the chain was ahead of the clock, in milliseconds.
+    /// How far the chain's time was ahead of the clock, in milliseconds.
     offset: i64,
-    /// What was edited since the head.
+    /// Pending edits.
     edits: StateChanges,
-    /// What was in the pool.
+    /// Transactions in the pool.
     pool: Vec<H256>,
 }
 
-/// All snapshots by their numbers.
+/// All snapshots by number.
 pub(super) struct Snapshots(BTreeMap<u64, Snapshot>);
 
 impl Snapshots {
@@ -37,7 +38,7 @@ impl Snapshots {
 }
 
 impl Snapshots {
-    /// Forgets a snapshot and later ones.
+    /// Deletes a snapshot and all later ones.
     pub(super) fn forget_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
         let gone = self.0.split_off(&id);
         let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
@@ -71,7 +72,8 @@ fn key(id: u64) -> Vec<u8> {
 }
 
 impl Producer {
-    /// Remembers the chain, its edits, its time and which transactions are in the pool. The answer names it. Durable.
+    /// Takes a snapshot of the chain, its edits, its time and the transactions of the pool. Returns its number. It is
+    /// durable on return.
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -90,12 +92,12 @@ impl Producer {
         Ok(id)
     }
 
-    /// All snapshots, with the heads that they go back to.
+    /// Returns the numbers of all snapshots, each with the head of the chain at that time.
     pub fn snapshots(&self) -> Vec<(u64, BlockRef)> {
         self.snapshots.lock().0.iter().map(|(id, snapshot)| (*id, snapshot.head)).collect()
     }
 
-    /// Goes back to a snapshot: what came after it leaves the chain and the pool. The snapshot and later ones are gone.
+    /// Reverts the chain and the pool to a snapshot, and deletes that and all later ones.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -108,7 +110,7 @@ impl Producer {
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
             self.parts.pool.keep_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
-            // With the edits, which may be what pays for transactions that come back to the pool.
+            // Together with the edits, which may fund transactions that return to the pool.
             let switch = || backend.switch_edited(ancestor, blocks, &snapshot.edits);
             self.parts.pool.set_back(kept.clone(), switch)?;
         } else {

@@ -1,4 +1,4 @@
-//! Whoever signs is recovered, by libsecp256k1 and by alloy.
+//! Signers are recovered by libsecp256k1 and by alloy.
 
 use super::*;
 use crate::{AccountOptions, Accounts};
@@ -140,7 +140,7 @@ fn signers_of_hashes_are_recovered() {
 }
 
 #[test]
-fn debug_shows_no_key() {
+fn debug_does_not_show_the_key() {
     let shown = format!("{:?}", accounts()[0]).to_lowercase();
     assert!(shown.contains("f39fd6e51aad88f6f4ce6ab8827279cfffb92266"), "{shown}");
     assert!(!shown.contains("ac0974be"), "{shown}");

@@ -22,7 +22,7 @@ fn the_default_is_the_built_in_genesis() {
 }
 
 #[test]
-fn everything_can_be_chosen() {
+fn every_option_takes_effect() {
     let options = DevGenesis {
         chain_id: 7,
         balance: u64::MAX,
@@ -40,14 +40,14 @@ fn everything_can_be_chosen() {
     for address in accounts.addresses() {
         assert_eq!(genesis.alloc[&address].balance, U256::from(u64::MAX) * U256::exp10(18));
     }
-    // Three accounts, four contracts of the protocol and the deployer.
+    // Three accounts, four system contracts and the deployer.
     assert_eq!(genesis.alloc.len(), 8);
     let none = DevGenesis::default().build([]).unwrap();
     assert_eq!(none.alloc.len(), 5);
 }
 
 #[test]
-fn each_fork_is_in_force_in_the_first_block_and_no_later_one_ever() {
+fn activates_forks_up_to_the_chosen_one_and_no_others() {
     for name in Hardfork::names() {
         let hardfork: Hardfork = name.parse().unwrap();
         let fork = hardfork.fork();
@@ -68,7 +68,7 @@ fn each_fork_is_in_force_in_the_first_block_and_no_later_one_ever() {
         for (index, (there, since)) in fields.into_iter().enumerate() {
             assert_eq!(there, fork >= since, "{name}: field {index}");
         }
-        // The state root that the block names is that of its accounts.
+        // The block's state root is that of its accounts.
         let block = of(name).block();
         let backend = MemoryBackend::new(block).unwrap();
         assert_eq!(backend.view().unwrap().head().number, 0);
@@ -85,7 +85,7 @@ fn blob_parameters_have_names() {
 }
 
 #[test]
-fn numbers_out_of_bounds_are_refused() {
+fn rejects_values_out_of_range() {
     let good = DevGenesis::default();
     let cases = [
         (DevGenesis { chain_id: 0, ..good.clone() }, "chain id 0, expected 1 to 9223372036854775771"),
@@ -108,7 +108,7 @@ fn numbers_out_of_bounds_are_refused() {
         ),
         (
             DevGenesis { base_fee: Some(1), hardfork: "berlin".parse().unwrap(), ..good },
-            "a base fee is given, and berlin has none: the first with one is london",
+            "berlin has no base fee: the first fork with one is london",
         ),
     ];
     for (options, expected) in cases {

@@ -207,7 +207,7 @@ impl World {
     pub fn extend(&mut self, transactions: &[RecoveredTransaction]) -> BlockOutcome {
         let mut header = self.next_header();
         let outcome = self.execute_with(&header, transactions, &[], None).unwrap();
-        header.state_root = self.view.state_root(header.number - 1, &outcome.changes).unwrap();
+        header.state_root = self.view.state(header.number - 1).unwrap().root_after(&outcome.changes).unwrap();
         self.backend.append(executed(&header, outcome.changes.clone())).unwrap();
         self.view = self.backend.view().unwrap();
         outcome

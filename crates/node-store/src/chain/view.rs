@@ -6,7 +6,7 @@ use crate::keys::{Key, LogId, Table, TrieId};
 use crate::state::{self, TrieReader};
 use crate::trie;
 use crate::{postings, values};
-use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StorageProof, View};
+use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
 use node_core::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
 };
@@ -95,69 +95,18 @@ impl View for Chain {
         Ok(Some(Arc::new(self.changes_of(number)?)))
     }
 
+    fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
+        self.check_state(at)?;
+        Ok(Box::new(ChainState { chain: self, at }))
+    }
+
+    fn fork(&self, _ancestor: BlockNumber, _branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        Ok(None)
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         let row = self.rows.get(&Key::of_hash(Table::Transactions, hash))?;
         Ok(row.map(|row| values::decode_position(&row)).transpose().map_err(StoreError::from)?)
-    }
-
-    fn account(&self, address: Address, at: BlockNumber) -> Result<Option<AccountState>, BackendError> {
-        self.check_state(at)?;
-        Ok(state::account(&self.rows, keccak256(address), at)?.map(|account| account.state))
-    }
-
-    fn storage(&self, address: Address, slot: H256, at: BlockNumber) -> Result<U256, BackendError> {
-        self.check_state(at)?;
-        match state::account(&self.rows, keccak256(address), at)?.and_then(|account| account.storage) {
-            Some((trie, _)) => Ok(state::slot(&self.rows, trie, keccak256(slot), at)?),
-            None => Ok(U256::zero()),
-        }
-    }
-
-    fn has_storage(&self, address: Address, at: BlockNumber) -> Result<bool, BackendError> {
-        self.check_state(at)?;
-        Ok(state::account(&self.rows, keccak256(address), at)?.is_some_and(|account| account.storage.is_some()))
-    }
-
-    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
-        if hash == KECCAK_EMPTY {
-            return Ok(Some(Bytes::new()));
-        }
-        if let Some(code) = self.caches.code.get(hash) {
-            return Ok(Some(code));
-        }
-        let code = self.rows.get(&Key::of_hash(Table::Code, hash))?.map(|code| Bytes::from(&*code));
-        if let Some(code) = &code {
-            self.caches.code.insert(hash, code.clone(), code.len());
-        }
-        Ok(code)
-    }
-
-    fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError> {
-        self.check_state(at)?;
-        let hash = keccak256(address);
-        let account = state::account(&self.rows, hash, at)?;
-        let reader = |trie| TrieReader { rows: &self.rows, trie, at: Some(at), cache: None };
-        let leaf = account.map(|account| account.leaf());
-        let value = leaf.map(|leaf| leaf.encode());
-        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_deref())?;
-        let storage = account.and_then(|account| account.storage);
-        let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
-            let Some((trie, _)) = storage else {
-                return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
-            };
-            let hash = keccak256(slot);
-            let value = state::slot(&self.rows, trie, hash, at)?;
-            let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
-            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_deref())?;
-            Ok(StorageProof { slot: *slot, value, proof })
-        };
-        Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
-    }
-
-    fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
-        self.check_state(at)?;
-        // Applied as those of the block after the head, whatever `at` is, so that new storage tries have unused ids.
-        Ok(state::apply(&self.rows, None, Some(at), self.head.number + 1, changes)?.root)
     }
 
     fn log_candidates(
@@ -190,10 +139,80 @@ impl View for Chain {
 }
 
 impl Chain {
+    /// Returns code by its hash, or `None` if no account ever had it.
+    pub(super) fn code(&self, hash: H256) -> Result<Option<Bytes>, StoreError> {
+        if hash == KECCAK_EMPTY {
+            return Ok(Some(Bytes::new()));
+        }
+        if let Some(code) = self.caches.code.get(hash) {
+            return Ok(Some(code));
+        }
+        let code = self.rows.get(&Key::of_hash(Table::Code, hash))?.map(|code| Bytes::from(&*code));
+        if let Some(code) = &code {
+            self.caches.code.insert(hash, code.clone(), code.len());
+        }
+        Ok(code)
+    }
+
     fn side(&self, id: BlockHashOrNumber) -> Option<&ExecutedBlock> {
         match id {
             BlockHashOrNumber::Number(_) => None,
             BlockHashOrNumber::Hash(hash) => self.side_blocks.get(hash),
         }
+    }
+}
+
+/// The state after block `at` of a chain.
+struct ChainState<'a> {
+    chain: &'a Chain,
+    at: BlockNumber,
+}
+
+impl StateView for ChainState<'_> {
+    fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
+        Ok(state::account(&self.chain.rows, keccak256(address), self.at)?.map(|account| account.state))
+    }
+
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+        match state::account(&self.chain.rows, keccak256(address), self.at)?.and_then(|account| account.storage) {
+            Some((trie, _)) => Ok(state::slot(&self.chain.rows, trie, keccak256(slot), self.at)?),
+            None => Ok(U256::zero()),
+        }
+    }
+
+    fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
+        Ok(state::account(&self.chain.rows, keccak256(address), self.at)?
+            .is_some_and(|account| account.storage.is_some()))
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        Ok(self.chain.code(hash)?)
+    }
+
+    fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        let hash = keccak256(address);
+        let account = state::account(&self.chain.rows, hash, self.at)?;
+        let reader = |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), cache: None };
+        let leaf = account.map(|account| account.leaf());
+        let value = leaf.map(|leaf| leaf.encode());
+        let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_deref())?;
+        let storage = account.and_then(|account| account.storage);
+        let prove_slot = |slot: &H256| -> Result<StorageProof, StoreError> {
+            let Some((trie, _)) = storage else {
+                return Ok(StorageProof { slot: *slot, value: U256::zero(), proof: Vec::new() });
+            };
+            let hash = keccak256(slot);
+            let value = state::slot(&self.chain.rows, trie, hash, self.at)?;
+            let word = (!value.is_zero()).then(|| trie::encode_word_leaf(&values::encode_word(value)));
+            let proof = trie::prove(&mut reader(trie), &NibblePath::from(hash), word.as_deref())?;
+            Ok(StorageProof { slot: *slot, value, proof })
+        };
+        Ok(AccountProof { account: leaf, proof, storage: slots.iter().map(prove_slot).collect::<Result<_, _>>()? })
+    }
+
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        // Applied as those of the block after the head, whatever the block of this state is, so that new storage tries have
+        // unused ids.
+        Ok(state::apply(&self.chain.rows, None, Some(self.at), self.chain.head.number + 1, changes)?.root)
     }
 }

@@ -380,11 +380,6 @@ impl StateBackend for Store {
         true
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write_records_unsynced(writes)?;
-        self.sync_records()
-    }
-
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let entry = journal::records(writes);
         {

@@ -194,19 +194,19 @@ fn a_folder_of_layout_1_can_be_read() {
         let root = view.header(at.into()).unwrap().unwrap().header.state_root;
         for address in (1..=21).map(Address::repeat_byte) {
             let slots = [6, 8].map(H256::from_low_u64_be);
-            let proof = view.proof(address, &slots, at).unwrap();
+            let proof = view.state(at).unwrap().proof(address, &slots).unwrap();
             let leaf = proof.account.map(|account| Bytes::from(account.encode()));
             assert_eq!(verify_proof(root, keccak256(address).as_bytes(), &proof.proof), Ok(leaf));
             for slot in &proof.storage {
                 let leaf = (!slot.value.is_zero()).then(|| Bytes::from(rlp::encode(&slot.value).to_vec()));
                 let root = proof.account.unwrap().storage_root;
                 assert_eq!(verify_proof(root, keccak256(slot.slot).as_bytes(), &slot.proof), Ok(leaf));
-                assert_eq!(view.storage(address, slot.slot, at).unwrap(), slot.value);
+                assert_eq!(view.state(at).unwrap().storage(address, slot.slot).unwrap(), slot.value);
             }
         }
     }
-    let account = view.account(CONTRACT, 5).unwrap().unwrap();
-    assert_eq!(&view.code(account.code_hash).unwrap().unwrap()[..], CODE);
+    let account = view.state(5).unwrap().account(CONTRACT).unwrap().unwrap();
+    assert_eq!(&view.state(5).unwrap().code(account.code_hash).unwrap().unwrap()[..], CODE);
 
     let filter = LogFilter { addresses: vec![CONTRACT], topics: vec![vec![TOPIC]] };
     let start = LogPosition { block: 0, log_index: 0 };

@@ -42,9 +42,9 @@ fn drops_exactly_the_states_before_the_floor() {
             assert_eq!(view.earliest_state(), earliest);
             for at in 0..=chain.head().header.header.number {
                 for address in Random::addresses() {
-                    match view.proof(address, &Random::slots(), at) {
+                    match view.state(at).and_then(|state| state.proof(address, &Random::slots())) {
                         Ok(proof) if at >= earliest => {
-                            let expected = expected.proof(address, &Random::slots(), at).unwrap();
+                            let expected = expected.state(at).unwrap().proof(address, &Random::slots()).unwrap();
                             assert_eq!(proof, expected, "{address:#x} as of {at}, pruned before {floor}");
                         }
                         Err(BackendError::StatePruned { block, earliest: named }) => {
@@ -61,7 +61,9 @@ fn drops_exactly_the_states_before_the_floor() {
         store.switch(170, Vec::new()).unwrap();
         chain = chain.up_to(170);
         let root = chain.head().header.header.state_root;
-        assert_eq!(store.view().unwrap().state_root(170, &StateChanges::default()).unwrap(), root);
+        let view = store.view().unwrap();
+        assert_eq!(view.state(170).unwrap().root_after(&StateChanges::default()).unwrap(), root);
+        drop(view);
         let beyond = store.prune_before(171);
         assert!(matches!(beyond, Err(BackendError::UnknownBlock(171))), "{beyond:?}");
     }

@@ -57,14 +57,20 @@ pub(super) fn ask(view: &dyn View, reference: &dyn View, earliest: BlockNumber, 
         }
         for address in Random::addresses() {
             let question = |what| move || format!("{what} of {address:#x} as of {at}");
-            tally.take(views.map(|view| view.account(address, at)), question("account"));
-            tally.take(views.map(|view| view.has_storage(address, at)), question("storage"));
+            tally.take(views.map(|view| view.state(at).and_then(|state| state.account(address))), question("account"));
+            tally.take(
+                views.map(|view| view.state(at).and_then(|state| state.has_storage(address))),
+                question("storage"),
+            );
             for slot in Random::slots() {
-                tally.take(views.map(|view| view.storage(address, slot, at)), question("slot"));
+                let values = views.map(|view| view.state(at).and_then(|state| state.storage(address, slot)));
+                tally.take(values, question("slot"));
             }
-            tally.take(views.map(|view| view.proof(address, &Random::slots(), at)), question("proof"));
-            if let Ok(Some(account)) = reference.account(address, at) {
-                tally.take(views.map(|view| view.code(account.code_hash)), question("code"));
+            let proofs = views.map(|view| view.state(at).and_then(|state| state.proof(address, &Random::slots())));
+            tally.take(proofs, question("proof"));
+            if let Ok(Some(account)) = reference.state(at).and_then(|state| state.account(address)) {
+                let codes = views.map(|view| view.state(at).and_then(|state| state.code(account.code_hash)));
+                tally.take(codes, question("code"));
             }
             let filter = LogFilter { addresses: vec![address], topics: Vec::new() };
             tally.take(views.map(|view| scan(view, &filter, at, head)), question("logs"));

@@ -28,7 +28,8 @@ fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
     }
     for at in [0, head.number, random.below(head.number + 1), random.below(head.number + 1)] {
         for address in Random::addresses() {
-            let [got, expected] = [store, reference].map(|view| view.proof(address, &Random::slots(), at).unwrap());
+            let proof = |view: &dyn View| view.state(at).unwrap().proof(address, &Random::slots()).unwrap();
+            let [got, expected] = [store, reference].map(proof);
             assert_eq!(got, expected, "{address:#x} as of {at}");
         }
     }
@@ -49,10 +50,11 @@ fn compare(random: &mut Random, store: &dyn View, reference: &dyn View) {
 /// Checks that the state root as of `at` is that of the header, computed by another implementation from everything that
 /// `view` returns.
 fn recompute_root(view: &dyn View, at: u64) {
+    let state = view.state(at).unwrap();
     let mut accounts = BTreeMap::new();
     for address in Random::addresses() {
-        let Some(account) = view.account(address, at).unwrap() else { continue };
-        let values = Random::slots().into_iter().map(|slot| (slot, view.storage(address, slot, at).unwrap()));
+        let Some(account) = state.account(address).unwrap() else { continue };
+        let values = Random::slots().into_iter().map(|slot| (slot, state.storage(address, slot).unwrap()));
         let leaves: BTreeMap<_, _> = values
             .filter(|(_, value)| !value.is_zero())
             .map(|(slot, value)| (keccak256(slot), rlp::encode(&value).to_vec()))

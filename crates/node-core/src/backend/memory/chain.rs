@@ -1,10 +1,12 @@
-//! One version of the whole chain, which is also a view of it.
+//! One version of the whole chain.
 
 use super::state::States;
 use crate::backend::candidates::Candidates;
 use crate::backend::fees::fee_row;
-use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, View};
-use crate::block::{BlockHashOrNumber, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition};
+use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, StateView, View};
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
 use crate::context::Context;
 use crate::state::{AccountState, StateChanges};
 use node_types::consensus::Receipt;
@@ -13,27 +15,27 @@ use rpds::{HashTrieMapSync, VectorSync};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A chain with its states and indexes. Cloning is cheap, for everything within is shared.
+/// A chain with its states and indexes. Cloning is cheap because all parts are shared.
 ///
-/// A method that fails leaves the chain half changed: changes are made to a clone.
+/// A method that fails leaves the chain partly changed, so changes are made to a clone.
 #[derive(Clone)]
-pub(super) struct Chain {
+pub(super) struct MemoryChain {
     head: BlockRef,
     /// The canonical blocks by number.
     blocks: VectorSync<ExecutedBlock>,
-    /// Their fee rows.
+    /// Fee rows of the canonical blocks.
     fee_rows: VectorSync<FeeRow>,
-    /// The numbers of the canonical blocks.
+    /// The numbers of the canonical blocks by hash.
     numbers: HashTrieMapSync<H256, BlockNumber>,
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
     states: States,
-    /// Every other block there ever was: a branch of any length may still win.
+    /// All blocks that are not canonical. None is dropped, since a branch of any length may become canonical.
     side_blocks: HashTrieMapSync<H256, ExecutedBlock>,
 }
 
-impl Chain {
-    /// The chain of `genesis` alone.
+impl MemoryChain {
+    /// Creates a chain with only the genesis block.
     pub(super) fn new(genesis: ExecutedBlock) -> Result<Self, BackendError> {
         let head = genesis.header.block_ref();
         if head.number != 0 {
@@ -63,7 +65,7 @@ impl Chain {
         Ok(HeadChange { removed: Vec::new(), added: vec![added] })
     }
 
-    /// Puts `branch` in the place of all blocks behind `ancestor`.
+    /// Replaces all blocks above `ancestor` by `branch`.
     pub(super) fn switch(
         &mut self,
         ancestor: BlockNumber,
@@ -82,7 +84,7 @@ impl Chain {
         Ok(change)
     }
 
-    /// Keeps `block` beside the chain, unless it is part of it.
+    /// Stores a side block, unless it is canonical.
     pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) {
         let hash = block.header.hash;
         if !self.numbers.contains_key(&hash) {
@@ -101,7 +103,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Adds `block`, whose state is there already, to the blocks and indexes.
+    /// Adds `block`, whose state is already applied, to the blocks and indexes.
     fn push(&mut self, block: ExecutedBlock) {
         self.head = block.header.block_ref();
         let BlockRef { number, hash } = self.head;
@@ -117,7 +119,7 @@ impl Chain {
         self.blocks.push_back_mut(block);
     }
 
-    /// Makes the head a side block. Its code stays, for a hash cannot come to mean anything else.
+    /// Makes the head a side block. Its code stays, since it is looked up by hash.
     fn pop(&mut self) {
         let Some(block) = self.blocks.last().cloned() else { return };
         let BlockRef { number, hash } = block.header.block_ref();
@@ -132,7 +134,7 @@ impl Chain {
         self.keep_side_block(block);
     }
 
-    /// The canonical block `number`.
+    /// Returns the canonical block `number`.
     fn canonical(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
         self.blocks.get(usize::try_from(number).ok()?)
     }
@@ -147,7 +149,7 @@ impl Chain {
         }
     }
 
-    /// Refuses blocks above the head.
+    /// Returns an error for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
     }
@@ -158,7 +160,7 @@ fn check_root(block: &SealedHeader, computed: H256) -> Result<(), BackendError> 
     if computed == header { Ok(()) } else { Err(BackendError::StateRootMismatch { block, header, computed }) }
 }
 
-impl View for Chain {
+impl View for MemoryChain {
     fn head(&self) -> BlockRef {
         self.head
     }
@@ -167,7 +169,7 @@ impl View for Chain {
         0
     }
 
-    /// A copy with the branch, which shares all but what differs: its cost is that of the blocks left and entered.
+    /// A copy that shares all unchanged parts. The cost depends only on the blocks removed and added.
     fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
         let mut fork = self.clone();
         fork.switch(ancestor, branch.to_vec())?;
@@ -190,6 +192,11 @@ impl View for Chain {
         Ok(self.canonical(number).map(|block| block.header.hash))
     }
 
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
+        let logs = |block: &ExecutedBlock| BlockLogs::of(block.header.hash, &block.body, &block.receipts);
+        Ok(self.canonical(number).map(|block| Arc::new(logs(block))))
+    }
+
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
         Ok(self.side_blocks.get(&hash).cloned())
     }
@@ -198,37 +205,13 @@ impl View for Chain {
         Ok(self.canonical(number).map(|block| Arc::clone(&block.changes)))
     }
 
+    fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
+        self.check(at)?;
+        Ok(Box::new(MemoryState { chain: self, at }))
+    }
+
     fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError> {
         Ok(self.transactions.get(&hash).copied())
-    }
-
-    fn account(&self, address: Address, at: BlockNumber) -> Result<Option<AccountState>, BackendError> {
-        self.check(at)?;
-        Ok(self.states.account(address, at))
-    }
-
-    fn storage(&self, address: Address, slot: H256, at: BlockNumber) -> Result<U256, BackendError> {
-        self.check(at)?;
-        Ok(self.states.slot(address, slot, at))
-    }
-
-    fn has_storage(&self, address: Address, at: BlockNumber) -> Result<bool, BackendError> {
-        self.check(at)?;
-        Ok(self.states.has_storage(address, at))
-    }
-
-    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
-        Ok(self.code.get(&hash).cloned())
-    }
-
-    fn proof(&self, address: Address, slots: &[H256], at: BlockNumber) -> Result<AccountProof, BackendError> {
-        self.check(at)?;
-        Ok(self.states.prove(address, slots, at))
-    }
-
-    fn state_root(&self, at: BlockNumber, changes: &StateChanges) -> Result<H256, BackendError> {
-        self.check(at)?;
-        Ok(self.states.root_with(changes, at))
     }
 
     fn log_candidates(
@@ -255,5 +238,37 @@ impl View for Chain {
         self.check(*range.end())?;
         let row = |number| self.fee_rows.get(usize::try_from(number).ok()?).cloned();
         Ok(range.map_while(row).collect())
+    }
+}
+
+/// The state as of block `at`.
+struct MemoryState<'a> {
+    chain: &'a MemoryChain,
+    at: BlockNumber,
+}
+
+impl StateView for MemoryState<'_> {
+    fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
+        Ok(self.chain.states.account(address, self.at))
+    }
+
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+        Ok(self.chain.states.slot(address, slot, self.at))
+    }
+
+    fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
+        Ok(self.chain.states.has_storage(address, self.at))
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        Ok(self.chain.code.get(&hash).cloned())
+    }
+
+    fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        Ok(self.chain.states.prove(address, slots, self.at))
+    }
+
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        Ok(self.chain.states.root_with(changes, self.at))
     }
 }

@@ -1,4 +1,4 @@
-//! The reference backend: everything in memory, nothing clever.
+//! The reference backend, in memory.
 
 mod chain;
 mod state;
@@ -6,22 +6,23 @@ mod versions;
 
 use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use crate::block::ExecutedBlock;
-use chain::Chain;
+use crate::caches::CacheUse;
+use chain::MemoryChain;
 use node_types::BlockNumber;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Keeps a chain in memory, with every state it ever had.
+/// Stores a chain with all its states in memory.
 ///
-/// The chain is one persistent value. A view is a reference to the value that is current; a change is made to a copy,
-/// which shares all but what changes, and takes effect when the copy takes the place of the value. Old states are read
-/// from versions of each account and slot; proofs of them are made from tries that are built for the purpose.
+/// The chain is an immutable value, and a view is a reference to it. Changes are made to a copy, which shares all
+/// unchanged parts and then replaces the value. Old states are read from the versions of each account and slot; proofs
+/// of old states build the tries that they need.
 ///
-/// Listeners are called under the lock of writers, which gives them the order of the changes: they may read and write
-/// records, but must not change the chain. Records are not durable.
+/// Listeners are called while the writers' lock is held, in the order of the changes. They may read, and write records,
+/// but must not change the chain. Records are not durable.
 pub struct MemoryBackend {
-    current: RwLock<Arc<Chain>>,
+    current: RwLock<Arc<MemoryChain>>,
     writer: Mutex<()>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
     records: RwLock<Records>,
@@ -31,25 +32,25 @@ pub struct MemoryBackend {
 type Records = BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>;
 
 impl MemoryBackend {
-    /// A chain of `genesis` alone, whose changes are laid over an empty state.
+    /// Creates a chain with only the genesis block. Its changes are the whole genesis state.
     pub fn new(genesis: ExecutedBlock) -> Result<Self, BackendError> {
         Ok(Self {
-            current: RwLock::new(Arc::new(Chain::new(genesis)?)),
+            current: RwLock::new(Arc::new(MemoryChain::new(genesis)?)),
             writer: Mutex::default(),
             listeners: RwLock::default(),
             records: RwLock::default(),
         })
     }
 
-    /// Makes a change to a copy of the chain, publishes that, and tells the listeners.
+    /// Changes a copy of the chain, publishes it, and notifies listeners.
     fn change(
         &self,
-        change: impl FnOnce(&mut Chain) -> Result<HeadChange, BackendError>,
+        change: impl FnOnce(&mut MemoryChain) -> Result<HeadChange, BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let _writer = self.writer.lock();
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = MemoryChain::clone(&self.current.read());
         let change = change(&mut chain)?;
-        // The old chain may be freed here, which is done after the lock is.
+        // Dropped after the lock is released, since this may free the old chain.
         let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
         if !change.removed.is_empty() || !change.added.is_empty() {
             let listeners = self.listeners.read().clone();
@@ -73,7 +74,7 @@ impl StateBackend for MemoryBackend {
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        let keep = |chain: &mut Chain| {
+        let keep = |chain: &mut MemoryChain| {
             chain.keep_side_block(block);
             Ok(HeadChange { removed: Vec::new(), added: Vec::new() })
         };
@@ -84,7 +85,11 @@ impl StateBackend for MemoryBackend {
         self.listeners.write().push(listener);
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+    fn proves_quickly(&self) -> bool {
+        false
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         let mut records = self.records.write();
         for write in writes {
             match write.clone() {
@@ -95,10 +100,18 @@ impl StateBackend for MemoryBackend {
         Ok(())
     }
 
+    fn sync_records(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
         let records = self.records.read();
         let of_kind = records.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
         Ok(of_kind.map(|((_, key), value)| Record { key: key.clone(), value: value.clone() }).collect())
+    }
+
+    fn caches(&self) -> Vec<CacheUse> {
+        Vec::new()
     }
 }
 
@@ -118,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_begins_with_a_genesis_block() {
+    fn rejects_an_invalid_genesis_block() {
         let chain = Random(1).chain(1);
         let refused = MemoryBackend::new(chain.head().clone()).err();
         assert!(matches!(refused, Some(BackendError::NotGenesis(block)) if block.number == 1), "{refused:?}");

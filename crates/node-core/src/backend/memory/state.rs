@@ -1,4 +1,4 @@
-//! Every state of the canonical chain: versions of accounts and slots, and the tries of the newest.
+//! All states of the canonical chain: versions of accounts and slots, and the tries of the newest state.
 
 use super::versions::Versions;
 use crate::backend::{AccountProof, StorageProof};
@@ -8,7 +8,7 @@ use node_types::consensus::Account;
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use rpds::HashTrieMapSync;
 
-/// The states as of each block from genesis to `newest`. Cloning is cheap.
+/// The states as of all blocks from genesis to `newest`. Cloning is cheap.
 #[derive(Clone)]
 pub(super) struct States {
     newest: BlockNumber,
@@ -17,11 +17,11 @@ pub(super) struct States {
     trie: Trie,
 }
 
-/// What one address held over time.
+/// The history of one address.
 #[derive(Clone, Default)]
 struct AccountHistory {
     versions: Versions<Option<AccountState>>,
-    /// Blocks in which all storage went away. What the same block stored came after that.
+    /// Blocks in which all storage was deleted. Slots that the same block wrote were written after that.
     clearings: Versions<()>,
     slots: HashTrieMapSync<H256, Versions<U256>>,
     /// The storage trie as of the newest block.
@@ -29,14 +29,14 @@ struct AccountHistory {
 }
 
 impl States {
-    /// The state of a genesis block, with its root.
+    /// Returns the states of a chain with only a genesis block, and the state root.
     pub(super) fn genesis(changes: &StateChanges) -> (Self, H256) {
         let mut states = Self { newest: 0, accounts: HashTrieMapSync::new_sync(), trie: Trie::new() };
         let root = states.apply(0, changes);
         (states, root)
     }
 
-    /// Adds the state as of block `number`, one above the newest; answers its root.
+    /// Adds the state as of block `number`, one above the newest. Returns its root.
     pub(super) fn apply(&mut self, number: BlockNumber, changes: &StateChanges) -> H256 {
         for (address, change) in &changes.accounts {
             let mut history = self.accounts.get(address).cloned().unwrap_or_default();
@@ -48,7 +48,7 @@ impl States {
         self.trie.root()
     }
 
-    /// Takes back the newest state, that as of block `number`, to which `changes` led.
+    /// Removes the newest state, as of block `number`, which `changes` produced.
     pub(super) fn revert(&mut self, number: BlockNumber, changes: &StateChanges) {
         self.newest = number - 1;
         for (address, change) in &changes.accounts {
@@ -63,12 +63,12 @@ impl States {
         }
     }
 
-    /// An account as of block `at`.
+    /// Returns an account as of block `at`.
     pub(super) fn account(&self, address: Address, at: BlockNumber) -> Option<AccountState> {
         self.accounts.get(&address)?.account(at)
     }
 
-    /// A slot as of block `at`.
+    /// Returns a slot as of block `at`.
     pub(super) fn slot(&self, address: Address, slot: H256, at: BlockNumber) -> U256 {
         self.accounts.get(&address).map(|history| history.slot(slot, at)).unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl States {
         self.accounts.get(&address).is_some_and(|history| history.has_storage(at))
     }
 
-    /// The root of the state as of block `at` with `changes` laid over it.
+    /// Returns the root of the state as of block `at` after applying `changes`.
     pub(super) fn root_with(&self, changes: &StateChanges, at: BlockNumber) -> H256 {
         let mut trie = self.trie(at);
         for (address, change) in &changes.accounts {
@@ -89,7 +89,7 @@ impl States {
         trie.root()
     }
 
-    /// An account and slots of it as of block `at`, with their proofs.
+    /// Returns an account and its slots as of block `at`, with their proofs.
     pub(super) fn prove(&self, address: Address, slots: &[H256], at: BlockNumber) -> AccountProof {
         let storage = self.storage_trie(address, at);
         let prove_slot = |slot: &H256| StorageProof {
@@ -104,7 +104,7 @@ impl States {
         }
     }
 
-    /// The state trie as of block `at`, which is built from its leaves unless `at` is the newest block.
+    /// Returns the state trie as of block `at`, built from its leaves unless `at` is the newest block.
     fn trie(&self, at: BlockNumber) -> Trie {
         if at == self.newest {
             return self.trie.clone();
@@ -116,7 +116,7 @@ impl States {
         trie
     }
 
-    /// The storage trie of `address` as of block `at`, built likewise.
+    /// Returns the storage trie of `address` as of block `at`, built in the same way.
     fn storage_trie(&self, address: Address, at: BlockNumber) -> Trie {
         match self.accounts.get(&address) {
             Some(history) if at == self.newest => history.trie.clone(),
@@ -140,7 +140,7 @@ impl AccountHistory {
         change_storage(&mut self.trie, change);
     }
 
-    /// Undoes [`Self::apply`]; answers whether anything was known of the address before.
+    /// Undoes [`Self::apply`]. Returns whether the address has any earlier history.
     fn revert(&mut self, number: BlockNumber, change: &AccountChange) -> bool {
         let known = self.versions.drop_newest(number);
         self.clearings.drop_newest(number);
@@ -175,7 +175,7 @@ impl AccountHistory {
         self.slots.values().any(|versions| !self.value(versions, at).is_zero())
     }
 
-    /// The value of a slot with these versions.
+    /// Returns the value of a slot with these versions.
     fn value(&self, versions: &Versions<U256>, at: BlockNumber) -> U256 {
         match (versions.at(at), self.clearings.at(at)) {
             (Some((written, _)), Some((cleared, ()))) if cleared > written => U256::zero(),

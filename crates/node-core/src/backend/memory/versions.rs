@@ -1,26 +1,26 @@
-//! The values that one key had over time.
+//! The values of one key over time.
 
 use node_types::BlockNumber;
 use rpds::VectorSync;
 
-/// Values by the block from which on each holds, ascending.
+/// Values with the block from which each is valid, ascending.
 #[derive(Clone, Debug)]
 pub(super) struct Versions<T>(VectorSync<(BlockNumber, T)>);
 
 impl<T: Copy> Versions<T> {
-    /// The newest value from block `at` or before, with the block it is from.
+    /// Returns the newest value set in block `at` or before, with its block.
     pub(super) fn at(&self, at: BlockNumber) -> Option<(BlockNumber, T)> {
         let newest = self.0.last().filter(|(block, _)| *block <= at);
         newest.or_else(|| self.0.get(self.count_up_to(at).checked_sub(1)?)).copied()
     }
 
-    /// Adds the value from block `number` on, which is above all others.
+    /// Adds a value set in block `number`, which must be above all others.
     pub(super) fn push(&mut self, number: BlockNumber, value: T) {
         debug_assert!(self.0.last().is_none_or(|(last, _)| *last < number));
         self.0.push_back_mut((number, value));
     }
 
-    /// Drops the value from block `number`, if the newest is from there; answers whether any is left.
+    /// Removes the newest value if it was set in block `number`. Returns whether any is left.
     pub(super) fn drop_newest(&mut self, number: BlockNumber) -> bool {
         if self.0.last().is_some_and(|(last, _)| *last == number) {
             self.0.drop_last_mut();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_block_sees_the_newest_value_from_it_or_before() {
+    fn returns_the_newest_value_at_or_before_a_block() {
         let mut versions = Versions::default();
         for (block, value) in [(3, 'a'), (5, 'b'), (9, 'c')] {
             versions.push(block, value);

@@ -1,4 +1,4 @@
-//! Chains of made-up blocks, and a model of their states.
+//! Generated chains with a model of their states.
 
 use crate::block::{Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::state::{AccountState, StateChanges};
@@ -11,61 +11,61 @@ use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A chain from genesis on, with the model's state as of each block. Roots, blooms and gas are valid; nothing was executed,
-/// and the signatures are nobody's.
+/// A chain from genesis on, with the model's state as of each block. Roots, blooms and gas are valid, but nothing was
+/// executed and the signatures are invalid.
 #[derive(Clone)]
 pub struct TestChain {
     blocks: Vec<ExecutedBlock>,
     states: Vec<ModelState>,
 }
 
-/// All accounts that exist.
+/// All existing accounts.
 pub type ModelState = BTreeMap<Address, ModelAccount>;
 
-/// An account with the slots that are not zero.
+/// An account with its storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelAccount {
     /// The account.
     pub account: AccountState,
-    /// Its storage.
+    /// The slots that are not zero.
     pub storage: BTreeMap<H256, U256>,
 }
 
-/// What a test chooses of a block.
+/// The contents of a block that a test chooses.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// What changes.
+    /// Changes of the state.
     pub changes: StateChanges,
-    /// Its transactions.
+    /// Transactions.
     pub transactions: Vec<TestTransaction>,
     /// Base fee in wei per gas.
     pub base_fee: Option<u64>,
-    /// Tells blocks apart that are otherwise the same.
+    /// Distinguishes blocks that are otherwise equal.
     pub salt: u64,
 }
 
-/// What a test chooses of a transaction.
+/// The parts of a transaction that a test chooses.
 #[derive(Clone, Debug, Default)]
 pub struct TestTransaction {
     /// Tip cap in wei per gas.
     pub tip_cap: u64,
     /// Fee cap in wei per gas.
     pub fee_cap: u64,
-    /// Gas that it used.
+    /// Gas used.
     pub gas_used: u64,
-    /// Logs that it emitted.
+    /// Emitted logs.
     pub logs: Vec<Log>,
 }
 
 impl TestChain {
-    /// A chain of a genesis block only.
+    /// Creates a chain with only a genesis block.
     pub fn new(content: Content) -> Self {
         let mut chain = Self { blocks: Vec::new(), states: Vec::new() };
         chain.push(content);
         chain
     }
 
-    /// Adds a block; answers it.
+    /// Adds a block, and returns it.
     pub fn push(&mut self, content: Content) -> ExecutedBlock {
         let mut state = self.states.last().cloned().unwrap_or_default();
         change(&mut state, &content.changes);
@@ -75,28 +75,28 @@ impl TestChain {
         block
     }
 
-    /// The same chain up to and including block `number`.
+    /// Returns the chain up to and including block `number`.
     pub fn up_to(&self, number: BlockNumber) -> Self {
         let count = number as usize + 1;
         Self { blocks: self.blocks[..count].to_vec(), states: self.states[..count].to_vec() }
     }
 
-    /// All blocks from genesis on.
+    /// Returns all blocks from genesis on.
     pub fn blocks(&self) -> &[ExecutedBlock] {
         &self.blocks
     }
 
-    /// The blocks above `number`.
+    /// Returns the blocks above `number`.
     pub fn above(&self, number: BlockNumber) -> Vec<ExecutedBlock> {
         self.blocks[number as usize + 1..].to_vec()
     }
 
-    /// The newest block.
+    /// Returns the newest block.
     pub fn head(&self) -> &ExecutedBlock {
         self.blocks.last().unwrap()
     }
 
-    /// The state as of block `number`.
+    /// Returns the state as of block `number`.
     pub fn state(&self, number: BlockNumber) -> &ModelState {
         &self.states[number as usize]
     }
@@ -126,7 +126,7 @@ fn root(state: &ModelState) -> H256 {
 }
 
 impl ModelAccount {
-    /// The account as the state trie holds it.
+    /// Returns the account in its form in the state trie.
     pub fn with_storage_root(&self) -> Account {
         let slots = self.storage.iter().map(|(slot, value)| (keccak256(slot), rlp::encode(value).to_vec()));
         Account {
@@ -194,10 +194,10 @@ fn encoded<T>(items: &[T], encode: impl Fn(&T) -> Vec<u8>) -> Vec<Vec<u8>> {
     items.iter().map(encode).collect()
 }
 
-/// Who sent every transaction.
+/// The sender of all transactions.
 pub const SENDER: Address = Address::repeat_byte(0x5e);
 
-/// A transaction whose hash differs from that of any other with another `nonce`.
+/// Returns a transaction. Transactions with different nonces have different hashes.
 fn transaction(chosen: &TestTransaction, nonce: u64) -> RecoveredTransaction {
     let body = TransactionBody::DynamicFee(DynamicFeeTransaction {
         chain_id: 1,

@@ -1,4 +1,4 @@
-//! Views layered over those of a backend.
+//! Layers and forks on top of a backend's views.
 
 use super::reading::{filled, one_change};
 use super::{Content, Open, Random, TestChain, check_view};
@@ -8,14 +8,15 @@ use crate::context::Context;
 use crate::state::{AccountChange, AccountState};
 use node_types::{Address, H256, U256};
 
-/// A chain of 14 blocks, and a view of another one that leaves it behind block 8 for six blocks.
+/// Returns a chain of 14 blocks, another that leaves it after block 8 and has six more, and a layered view of the
+/// latter.
 fn layered(open: Open<'_>, seed: u64) -> (TestChain, TestChain, LayeredView) {
     let mut random = Random(seed);
     let main = random.chain(14);
     let mut side = main.up_to(8);
     random.extend(&mut side, 6);
     let base = filled(open, &main).view().unwrap();
-    let view = LayeredView::new(base, 8, side.above(8), false).unwrap();
+    let view = LayeredView::new(base, 8, side.above(8)).unwrap();
     (main, side, view)
 }
 
@@ -34,12 +35,12 @@ pub(super) fn layers_answer_like_appended_blocks(open: Open<'_>) {
             assert_eq!(logs(&layered), logs(&*appended), "from {from:?} to {to}, at most {limit}");
         }
         let (address, slots) = (Random::addresses()[0], Random::slots());
-        let proof = |view: &dyn View| view.proof(address, &slots, 8).unwrap();
+        let proof = |view: &dyn View| view.state(8).unwrap().proof(address, &slots).unwrap();
         assert_eq!(proof(&layered), proof(&*appended));
     }
 }
 
-/// Backends that fork no views pass.
+/// Passes for backends without forks of views.
 pub(super) fn forks_answer_like_switched_chains(open: Open<'_>) {
     for seed in 140..150 {
         let mut random = Random(seed);
@@ -69,10 +70,9 @@ pub(super) fn layers_hide_the_blocks_of_the_base(open: Open<'_>) {
         }
     }
     assert!(layered.header(15.into()).unwrap().is_none());
-    assert!(matches!(layered.account(Address::zero(), 15), Err(BackendError::UnknownBlock(15))));
-    assert!(matches!(layered.storage(Address::zero(), H256::zero(), 15), Err(BackendError::UnknownBlock(15))));
-    assert!(matches!(layered.proof(Address::zero(), &[], 9), Err(BackendError::NoProofs(9))));
-    assert_eq!(layered.pending(), None);
+    assert!(matches!(layered.state(15).err(), Some(BackendError::UnknownBlock(15))));
+    let proof = layered.state(9).unwrap().proof(Address::zero(), &[]);
+    assert!(matches!(proof, Err(BackendError::NoProofs(9))));
 }
 
 pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
@@ -102,27 +102,26 @@ pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
     }
     for ancestor in 0..=10 {
         let base = filled(open, &chain.up_to(ancestor)).view().unwrap();
-        let view = LayeredView::new(base, ancestor, chain.above(ancestor), false).unwrap();
+        let view = LayeredView::new(base, ancestor, chain.above(ancestor)).unwrap();
         for (at, (change, expected)) in (1..).zip(&blocks) {
-            let got = view.has_storage(address, at).unwrap();
+            let got = view.state(at).unwrap().has_storage(address).unwrap();
             assert_eq!(got, *expected, "as of {at}, after {change:?}, layered over {ancestor}");
         }
-        assert!(!view.has_storage(address, 0).unwrap(), "before, layered over {ancestor}");
-        assert!(matches!(view.has_storage(address, 11), Err(BackendError::UnknownBlock(11))));
+        assert!(!view.state(0).unwrap().has_storage(address).unwrap(), "before, layered over {ancestor}");
+        assert!(matches!(view.state(11).err(), Some(BackendError::UnknownBlock(11))));
     }
 }
 
 pub(super) fn layers_must_fit(open: Open<'_>) {
     let (main, side, _) = layered(open, 121);
     let base = filled(open, &main).view().unwrap();
-    let view = |ancestor, layers, pending| LayeredView::new(base.clone(), ancestor, layers, pending);
-    let pending = view(8, side.above(8), true).unwrap();
-    assert_eq!((pending.head().number, pending.pending()), (14, Some(14)));
-    let empty = view(8, Vec::new(), false).unwrap();
+    let view = |ancestor, layers| LayeredView::new(base.clone(), ancestor, layers);
+    assert_eq!(view(8, side.above(8)).unwrap().head().number, 14);
+    let empty = view(8, Vec::new()).unwrap();
     check_view(&empty, &main.up_to(8));
     for (name, ancestor, layers) in [("another ancestor", 7, side.above(8)), ("a gap", 8, side.above(9))] {
-        let refused = view(ancestor, layers, false).err();
+        let refused = view(ancestor, layers).err();
         assert!(matches!(refused, Some(BackendError::NotAChild { .. })), "{name}: {refused:?}");
     }
-    assert!(matches!(view(15, Vec::new(), false).err(), Some(BackendError::UnknownBlock(15))));
+    assert!(matches!(view(15, Vec::new()).err(), Some(BackendError::UnknownBlock(15))));
 }

@@ -1,6 +1,6 @@
-//! The tests that every backend has to pass.
+//! The tests that every backend must pass.
 //!
-//! They build chains whose states a simple model knows, put them into a new backend, and compare every answer with
+//! They generate chains with a simple model of their states, store them in a new backend, and compare all reads with
 //! the model. A backend runs them with one line:
 //!
 //! ```no_run
@@ -28,7 +28,7 @@ use crate::block::ExecutedBlock;
 /// Opens a new backend that holds only a genesis block.
 pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
 
-/// A test; panics when the backend fails it.
+/// A test, which panics if the backend fails it.
 pub type Case = fn(Open<'_>);
 
 /// All tests with their names.
@@ -59,7 +59,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("layers must fit", layering::layers_must_fit),
 ];
 
-/// Runs all tests; panics at the first that fails, after its name was printed.
+/// Runs all tests, and prints the name of each. Panics at the first that fails.
 pub fn run(open: Open<'_>) {
     for (name, case) in CASES {
         println!("backend: {name}");

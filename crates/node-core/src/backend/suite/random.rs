@@ -1,15 +1,15 @@
-//! Random chains that are the same in every run.
+//! Reproducible random chains.
 
 use super::chain::{Content, ModelState, TestChain, TestTransaction};
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::consensus::Log;
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
-/// A source of numbers that look random (SplitMix64).
+/// A pseudo-random number generator (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -18,37 +18,37 @@ impl Random {
         (word ^ (word >> 31)) % bound
     }
 
-    /// True once in `times`.
+    /// Returns true with probability `1 / times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of the few addresses there are.
+    /// Returns one of a few addresses.
     pub fn address(&mut self) -> Address {
         Self::addresses()[self.below(7) as usize]
     }
 
-    /// All addresses of random chains, and one that no block touches.
+    /// Returns all addresses of random chains, and one that no block touches.
     pub fn addresses() -> [Address; 8] {
         [0, 1, 2, 3, 4, 5, 6, 7].map(|index| Address::from_low_u64_be(0xadd0 + index))
     }
 
-    /// One of the few slots there are.
+    /// Returns one of a few slots.
     pub fn slot(&mut self) -> H256 {
         Self::slots()[self.below(5) as usize]
     }
 
-    /// All slots of random chains, and one that no block touches.
+    /// Returns all slots of random chains, and one that no block touches.
     pub fn slots() -> [H256; 6] {
         [0, 1, 2, 3, 4, 5].map(H256::from_low_u64_be)
     }
 
-    /// One of the few topics there are.
+    /// Returns one of a few topics.
     pub fn topic(&mut self) -> H256 {
         H256::repeat_byte(0x70 + self.below(4) as u8)
     }
 
-    /// A chain of `length` blocks behind genesis.
+    /// Returns a chain of `length` blocks after genesis.
     pub fn chain(&mut self, length: u64) -> TestChain {
         let genesis = self.content(&ModelState::new());
         let mut chain = TestChain::new(genesis);
@@ -64,7 +64,7 @@ impl Random {
         }
     }
 
-    /// A block that changes some of `state`.
+    /// Returns a block that changes parts of `state`.
     pub fn content(&mut self, state: &ModelState) -> Content {
         let mut changes = StateChanges::default();
         for _ in 0..self.below(4) {
@@ -84,7 +84,7 @@ impl Random {
         let old = state.get(&address).map(|model| model.account).unwrap_or_default();
         let mut account = AccountState { nonce: old.nonce + 1, balance: self.below(1 << 40).into(), ..old };
         if self.once_in(6) {
-            // An account of an early fork: it exists and is empty.
+            // Before EIP-161 an account can exist although it is empty.
             account = AccountState::default();
         } else if self.once_in(3) {
             let code = Bytes::from(vec![self.below(256) as u8; 3]);

@@ -9,7 +9,7 @@ use crate::trie::verify_proof;
 use node_types::consensus::EMPTY_ROOT;
 use node_types::{Address, H256, U256, keccak256};
 
-/// A backend that holds `chain`.
+/// Returns a backend that stores `chain`.
 pub(super) fn filled(open: Open<'_>, chain: &TestChain) -> Box<dyn StateBackend> {
     let backend = open(chain.blocks()[0].clone());
     for block in chain.above(0) {
@@ -18,7 +18,7 @@ pub(super) fn filled(open: Open<'_>, chain: &TestChain) -> Box<dyn StateBackend>
     backend
 }
 
-/// Changes to one account with one slot.
+/// Returns a block that changes one account.
 pub(super) fn one_change(address: Address, change: AccountChange) -> Content {
     Content {
         changes: StateChanges { accounts: [(address, change)].into(), ..Default::default() },
@@ -31,12 +31,12 @@ pub(super) fn genesis(open: Open<'_>) {
         let chain = Random(seed).chain(0);
         let view = filled(open, &chain).view().unwrap();
         check_view(&*view, &chain);
-        assert_eq!((view.earliest_state(), view.pending()), (0, None));
+        assert_eq!(view.earliest_state(), 0);
     }
     let chain = TestChain::new(Content::default());
     let view = filled(open, &chain).view().unwrap();
-    assert_eq!(view.state_root(0, &StateChanges::default()).unwrap(), EMPTY_ROOT);
-    let proof = view.proof(Address::zero(), &[], 0).unwrap();
+    assert_eq!(view.state(0).unwrap().root_after(&StateChanges::default()).unwrap(), EMPTY_ROOT);
+    let proof = view.state(0).unwrap().proof(Address::zero(), &[]).unwrap();
     assert_eq!(proof, AccountProof { account: None, proof: Vec::new(), storage: Vec::new() });
 }
 
@@ -68,7 +68,7 @@ pub(super) fn recreated_accounts_have_new_storage(open: Open<'_>) {
     blocks.into_iter().for_each(|change| drop(chain.push(one_change(address, change))));
     let view = filled(open, &chain).view().unwrap();
     for (at, expected) in [(0, [0, 0]), (1, [1, 0]), (2, [0, 0]), (3, [0, 3]), (4, [0, 4]), (5, [5, 0]), (6, [0, 0])] {
-        let got = [old, new].map(|slot| view.storage(address, slot, at).unwrap());
+        let got = [old, new].map(|slot| view.state(at).unwrap().storage(address, slot).unwrap());
         assert_eq!(got, expected.map(U256::from), "as of {at}");
         check_proof(&*view, &chain, at, address, &[old, new]);
     }
@@ -88,7 +88,7 @@ pub(super) fn proofs_verify_at_every_height(open: Open<'_>) {
 fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, slots: &[H256]) {
     let model = chain.state(at).get(&address);
     let account = model.map(|model| model.with_storage_root());
-    let proof = view.proof(address, slots, at).unwrap();
+    let proof = view.state(at).unwrap().proof(address, slots).unwrap();
     assert_eq!(proof.account, account, "{address:#x} as of {at}");
 
     let root = chain.blocks()[at as usize].header.header.state_root;
@@ -111,15 +111,10 @@ fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, sl
 pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
     let chain = Random(12).chain(3);
     let view = filled(open, &chain).view().unwrap();
-    let (address, slot) = (Address::zero(), H256::zero());
     let from = LogPosition { block: 0, log_index: 0 };
     for at in [4, 5, u64::MAX] {
         let answers = [
-            view.account(address, at).err(),
-            view.storage(address, slot, at).err(),
-            view.has_storage(address, at).err(),
-            view.proof(address, &[slot], at).err(),
-            view.state_root(at, &StateChanges::default()).err(),
+            view.state(at).err(),
             view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1).err(),
             view.fee_rows(2..=at).err(),
         ];
@@ -135,6 +130,6 @@ pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
     let unknown = H256::repeat_byte(0xee);
     assert!(view.header(unknown.into()).unwrap().is_none());
     assert!(view.transaction_position(unknown).unwrap().is_none());
-    assert!(view.code(unknown).unwrap().is_none());
+    assert!(view.state(3).unwrap().code(unknown).unwrap().is_none());
     assert!(view.side_block(unknown).unwrap().is_none());
 }

@@ -9,7 +9,7 @@ use node_types::U256;
 use node_types::consensus::Log;
 use std::time::Duration;
 
-/// All logs of `chain` with their positions, in order.
+/// Returns all logs of `chain` with their positions, in order.
 fn all_logs(chain: &TestChain) -> Vec<(LogPosition, &Log)> {
     let of_block = |block: &'_ crate::block::ExecutedBlock| block.header.header.number;
     let logs = chain.blocks().iter().flat_map(|block| {
@@ -19,7 +19,7 @@ fn all_logs(chain: &TestChain) -> Vec<(LogPosition, &Log)> {
     logs.collect()
 }
 
-/// Whether `filter` asks for `log`, by the words of [`LogFilter`].
+/// Whether `log` matches `filter`, by the documentation of [`LogFilter`].
 fn asks_for(filter: &LogFilter, log: &Log) -> bool {
     let address = filter.addresses.is_empty() || filter.addresses.contains(&log.address);
     let topic = |(position, words): (usize, &Vec<_>)| match log.topics.get(position) {

@@ -1,4 +1,4 @@
-//! Changes of the chain, of side blocks and of records.
+//! Changes of the chain, side blocks and records.
 
 use super::reading::{filled, one_change};
 use super::{Content, Open, Random, TestChain, check_view};
@@ -10,7 +10,7 @@ use node_types::{Address, H256, U256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// `block` with a header that `edit` has changed.
+/// Returns `block` with its header changed by `edit`.
 fn with_header(block: &ExecutedBlock, edit: impl FnOnce(&mut Header)) -> ExecutedBlock {
     let mut header = block.header.header.clone();
     edit(&mut header);
@@ -22,7 +22,7 @@ fn references(blocks: &[ExecutedBlock]) -> Vec<BlockRef> {
     blocks.iter().map(|block| block.header.block_ref()).collect()
 }
 
-/// A chain and another that leaves it behind block `fork`.
+/// Returns a chain and another that leaves it after block `fork`.
 fn fork(seed: u64, length: u64, fork: u64, branch: u64) -> (TestChain, TestChain) {
     let mut random = Random(seed);
     let main = random.chain(length);
@@ -196,7 +196,7 @@ pub(super) fn views_do_not_change(open: Open<'_>) {
     }
 }
 
-/// Notes every change it hears of.
+/// Records all changes.
 #[derive(Default)]
 struct Notes(Mutex<Vec<HeadChange>>);
 

@@ -1,4 +1,4 @@
-//! Filters that are polled, and their cursors.
+//! Polling of filters.
 
 mod resume;
 
@@ -33,7 +33,7 @@ fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
     FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, to })
 }
 
-/// The first byte of each log's data with its block, negative where it was removed.
+/// The block of each log, negative if it was removed, with the first byte of its data.
 fn poll(filters: &Filters, id: FilterId) -> Vec<(i64, u8)> {
     match filters.changes(&Context::unbounded(), id).unwrap() {
         FilterChanges::Logs(changes) => changes
@@ -71,7 +71,7 @@ fn logs_are_delivered_once_from_creation_on() {
 }
 
 #[test]
-fn criteria_and_range_choose_logs() {
+fn reports_logs_within_criteria_and_range() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let by_address = LogFilter { addresses: vec![account(2)], topics: vec![vec![], vec![]] };
@@ -105,7 +105,7 @@ fn after_a_reorganization_removed_logs_come_first() {
     assert_eq!(poll(&filters, id), [(1, 1), (2, 2), (3, 3)]);
     assert_eq!(poll_hashes(&filters, blocks).len(), 3);
 
-    // Blocks that came and went between two polls do not show.
+    // Blocks that joined and left the chain between two polls are not reported.
     world.reorganize(1, vec![plan(1, &[4])]);
     let change = world.reorganize(1, vec![plan(2, &[5]), plan(2, &[]), plan(2, &[6])]);
     assert_eq!(poll(&filters, id), [(-2, 2), (-3, 3), (2, 5), (4, 6)]);
@@ -150,7 +150,7 @@ fn a_long_branch_takes_back_what_was_seen_long_ago() {
 }
 
 #[test]
-fn long_answers_come_in_pages() {
+fn many_logs_come_in_pages() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
     let id = filters.install(all_logs(0, None)).unwrap();
@@ -242,7 +242,7 @@ fn pending_transactions_are_reported_after_a_restart_with_the_clock_set_back() {
 }
 
 #[test]
-fn uninstalled_filters_are_gone() {
+fn removed_filters_are_unknown() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(FilterCriteria::Blocks).unwrap();
@@ -278,7 +278,7 @@ fn removed_logs_come_in_pages_too() {
 }
 
 #[test]
-fn every_walk_asks_the_context() {
+fn every_walk_checks_the_context() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let cursor = world.head();
@@ -295,7 +295,8 @@ fn every_walk_asks_the_context() {
     }
 }
 
-/// Runs `meanwhile` while a poll of `id` is at work; answers what both gave, the former within seconds or not at all.
+/// Runs `meanwhile` during a poll of `id`. Returns the result of the poll, and that of `meanwhile` if it took less than
+/// 5 s.
 fn during_a_poll<T: Send>(
     world: &World,
     filters: &Filters,
@@ -317,7 +318,7 @@ fn during_a_poll<T: Send>(
 }
 
 #[test]
-fn nothing_waits_for_a_poll() {
+fn a_poll_blocks_nothing_else() {
     let world = World::new(Fork::Osaka);
     let limits = FilterLimits { count: 1, ..FilterLimits::default() };
     let filters = open(&world, limits);
@@ -342,7 +343,7 @@ fn nothing_waits_for_a_poll() {
 }
 
 #[test]
-fn pending_transactions_are_told_as_they_come() {
+fn pending_transactions_are_reported_in_order_of_arrival() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let send = |nonce| {
@@ -357,7 +358,7 @@ fn pending_transactions_are_told_as_they_come() {
 }
 
 #[test]
-fn ids_read_back_and_nothing_else_does() {
+fn parses_only_its_own_ids() {
     let id = FilterId::random();
     assert_eq!(id.to_string().parse(), Ok(id));
     let ids: HashSet<_> = (0..64).map(|_| FilterId::random()).collect();

@@ -1,4 +1,4 @@
-//! Clients that keep the cursor themselves: broken off anywhere, they go on where they were.
+//! Clients that store the cursor themselves resume where they were interrupted.
 
 use super::*;
 use crate::block::LogPosition;
@@ -6,7 +6,7 @@ use crate::logs;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What a client knows: the logs that stand, and how to go on from there.
+/// A client: the logs that it knows, and the cursor from which it resumes.
 #[derive(Clone)]
 struct Client {
     logs: Vec<(H256, u64)>,
@@ -33,7 +33,7 @@ struct Reader {
     world: World,
     pool: Arc<Pool>,
     criteria: FilterCriteria,
-    /// As of the last place that the client can name.
+    /// As of the last cursor that the client received.
     client: Client,
 }
 
@@ -55,8 +55,8 @@ impl Reader {
         }
     }
 
-    /// Reads at most `count` changes, in pages, and breaks off: what was told since the last place is as good as not told.
-    /// Answers whether there was nothing more.
+    /// Reads at most `count` changes in pages, then loses its connection: what it received since the last cursor is
+    /// discarded. Returns whether there was nothing more.
     fn read(&mut self, mut count: usize, page: usize) -> bool {
         let mut current = self.client.clone();
         let mut added = false;
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// The logs that a client has to know when it knows all.
+    /// Returns the logs that an up-to-date client must know.
     fn expected(&self) -> Vec<(H256, u64)> {
         let FilterCriteria::Logs(criteria) = &self.criteria else { panic!("{:?}", self.criteria) };
         let view = self.world.backend.view().unwrap();
@@ -94,7 +94,7 @@ impl Reader {
     }
 }
 
-/// A block whose logs follow from its salt, so that the same one can come back.
+/// Appends a block whose logs depend only on its salt, so that the same block can return.
 fn block(salt: u64) -> Plan {
     let logs: Vec<_> = (0..salt * 7 % 5).map(|index| 1 + u8::try_from((salt + index) % 3).unwrap()).collect();
     plan(salt, &logs)
@@ -103,9 +103,9 @@ fn block(salt: u64) -> Plan {
 #[derive(Clone, Debug)]
 enum Step {
     Mine(u64),
-    /// Blocks that leave, and those that come.
+    /// Number of blocks that leave the chain, and of those that join it.
     Reorganize(u64, Vec<u64>),
-    /// Changes that are read before it breaks off, and those in a page.
+    /// Changes read before the interruption, and changes per page.
     Read(usize, usize),
 }
 
@@ -121,8 +121,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the chain does and wherever a client breaks off, every log is told once, and taken back once if its block
-    /// leaves.
+    /// However the chain changes and wherever a client is interrupted, every log is reported once, and its removal once
+    /// if its block leaves.
     #[test]
     fn every_log_is_told_once(steps in steps(), topic in proptest::option::of(1..4u8), from in 0..6u64) {
         let topics = topic.map(|topic| vec![H256::repeat_byte(topic)]).into_iter().collect();
@@ -143,7 +143,7 @@ proptest! {
 }
 
 #[test]
-fn a_block_that_was_told_in_part_takes_back_that_part() {
+fn a_partly_reported_block_removes_only_that_part() {
     let mut reader = Reader::new(LogFilter::default(), 0);
     reader.world.mine(plan(0, &[1, 2, 3]));
     assert!(!reader.read(2, 10));
@@ -163,7 +163,7 @@ fn a_block_that_was_told_in_part_takes_back_that_part() {
 }
 
 #[test]
-fn a_break_inside_a_block_tells_the_rest() {
+fn resuming_inside_a_block_reports_the_rest() {
     for taken in 0..=4 {
         let mut reader = Reader::new(LogFilter::default(), 0);
         reader.world.mine(plan(0, &[1, 2, 3, 4]));

@@ -1,4 +1,4 @@
-//! Which transactions have to give way when the pool is full.
+//! Which transactions are evicted when the pool is full.
 
 use super::{Contents, DropReason, PoolError, PoolLimits, PoolTransaction, SenderQueue};
 use crate::state::AccountState;
@@ -7,30 +7,30 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The order in which transactions have to give way, the first one first.
+/// The order of eviction, first to last.
 ///
-/// Only the last transaction of a sender gives way, so that no gap appears, and it counts as what the producer gets
-/// for all up to it: a dear transaction does not protect cheap ones before it.
+/// Only the last transaction of a sender can be evicted, so that no nonce gap appears. It is ranked by its floor, the
+/// lowest tip up to it, so that an expensive transaction does not protect cheap ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionKey {
     rank: Rank,
-    /// The lowest effective tip of it and those before it; none where one does not pay the base fee.
+    /// The lowest effective tip of it and those before it; `None` if one of them does not pay the base fee.
     floor: Option<U256>,
-    /// Of equals the newest gives way.
+    /// Among equals the newest is evicted.
     arrival: Reverse<u64>,
     sender: Address,
 }
 
-/// How well a transaction is protected.
+/// Protection from eviction, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// It waits for an earlier nonce, or for balance.
+    /// It is queued.
     Queued,
-    /// It, or one before it, does not pay the base fee, so that the next block does not take it.
+    /// It, or one before it, does not pay the base fee, so the next block cannot include it.
     Underpriced,
-    /// Its sender has more than what is guaranteed to everyone.
+    /// Its sender has more transactions than are guaranteed to everyone.
     Crowding,
-    /// It is one of those guaranteed to its sender.
+    /// It is among those guaranteed to its sender.
     Guaranteed,
 }
 
@@ -46,7 +46,7 @@ impl Rank {
 }
 
 impl Contents {
-    /// Which transactions have to give way so that `newcomer` fits; an error if it is itself the one to give way.
+    /// Returns the transactions to evict so that `newcomer` fits, or an error if it would itself be evicted.
     pub(in crate::pool) fn make_room(
         &self,
         limits: &PoolLimits,
@@ -89,13 +89,14 @@ impl Contents {
         Err(full)
     }
 
-    /// Transactions in the order in which they have to give way to `newcomer`. Those of its own sender that it needs
-    /// are not among them.
+    /// Iterates over the transactions in order of eviction in favour of `newcomer`, without those of its own sender
+    /// that it depends on.
     fn evictable<'a>(
         &'a self,
         newcomer: &'a PoolTransaction,
     ) -> impl Iterator<Item = (EvictionKey, &'a Arc<PoolTransaction>)> {
-        // The last of each sender are in `eviction`. What is before one that was answered comes to the `uncovered`.
+        // `eviction` holds the last transaction of each sender. When one is returned, the one before it joins
+        // `uncovered`.
         let mut lasts = self.eviction.iter().copied().peekable();
         let mut uncovered = BTreeMap::new();
         std::iter::from_fn(move || {
@@ -124,8 +125,8 @@ impl Contents {
         })
     }
 
-    /// The last queued transaction of the sender with the most of them, of equals the one with the lowest floor; none
-    /// if it would be `newcomer` itself.
+    /// Returns the last queued transaction of the sender with the most queued ones, among equals the one with the
+    /// lowest floor. `None` if that is `newcomer` itself.
     fn most_queued(&self, newcomer: &PoolTransaction, floor: Option<U256>) -> Option<&Arc<PoolTransaction>> {
         let mine = (self.queued_count_of(newcomer.sender()) + 1, Reverse(floor));
         let (worst, victim) = self
@@ -135,7 +136,8 @@ impl Contents {
         (worst > mine).then_some(victim)
     }
 
-    /// The last transaction of each sender that has queued ones, with their number and the transaction's floor.
+    /// Iterates over the last transaction of each sender with queued ones, with their number and the transaction's
+    /// floor.
     fn queued_tails(&self) -> impl Iterator<Item = ((usize, Reverse<Option<U256>>), &Arc<PoolTransaction>)> {
         self.eviction.iter().take_while(|key| key.rank == Rank::Queued).filter_map(|key| {
             let queue = self.sender(key.sender)?;
@@ -143,7 +145,7 @@ impl Contents {
         })
     }
 
-    /// Drops what is beyond the limits, and what waited too long. Answers the hashes.
+    /// Drops expired transactions and those beyond the limits. Returns their hashes.
     pub(in crate::pool) fn enforce(&mut self, limits: &PoolLimits, now: u64) -> Vec<H256> {
         self.enforced = now;
         let mut victims = Vec::new();
@@ -177,15 +179,15 @@ impl Contents {
         hashes
     }
 
-    /// The transaction that has to give way first.
+    /// Returns the transaction that is evicted first.
     fn last_in_order(&self) -> Option<H256> {
         let key = self.eviction.first()?;
         Some(self.sender(key.sender)?.tail_first().next()?.0.hash())
     }
 }
 
-/// The eviction keys of a sender's transactions, as they will be one after the other: the last transaction first, each
-/// as if those behind it were gone.
+/// Iterates over the eviction keys of a sender's transactions, last transaction first, each as if the later ones were
+/// already evicted.
 pub(super) fn eviction_keys(
     sender: Address,
     queue: &SenderQueue,

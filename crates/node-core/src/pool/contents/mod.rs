@@ -1,10 +1,10 @@
-//! What is in the pool: every index over it, kept consistent.
+//! The transactions of the pool, with consistent indexes.
 
 mod eviction;
 
 use super::memory::{ArrivalLog, DroppedReasons};
 use super::sender_queue::SenderQueue;
-use super::{DropReason, NextBlock, PoolError, PoolLimits, PoolSize, PoolTransaction};
+use super::{DropReason, NextBlockRules, PoolError, PoolLimits, PoolSize, PoolTransaction};
 use crate::state::AccountState;
 use eviction::{EvictionKey, eviction_keys};
 use node_types::{Address, H256, U256};
@@ -14,18 +14,18 @@ use std::sync::Arc;
 /// The transactions of the pool with their indexes.
 ///
 /// Invariants: `by_hash` and the queues in `senders` hold the same transactions; no queue is empty; `eviction` holds
-/// the [key](eviction_keys) of the last transaction of each sender; `bytes`, `queued` and `authorities` are the sums
-/// over all of them.
+/// the [key](eviction_keys) of the last transaction of each sender; `bytes`, `queued` and `authorities` are sums over
+/// all transactions.
 pub(super) struct Contents {
-    /// Hash of the head that all of this was checked against.
-    pub(super) head: H256,
-    /// What was checked against.
-    pub(super) next: NextBlock,
-    /// Grows with every change.
+    /// Hash of the head against which everything was checked; `None` if a full check is due.
+    pub(super) head: Option<H256>,
+    /// The rules against which everything was checked.
+    pub(super) next: NextBlockRules,
+    /// Increases with every change.
     pub(super) version: u64,
     pub(super) dropped: DroppedReasons,
     pub(super) arrivals: ArrivalLog,
-    /// When the limits were enforced last, in milliseconds since the Unix epoch.
+    /// When the limits were last enforced, in milliseconds since the Unix epoch.
     pub(super) enforced: u64,
     guaranteed: usize,
     by_hash: HashMap<H256, Arc<PoolTransaction>>,
@@ -37,9 +37,9 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn new(head: H256, next: NextBlock, limits: &PoolLimits, now: u64) -> Self {
+    pub(super) fn new(head: H256, next: NextBlockRules, limits: &PoolLimits, now: u64) -> Self {
         Self {
-            head,
+            head: Some(head),
             next,
             version: 0,
             dropped: DroppedReasons::default(),
@@ -55,9 +55,9 @@ impl Contents {
         }
     }
 
-    /// Whether all of this was checked against the head `head` and what the block after it demands now.
-    pub(super) fn is_at(&self, head: H256, next: &NextBlock) -> bool {
-        self.head == head && self.next == *next
+    /// Whether everything was checked against `head` and the rules `next`.
+    pub(super) fn is_at(&self, head: H256, next: &NextBlockRules) -> bool {
+        self.head == Some(head) && self.next == *next
     }
 
     pub(super) fn len(&self) -> usize {
@@ -84,7 +84,7 @@ impl Contents {
         self.senders.get(&sender)
     }
 
-    /// The transaction of `sender` with `nonce`.
+    /// Returns the transaction of `sender` with `nonce`.
     pub(super) fn at(&self, sender: Address, nonce: u64) -> Option<&Arc<PoolTransaction>> {
         self.sender(sender)?.get(nonce)
     }
@@ -101,25 +101,26 @@ impl Contents {
         self.sender(sender).map_or(0, SenderQueue::queued_len)
     }
 
-    /// Whether a transaction of the pool lets `address` delegate to code.
+    /// Whether a transaction of the pool holds an authorization signed by `address`.
     pub(super) fn is_authority(&self, address: Address) -> bool {
         self.authorities.contains_key(&address)
     }
 
-    /// What the pending transactions of `sender` cost without the one with `nonce`.
+    /// Returns the cost of the pending transactions of `sender` without the one with `nonce`.
     pub(super) fn pending_cost_without(&self, sender: Address, nonce: u64) -> U256 {
         let Some(queue) = self.sender(sender) else { return U256::zero() };
         let replaced = if nonce < queue.pending_end() { queue.get(nonce) } else { None };
         queue.pending_cost().saturating_sub(replaced.map_or(U256::zero(), |old| old.cost()))
     }
 
-    /// Whether a transaction of `sender`, whose account is `account`, can be mined as far as its nonce goes.
+    /// Whether the nonce of a transaction of `sender` follows those of its pending ones, or of `account`, without a
+    /// gap.
     pub(super) fn would_be_pending(&self, sender: Address, account: &AccountState, nonce: u64) -> bool {
         nonce <= self.sender(sender).map_or(account.nonce, SenderQueue::pending_end)
     }
 
-    /// Takes over an account as it is now. Answers, with the reason, what cannot be mined any more and is not in the
-    /// pool from now on.
+    /// Sets the account of `sender`. Removes the transactions that can no longer be mined, and returns them with the
+    /// reason.
     pub(super) fn set_account(
         &mut self,
         sender: Address,
@@ -134,7 +135,7 @@ impl Contents {
         removed
     }
 
-    /// Adds a transaction whose sender's account is `account`; it takes the place of one with the same nonce.
+    /// Adds a transaction whose sender's account is `account`. It replaces one with the same nonce.
     pub(super) fn insert(&mut self, transaction: Arc<PoolTransaction>, account: AccountState, now: u64) {
         let base_fee = self.next.base_fee;
         let is_new = self.sender(transaction.sender()).is_none();
@@ -158,7 +159,7 @@ impl Contents {
         self.version += 1;
     }
 
-    /// Takes a transaction out and remembers why.
+    /// Removes a transaction and remembers why.
     pub(super) fn remove(&mut self, hash: H256, reason: DropReason) -> Option<Arc<PoolTransaction>> {
         let transaction = Arc::clone(self.by_hash.get(&hash)?);
         let base_fee = self.next.base_fee;
@@ -168,15 +169,15 @@ impl Contents {
         Some(transaction)
     }
 
-    /// Forgets the arrivals of transactions that are not there.
+    /// Forgets the arrivals of transactions that are not in the pool.
     pub(super) fn forget_absent_arrivals(&mut self) {
         self.arrivals.retain(|hash| self.by_hash.contains_key(&hash));
     }
 
-    /// Takes over what the next block demands.
-    pub(super) fn set_next(&mut self, head: H256, next: NextBlock) {
+    /// Sets the head and the rules of the next block.
+    pub(super) fn set_next(&mut self, head: H256, next: NextBlockRules) {
         let refresh = next.base_fee != self.next.base_fee;
-        (self.head, self.next) = (head, next);
+        (self.head, self.next) = (Some(head), next);
         self.version += 1;
         if refresh {
             for sender in self.senders.keys().copied().collect::<Vec<_>>() {
@@ -185,7 +186,7 @@ impl Contents {
         }
     }
 
-    /// Takes a transaction that is in no queue any more out of the other indexes.
+    /// Removes a transaction that is no longer in a queue from the other indexes.
     fn forget(&mut self, transaction: &PoolTransaction) {
         self.by_hash.remove(&transaction.hash());
         self.bytes -= transaction.size;
@@ -200,7 +201,7 @@ impl Contents {
         self.version += 1;
     }
 
-    /// Changes the queue of one sender, which appears or disappears as needed, and what is counted over all queues.
+    /// Changes the queue of one sender, creating or removing it as needed, and updates the sums and the eviction order.
     fn change_sender<R>(&mut self, sender: Address, change: impl FnOnce(&mut SenderQueue) -> R) -> R {
         let queue = self.senders.entry(sender).or_default();
         if let Some((key, _)) = eviction_keys(sender, queue, self.guaranteed).next() {
@@ -218,7 +219,7 @@ impl Contents {
         result
     }
 
-    /// Compares every index with what it should be.
+    /// Checks the invariants.
     #[cfg(test)]
     pub(super) fn assert_consistent(&self, limits: &PoolLimits) {
         let mut expected = (BTreeSet::new(), 0, 0, 0, HashMap::<Address, usize>::new());

@@ -1,4 +1,4 @@
-//! The pool while the chain goes on.
+//! The pool while the chain changes.
 
 use super::*;
 use crate::backend::{Record, RecordKind, RecordWrite, StateBackend};
@@ -23,7 +23,7 @@ fn mined_transactions_leave_and_the_next_become_pending() {
 }
 
 #[test]
-fn another_transaction_with_the_nonce_drops_ours() {
+fn a_mined_transaction_with_the_same_nonce_drops_ours() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let ours = add(&pool, priced(1, 0, 100));
@@ -63,7 +63,7 @@ fn transactions_of_removed_blocks_come_back() {
     world.mine(Plan { transactions: transactions.clone(), ..Default::default() });
     assert_eq!(pool.content().pending.len(), 0);
 
-    // The new branch holds the first of them.
+    // The new branch contains the first of them.
     world.reorganize(0, vec![Plan { salt: 1, transactions: vec![transactions[0].clone()], ..Default::default() }]);
     let expected = [PoolStatus::Unknown, PoolStatus::Pending, PoolStatus::Pending];
     assert_eq!([transfers[0], transfers[1], blob].map(|hash| pool.status(hash)), expected);
@@ -88,9 +88,9 @@ fn a_restart_changes_nothing() {
     restored.contents.read().assert_consistent(&restored.limits);
 }
 
-/// The record of a mined transaction is deleted after its block is there, and a crash may come in between.
+/// The record of a mined transaction is deleted after its block is stored, and a crash may happen in between.
 #[test]
-fn what_is_mined_or_dropped_does_not_arrive_with_a_restart() {
+fn mined_and_dropped_transactions_do_not_arrive_again_after_a_restart() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let since = pool.arrivals(u64::MAX, 0).next;
@@ -125,7 +125,7 @@ fn queued_transactions_expire_unless_the_account_moves() {
 }
 
 #[test]
-fn arrivals_are_told_once_and_in_order() {
+fn arrivals_are_reported_once_and_in_order() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let start = pool.arrivals(u64::MAX, 0).next;
@@ -143,7 +143,7 @@ fn arrivals_are_told_once_and_in_order() {
 }
 
 #[test]
-fn removal_on_request_queues_what_is_behind() {
+fn dropping_a_transaction_queues_later_ones() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let hashes: Vec<_> = (0..2).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
@@ -154,7 +154,7 @@ fn removal_on_request_queues_what_is_behind() {
 }
 
 #[test]
-fn many_threads_and_a_moving_head_agree() {
+fn stays_consistent_under_concurrent_changes() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     std::thread::scope(|scope| {
@@ -174,13 +174,13 @@ fn many_threads_and_a_moving_head_agree() {
     pool.contents.read().assert_consistent(&pool.limits);
     let view = world.backend.view().unwrap();
     for sender in 1..=4 {
-        let mined = view.account(account(sender), view.head().number).unwrap().unwrap().nonce;
+        let mined = view.state(view.head().number).unwrap().account(account(sender)).unwrap().unwrap().nonce;
         assert_eq!(pool.nonce(account(sender)).unwrap_or(mined), 50, "sender {sender}");
     }
 }
 
 #[test]
-fn what_cannot_be_recorded_is_not_accepted() {
+fn rejects_transactions_that_cannot_be_recorded() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let kept = add(&pool, priced(1, 0, 100));
@@ -195,7 +195,7 @@ fn what_cannot_be_recorded_is_not_accepted() {
     add(&pool, priced(1, 1, 100));
 }
 
-/// Notes what comes, and asks the pool about it at once, with a change of its own.
+/// Records arrivals, and immediately reads and changes the pool.
 #[derive(Default)]
 struct Notes {
     pool: Weak<Pool>,
@@ -211,7 +211,7 @@ impl PoolListener for Notes {
 }
 
 #[test]
-fn listeners_hear_of_what_comes_once() {
+fn listeners_receive_each_arrival_once() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     add(&pool, priced(9, 0, 100));

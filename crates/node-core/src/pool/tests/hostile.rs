@@ -1,5 +1,5 @@
-//! A hostile sender does not crowd others out: whatever waits, an honest transaction with a better tip is accepted, and is
-//! the first that the next block takes.
+//! A hostile sender cannot crowd out others: an honest transaction with a better tip is always accepted, and is the
+//! first in the next block.
 
 use super::*;
 use crate::executor::TransactionError as Rule;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const HONEST: u8 = 1;
 const HOSTILE: u8 = 2;
 
-/// A world whose pool is small, and many accounts that can pay.
+/// Returns a world with a small pool and many funded accounts.
 fn crowd(accounts: u64, limits: PoolLimits) -> (World, Arc<Pool>, Vec<Address>) {
     let world = World::new(Fork::Osaka);
     let crowd: Vec<_> = (0..accounts).map(|number| Address::from_low_u64_be(0x1000 + number)).collect();
@@ -34,7 +34,7 @@ fn of(sender: Address, body: TransactionBody) -> PooledTransaction {
     PooledTransaction { transaction: signed(body, sender), sidecar: None }
 }
 
-/// Sends honest transactions, as many as everyone is guaranteed, and checks that they are the next ones.
+/// Sends as many honest transactions as are guaranteed to everyone, and checks that they come first.
 fn the_honest_one_is_next(world: &World, pool: &Pool, tip: u64) {
     let honest: Vec<_> = (0..2).map(|nonce| add(pool, of(account(HONEST), bid(nonce, 100_000, tip)))).collect();
     let first: Vec<_> = pool.best(BASE_FEE, None).take(2).map(|tx| tx.hash()).collect();
@@ -68,7 +68,7 @@ fn one_account_that_fills_the_pool() {
     for nonce in 0..200 {
         add(&pool, of(account(HOSTILE), bid(nonce, 90_000, 80_000)));
     }
-    // Even one that pays less is taken, though the dearer ones are mined first.
+    // Even a transaction that pays less is accepted, although the others are mined first.
     let modest = add(&pool, of(account(3), bid(0, 5_000, 1)));
     assert_eq!(pool.status(modest), PoolStatus::Pending);
     the_honest_one_is_next(&world, &pool, 90_000);
@@ -84,8 +84,8 @@ fn a_thousand_accounts_with_one_cheap_transaction_each() {
 }
 
 #[test]
-fn underpriced_ones_with_dear_ones_behind() {
-    // Each keeps within what is guaranteed; none of it can be mined.
+fn underpriced_transactions_before_expensive_ones() {
+    // Each stays within what is guaranteed, and none can be mined.
     let limits = PoolLimits { transactions: 160, guaranteed_per_account: 16, ..PoolLimits::default() };
     let (world, pool, crowd) = crowd(10, limits);
     for address in &crowd {
@@ -94,7 +94,7 @@ fn underpriced_ones_with_dear_ones_behind() {
             add(&pool, of(*address, bid(nonce, 900_000, 800_000)));
         }
     }
-    // More than is guaranteed to one sender, and all of them cheap.
+    // More than are guaranteed to one sender, all of them cheap.
     let honest: Vec<_> = (0..40).map(|nonce| add(&pool, of(account(HONEST), bid(nonce, 5_000, 1)))).collect();
     let next: Vec<_> = pool.best(BASE_FEE, None).map(|tx| tx.hash()).collect();
     assert_eq!(next, honest);
@@ -104,7 +104,7 @@ fn underpriced_ones_with_dear_ones_behind() {
 }
 
 #[test]
-fn huge_ones_without_funds() {
+fn huge_transactions_without_funds() {
     let (world, pool, _) = crowd(0, PoolLimits::default());
     for number in 0..200 {
         let address = Address::from_low_u64_be(0x9000 + number);
@@ -140,7 +140,7 @@ fn replacements_without_end() {
 }
 
 #[test]
-fn balances_that_are_drained() {
+fn drained_balances() {
     let limits = PoolLimits { transactions: 160, ..PoolLimits::default() };
     let (world, pool, crowd) = crowd(10, limits);
     let hashes: Vec<_> = crowd
@@ -149,7 +149,7 @@ fn balances_that_are_drained() {
             (0..16).map(|nonce| add(&pool, of(*address, bid(nonce, 90_000, 80_000)))).collect::<Vec<_>>()
         })
         .collect();
-    // What runs in a block takes everything from all of them.
+    // A block empties all their accounts.
     world.mine(Plan { balances: crowd.iter().map(|address| (*address, 1)).collect(), ..Default::default() });
     assert!(pool.hashes().is_empty());
     for hash in hashes {
@@ -165,7 +165,7 @@ fn balances_that_are_drained() {
     the_honest_one_is_next(&world, &pool, 1);
 }
 
-/// `sender` carries an authorization of `authority`.
+/// Returns a transaction of `sender` with an authorization of `authority`.
 fn delegating(sender: u8, authority: u8, chain_id: u64, nonce: u64) -> PooledTransaction {
     let DynamicFeeTransaction { max_priority_fee_per_gas, max_fee_per_gas, .. } = transfer(0);
     let authorization = Authorization {
@@ -194,18 +194,18 @@ fn old_authorizations_of_others() {
     let pool = world.pool(PoolLimits::default());
     let first = add(&pool, priced(HONEST, 0, 100));
     world.mine(Plan { transactions: vec![mined(&pool, first)], ..Default::default() });
-    // Signed before the account's first transaction, and for another chain: neither can come into force.
+    // One was signed before the account's first transaction, the other for another chain: neither can take effect.
     add(&pool, delegating(HOSTILE, HONEST, CHAIN_ID, 0));
     add(&pool, delegating(3, HONEST, 5, 1));
     for nonce in 1..4 {
         add(&pool, priced(HONEST, nonce, 100));
     }
     assert_eq!(pool.nonce(account(HONEST)), Some(4));
-    // One that can come into force binds who signed it.
+    // An authorization that can take effect restricts its signer.
     add(&pool, delegating(4, 5, 0, 0));
     add(&pool, priced(5, 0, 100));
     assert_eq!(refused(&pool, priced(5, 1, 100)), [PoolError::DelegatedInFlight { sender: account(5) }]);
-    // And an account with several transactions cannot be made to delegate behind the pool's back.
+    // An account with several transactions in the pool cannot be made to delegate.
     assert_eq!(
         refused(&pool, delegating(6, HONEST, CHAIN_ID, 1)),
         [PoolError::AuthorityReserved { authority: account(HONEST), count: 3 }]

@@ -1,4 +1,4 @@
-//! What is remembered is bounded.
+//! Histories are bounded.
 
 use crate::pool::DropReason;
 use crate::pool::memory::{ArrivalLog, DroppedReasons, MinedBlobs};
@@ -19,7 +19,7 @@ fn the_reasons_of_the_newest_are_kept() {
     assert_eq!(first, Some(40_000 - 16_384));
     dropped.forget(hash(39_999));
     assert_eq!(dropped.get(hash(39_999)), None);
-    // One that comes and goes again and again keeps its newest reason, and takes the place of others.
+    // A hash that is dropped repeatedly keeps its newest reason, and displaces older ones.
     for _ in 0..16_384 {
         dropped.insert(hash(1), DropReason::Evicted);
         dropped.forget(hash(1));

@@ -12,12 +12,12 @@ use crate::test_world::{account, signed, transfer};
 use node_types::consensus::{BlobSidecar, BlobTransaction, DynamicFeeTransaction, PooledTransaction, TransactionBody};
 use node_types::{Bytes, H256};
 
-/// A transaction of types other than 3 as it is sent.
+/// Returns a transaction without blobs in the form in which it is sent.
 fn sent(body: TransactionBody, sender: u8) -> PooledTransaction {
     PooledTransaction { transaction: signed(body, account(sender)), sidecar: None }
 }
 
-/// A transfer with a fee cap and a tip cap of `tip`.
+/// Returns a transfer with a fee cap and a tip cap of `tip`.
 fn priced(sender: u8, nonce: u64, tip: u64) -> PooledTransaction {
     let tx = DynamicFeeTransaction {
         max_fee_per_gas: (10_000 + tip).into(),
@@ -50,7 +50,7 @@ fn versioned_hash(version: u8, index: u8) -> H256 {
     hash
 }
 
-/// A version 0 sidecar with very small blobs.
+/// Returns a version 0 sidecar with very small blobs.
 fn sidecar(blobs: usize) -> BlobSidecar {
     let items = |length| vec![Bytes::from(vec![7; length]); blobs];
     BlobSidecar::V0 { blobs: items(64), commitments: items(48), proofs: items(48) }
@@ -61,12 +61,12 @@ fn blob_transaction(sender: u8, nonce: u64, blobs: u8) -> PooledTransaction {
     PooledTransaction { sidecar: Some(sidecar(blobs.into())), ..sent(body, sender) }
 }
 
-/// Adds what must be accepted.
+/// Adds a transaction that must be accepted.
 fn add(pool: &Pool, transaction: PooledTransaction) -> H256 {
     pool.add_transaction(transaction).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The reasons against what must be refused.
+/// Returns the reasons for rejecting a transaction, which must be rejected.
 fn refused(pool: &Pool, transaction: PooledTransaction) -> Vec<PoolError> {
     match pool.add_transaction(transaction) {
         Err(AddError::Rejected(rejection)) => rejection.reasons,
@@ -74,7 +74,7 @@ fn refused(pool: &Pool, transaction: PooledTransaction) -> Vec<PoolError> {
     }
 }
 
-/// What a block holds of a transaction of the pool.
+/// Returns a transaction of the pool in the form of a block.
 fn mined(pool: &Pool, hash: H256) -> RecoveredTransaction {
     pool.get(hash).expect("in the pool").recovered.clone()
 }

@@ -1,4 +1,4 @@
-//! Which transactions come first, and which have to give way.
+//! The order of transactions, and of eviction.
 
 use super::*;
 use crate::forks::Fork;
@@ -33,7 +33,7 @@ fn best_tips_first_in_the_order_of_nonces() {
 }
 
 #[test]
-fn what_cannot_pay_the_blob_base_fee_is_left_out() {
+fn skips_transactions_below_the_blob_base_fee() {
     let world = World::new(Fork::Cancun);
     let pool = world.pool(PoolLimits::default());
     add(&pool, blob_transaction(1, 0, 1));
@@ -43,7 +43,7 @@ fn what_cannot_pay_the_blob_base_fee_is_left_out() {
 }
 
 #[test]
-fn a_hostile_sender_gives_way_whatever_it_pays() {
+fn a_hostile_sender_is_evicted_whatever_it_pays() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits { bytes: 1 << 20, ..small_limits() });
     let hostile: Vec<_> = (0..12).map(|nonce| add(&pool, priced(1, nonce, 5_000))).collect();
@@ -58,7 +58,7 @@ fn a_hostile_sender_gives_way_whatever_it_pays() {
 }
 
 #[test]
-fn in_a_full_pool_the_cheapest_gives_way() {
+fn a_full_pool_evicts_the_cheapest() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits { bytes: 1 << 20, ..small_limits() });
     let hashes: Vec<_> = (1..=12).map(|sender| add(&pool, priced(sender, 0, 10 * u64::from(sender)))).collect();
@@ -70,7 +70,7 @@ fn in_a_full_pool_the_cheapest_gives_way() {
     add(&pool, priced(13, 0, 11));
     assert_eq!(pool.status(hashes[0]), PoolStatus::Dropped(DropReason::Evicted));
 
-    // A dear transaction behind a cheap one is worth no more than the cheap one.
+    // An expensive transaction after a cheap one ranks as the cheap one.
     add(&pool, priced(2, 1, 900));
     assert_eq!(pool.status(hashes[1]), PoolStatus::Pending);
 }

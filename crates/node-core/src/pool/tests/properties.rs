@@ -1,4 +1,4 @@
-//! What holds whatever happens.
+//! Properties of random histories.
 
 use super::*;
 use crate::backend::{RecordKind, StateBackend};
@@ -72,7 +72,7 @@ proptest! {
             prop_assert_eq!(held, recorded, "the durable records are the pool");
             let view = world.backend.view().unwrap();
             for (sender, run) in &content.pending {
-                let first = view.account(*sender, view.head().number).unwrap().unwrap_or_default().nonce;
+                let first = view.state(view.head().number).unwrap().account(*sender).unwrap().unwrap_or_default().nonce;
                 let nonces: Vec<_> = run.iter().map(|tx| tx.nonce()).collect();
                 prop_assert_eq!(nonces, (first..first + run.len() as u64).collect::<Vec<_>>());
             }
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn endless_bytes_are_refused_before_they_are_decoded() {
+fn rejects_too_many_bytes_before_decoding() {
     let pool = World::new(Fork::Osaka).pool(PoolLimits::default());
     let (size, limit) = ((4 << 20) + 1, 4 << 20);
     match pool.add(&vec![0xff; size]) {

@@ -10,7 +10,7 @@ use node_types::{Address, U256};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Transactions of all types, with what only some of them have.
+/// Transactions of all types with all optional parts.
 fn body() -> impl Strategy<Value = TransactionBody> {
     let numbers = (any::<u64>(), any::<u64>(), any::<[u8; 20]>(), vec(any::<u8>(), 0..70));
     (0u8..5, any::<bool>(), numbers).prop_map(|(kind, flag, (nonce, number, address, input))| {
@@ -55,7 +55,7 @@ fn body() -> impl Strategy<Value = TransactionBody> {
     })
 }
 
-/// Lists of items of any length, none included, in both versions.
+/// Sidecars of both versions with lists of any length, including empty ones.
 fn any_sidecar() -> impl Strategy<Value = BlobSidecar> {
     let items = || vec(vec(any::<u8>(), 0..60).prop_map(Bytes::from), 0..4);
     (any::<bool>(), items(), items(), items()).prop_map(|(first, blobs, commitments, proofs)| {
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_records_never_panic(
+    fn damaged_records_do_not_panic(
         transaction in any_transaction(),
         position in any::<usize>(),
         bit in 0u8..8,
@@ -111,7 +111,7 @@ proptest! {
         let mut flipped = whole.clone();
         let position = position % flipped.value.len();
         flipped.value[position] ^= 1 << bit;
-        // It may be another transaction's arrival then, but never another transaction under this key.
+        // The arrival may differ, but never the transaction under this key.
         if let Ok(read) = record::decode(&flipped) {
             prop_assert_eq!(read.hash(), transaction.hash());
         }

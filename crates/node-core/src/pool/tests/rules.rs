@@ -1,8 +1,8 @@
-//! Each rule with the exact reason.
+//! Each rule with its exact reason.
 
 use super::*;
 use crate::forks::Fork;
-use crate::pool::{DropReason, NextBlock, PoolStatus, stateless};
+use crate::pool::{DropReason, NextBlockRules, PoolStatus, stateless};
 use crate::test_world::{BALANCE, CHAIN_ID, CONTRACT, DELEGATED, GAS_LIMIT, POOR, Plan, World};
 use node_types::consensus::{AccessListTransaction, Authorization, LegacyTransaction, SetCodeTransaction};
 use node_types::{Address, U256};
@@ -164,7 +164,7 @@ fn rules_of_a_single_transaction() {
             "balance for blobs",
             Fork::Cancun,
             PooledTransaction { sidecar: Some(sidecar(1)), ..sent(TransactionBody::Blob(blob_body(0, 1)), POOR) },
-            // 131072 blob gas at 1000 wei each beside the gas.
+            // 131072 blob gas at 1000 wei each in addition to the gas.
             "balance 1000 wei, 341072001 wei required",
         ),
         ("a cost beyond 256 bits", Fork::Osaka, dynamic(1, |tx| tx.max_fee_per_gas = U256::MAX), &beyond_256_bits),
@@ -188,15 +188,15 @@ fn rules_of_a_single_transaction() {
     }
 }
 
-/// The reasons against what must be refused, in words.
+/// Returns the texts of the reasons for rejecting a transaction, which must be rejected.
 fn reasons(pool: &Pool, transaction: PooledTransaction) -> Vec<String> {
     refused(pool, transaction).iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn bytes_that_are_no_transaction_say_why() {
+fn reports_why_bytes_are_not_a_transaction() {
     let pool = World::new(Fork::Osaka).pool(PoolLimits::default());
-    // Both types have their receiver behind chain id, nonce, two caps and gas limit: 20 bytes behind 0x94.
+    // Both types have their receiver after chain id, nonce, two caps and gas limit: 20 bytes after 0x94.
     let without_receiver = |transaction: PooledTransaction| {
         let encoded = transaction.transaction.encode();
         let receiver = [&[0x94][..], account(9).as_bytes()].concat();
@@ -204,7 +204,7 @@ fn bytes_that_are_no_transaction_say_why() {
         let mut bytes = encoded[..position].to_vec();
         bytes.push(0x80);
         bytes.extend(&encoded[position + 21..]);
-        // The length of the list is in its second and third byte (0xf8 and the length).
+        // The second and third byte are the list's header (0xf8 and the length).
         assert_eq!(bytes[1], 0xf8);
         bytes[2] -= 20;
         bytes
@@ -244,7 +244,7 @@ fn early_rules() {
         (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
     ];
     for (fork, body, expected) in cases {
-        let next = NextBlock { fork, gas_limit: GAS_LIMIT, base_fee: 0, blob_base_fee: None, blob_params: None };
+        let next = NextBlockRules { fork, gas_limit: GAS_LIMIT, base_fee: 0, blob_base_fee: None, blob_params: None };
         let reasons = stateless::check(&next, CHAIN_ID, &PoolLimits::default(), &body, None, 100);
         assert_eq!(reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{fork:?}");
     }
@@ -325,7 +325,7 @@ fn pending_transactions_must_be_affordable_together() {
     let half = |nonce| dynamic(1, |tx| (tx.nonce, tx.value) = (nonce, (BALANCE / 2).into()));
     add(&pool, half(0));
     assert_eq!(reasons(&pool, half(1)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
-    // Also where it would wait for another nonce first.
+    // This also applies if the transaction would be queued.
     assert_eq!(reasons(&pool, half(2)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
 }
 
@@ -402,7 +402,7 @@ fn a_sender_that_delegates_has_one_transaction() {
     assert_eq!(reasons(&pool, priced(DELEGATED, 1, 100)), [in_flight(sender)]);
     add(&pool, priced(DELEGATED, 0, 2_000));
 
-    // An authorization in the pool counts like one that is in force.
+    // An authorization in the pool counts like an active delegation.
     add(&pool, set_code(1, 0, &[account(2)]));
     add(&pool, priced(2, 0, 100));
     assert_eq!(reasons(&pool, priced(2, 1, 100)), [in_flight(account(2))]);
@@ -422,7 +422,7 @@ fn an_authority_with_several_transactions_is_reserved() {
 }
 
 #[test]
-fn reasons_of_dropped_ones_and_of_a_full_pool_in_words() {
+fn texts_of_drop_reasons_and_of_a_full_pool() {
     let hash = H256::repeat_byte(0x11);
     let low = PoolError::Invalid(crate::executor::TransactionError::NonceTooLow { got: 0, expected: 1 });
     for (reason, words) in [

@@ -1,9 +1,9 @@
 //! Checks a block against its header.
 
 use super::difference::Fault;
-use node_core::backend::Edits;
 use node_core::block::{Body, ExecutedBlock, SealedHeader};
 use node_core::crypto::SenderRecovery;
+use node_core::edits::Edits;
 use node_core::trie::ordered_root;
 use node_types::consensus::{Block, Bloom, Receipt};
 use node_types::keccak256;

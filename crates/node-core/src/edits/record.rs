@@ -1,43 +1,42 @@
-//! What was done to a chain by hand, as durable records.
+//! Edits as durable records.
 //!
-//! An edit of the state is a record of its own as soon as it is made. The next block takes all edits in: they are among
-//! its changes, and its state root commits to them. A record for that block tells what in it no rule of the protocol
-//! leads to.
+//! Each pending edit is a record. The next block includes all pending edits in its changes. A record of that block then
+//! says what in it does not follow from the protocol's rules.
 
-use super::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
+use crate::backend::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
 use crate::block::BlockRef;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use rlp::{DecoderError, Rlp, RlpStream};
 use std::collections::BTreeMap;
 
-/// A block that only the node that made it takes for valid, and why.
+/// What makes a block invalid for other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// Changes of the state before the block that no transaction made.
+    /// Edits of the parent's state that the block includes.
     pub state: StateChanges,
-    /// Whether its base fee was chosen.
+    /// Whether its base fee was set by a request.
     pub base_fee: bool,
-    /// Whether it holds a transaction that its sender did not sign.
+    /// Whether it contains a transaction that its sender did not sign.
     pub unsigned: bool,
-    /// Whether its gas limit was chosen, and is further from its parent's than the rules allow.
+    /// Whether its gas limit was set by a request, and differs from its parent's by more than the rules allow.
     pub gas_limit: bool,
 }
 
 impl Edits {
-    /// Whether there is nothing that another node would refuse.
+    /// Whether other nodes would accept the block.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// All edited blocks, canonical or not, ascending, with what was done.
+/// Returns all edited blocks, canonical or not, in ascending order.
 pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)>, BackendError> {
     let records = backend.records(RecordKind::EditedBlock)?;
     records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
 }
 
-/// The first canonical block up to and including block `to` that was edited.
+/// Returns the first edited block on the canonical chain up to and including block `to`.
 pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result<Option<BlockRef>, BackendError> {
     let view = backend.view()?;
     for (block, _) in edited_blocks(backend)? {
@@ -48,7 +47,7 @@ pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result
     Ok(None)
 }
 
-/// What was done to the state before one block by hand, if anything.
+/// Returns the edits of the state that `block` includes, if any.
 pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result<Option<StateChanges>, BackendError> {
     let key = block_key(block);
     let records = backend.records(RecordKind::EditedBlock)?;
@@ -57,9 +56,9 @@ pub(super) fn state_edits(backend: &dyn StateBackend, block: BlockRef) -> Result
     Ok((edits.state != StateChanges::default()).then_some(edits.state))
 }
 
-/// The record of an edited block.
+/// Returns the write that records an edited block.
 pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
-    // Records from before gas limits could be chosen end with the state.
+    // The last item is optional: older versions did not write it.
     let mut stream = RlpStream::new_list(3 + usize::from(edits.gas_limit));
     stream.append(&edits.base_fee);
     stream.append(&edits.unsigned);
@@ -88,7 +87,7 @@ fn decode_block(record: &Record) -> Result<(BlockRef, Edits), DecoderError> {
     Ok((BlockRef { number, hash }, edits))
 }
 
-/// The record of edit number `sequence` of the state as of the block `head`.
+/// Returns the write that records the pending edit number `sequence` of the block `head`.
 pub(super) fn pending_record(head: H256, sequence: u64, changes: &StateChanges) -> RecordWrite {
     let value = encode_changes(changes);
     RecordWrite::Put(RecordKind::PendingEdit, Record { key: pending_key(head, sequence), value })
@@ -98,13 +97,13 @@ pub(super) fn forget_pending(head: H256, sequence: u64) -> RecordWrite {
     RecordWrite::Delete(RecordKind::PendingEdit, pending_key(head, sequence))
 }
 
-/// The head and the changes of the record of an edit.
+/// Decodes the block and the changes in the record of a pending edit.
 pub(super) fn decode_pending(record: &Record) -> Result<(H256, StateChanges), BackendError> {
     let head = record.key.first_chunk::<32>().ok_or(DecoderError::RlpInvalidLength).map_err(unreadable)?;
     Ok((head.into(), decode_changes(&Rlp::new(&record.value)).map_err(unreadable)?))
 }
 
-/// Changes of a state as bytes.
+/// Encodes changes of a state as RLP.
 pub(crate) fn encode_changes(changes: &StateChanges) -> Vec<u8> {
     let mut stream = RlpStream::new();
     append_changes(&mut stream, changes);
@@ -144,7 +143,7 @@ fn append_changes(stream: &mut RlpStream, changes: &StateChanges) {
     }
 }
 
-/// Changes of a state from bytes.
+/// Decodes changes of a state.
 pub(crate) fn decode_changes(rlp: &Rlp<'_>) -> Result<StateChanges, DecoderError> {
     let mut changes = StateChanges::default();
     for item in rlp.at(0)?.iter() {
@@ -196,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(
+        fn records_round_trip(
             state in changes(),
             base_fee: bool,
             unsigned: bool,
@@ -213,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
+        fn damaged_records_do_not_panic(key: Vec<u8>, value: Vec<u8>) {
             let record = Record { key, value };
             let _ = (decode_block(&record), decode_pending(&record));
         }

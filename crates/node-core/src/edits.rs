@@ -1,8 +1,13 @@
-//! A backend whose state can be changed by hand.
+//! Edits of the state outside transactions, for development chains.
 
-use super::edited_view::EditedView;
-use super::edits::{self, Edits};
-use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
+mod record;
+mod view;
+
+pub use record::{Edits, edited_blocks, first_edited_block};
+pub(crate) use record::{decode_changes, encode_changes};
+pub use view::as_edited;
+
+use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use crate::block::ExecutedBlock;
 use crate::caches::CacheUse;
 use crate::state::StateChanges;
@@ -10,12 +15,13 @@ use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use view::EditedView;
 
-/// Adds edits to any backend: changes of the state as of the head that no transaction made.
+/// Adds edits to any backend: changes to the head's state that no transaction made.
 ///
-/// From an edit on, views show the head's state with it. No header commits to that state; the next block does, for it
-/// takes the edits in as changes of its own, so that every state of the past is one that a header commits to. Edits are
-/// durable when [`edit`](Self::edit) returns. They are forgotten when the head moves back or to another branch.
+/// Views show the head's state with its edits, to which no header commits. The next block includes the edits in its own
+/// changes, so that headers commit to the states of all blocks below the head. Edits are durable when
+/// [`edit`](Self::edit) returns. They are discarded when the head moves back or to another branch.
 pub struct EditableBackend {
     inner: Arc<dyn StateBackend>,
     /// Held while the head or its edits change.
@@ -23,13 +29,13 @@ pub struct EditableBackend {
     pending: RwLock<Option<Pending>>,
 }
 
-/// Edits that no block has taken in.
+/// Pending edits, which no block includes yet.
 #[derive(Clone)]
 struct Pending {
-    /// The block whose state they change.
+    /// Hash of the block whose state they change.
     head: H256,
     changes: Arc<StateChanges>,
-    /// How many records hold them.
+    /// Number of records that hold them.
     count: u64,
 }
 
@@ -38,7 +44,7 @@ impl Pending {
         Self { head, changes: Arc::default(), count: 0 }
     }
 
-    /// Takes note of an edit that has a record.
+    /// Adds an edit that was recorded.
     fn add(&mut self, changes: &StateChanges) {
         Arc::make_mut(&mut self.changes).merge(changes);
         self.count += 1;
@@ -46,15 +52,15 @@ impl Pending {
 }
 
 impl EditableBackend {
-    /// Lays the edits that the records of `inner` hold over it.
+    /// Wraps `inner`, and restores the pending edits from its records.
     pub fn open(inner: Arc<dyn StateBackend>) -> Result<Self, BackendError> {
         let head = inner.view()?.head().hash;
         let mut pending: Option<Pending> = None;
         let mut stale = Vec::new();
         for record in inner.records(RecordKind::PendingEdit)? {
-            let (edited, changes) = edits::decode_pending(&record)?;
+            let (edited, changes) = record::decode_pending(&record)?;
             if edited != head {
-                // The next block had taken them in, or the head has moved away from them.
+                // A block included them, or the head has moved elsewhere.
                 stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
                 continue;
             }
@@ -66,7 +72,7 @@ impl EditableBackend {
         Ok(Self { inner, writing: Mutex::default(), pending: RwLock::new(pending) })
     }
 
-    /// Changes the state as of the head as `change` says, given a view of it.
+    /// Applies the changes that `change` returns for the current view to the head's state.
     pub fn edit<E: From<BackendError>>(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, E>,
@@ -79,19 +85,19 @@ impl EditableBackend {
         Ok(self.add(head, &changes)?)
     }
 
-    /// The edits of the head that no block has taken in.
+    /// Returns the pending edits of the head.
     pub fn pending_edits(&self) -> Result<StateChanges, BackendError> {
         let _writing = self.writing.lock();
         let head = self.inner.view()?.head().hash;
         Ok(self.edits_of(head).map(|changes| (*changes).clone()).unwrap_or_default())
     }
 
-    /// The edits of the block `head`, if they wait.
+    /// Returns the pending edits of the block `head`, if there are any.
     fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
         self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())
     }
 
-    /// Makes `changes` the only edits of the head.
+    /// Replaces the pending edits of the head by `changes`.
     pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
         self.forget()?;
@@ -101,8 +107,8 @@ impl EditableBackend {
         self.add(self.inner.view()?.head().hash, changes)
     }
 
-    /// Switches to a branch, whose head has `changes` as its only edits: listeners that hear of the switch see them. On an
-    /// error nothing has changed.
+    /// Switches to a branch and makes `changes` the pending edits of its head. Listeners to the switch already see the
+    /// edits. On an error nothing has changed.
     pub fn switch_edited(
         &self,
         ancestor: BlockNumber,
@@ -117,8 +123,9 @@ impl EditableBackend {
             Some(block) => block.header.hash,
             None => self.inner.view()?.canonical_hash(ancestor)?.ok_or(BackendError::UnknownBlock(ancestor))?,
         };
-        // First, so that the branch is not without its edits after a crash. A record of another head tells of nothing.
-        self.inner.write_records(&[edits::pending_record(head, 0, changes)])?;
+        // Written first, so that a crash cannot leave the branch without its edits. Records for another head are
+        // ignored.
+        self.inner.write_records(&[record::pending_record(head, 0, changes)])?;
         let edits = Pending { head, changes: Arc::new(changes.clone()), count: 1 };
         let before = self.pending.write().replace(edits);
         match self.inner.switch(ancestor, branch) {
@@ -134,32 +141,32 @@ impl EditableBackend {
         }
     }
 
-    /// Appends a block that takes in the edits of the head. `edits` tells what else was done to it; its `state` is not
-    /// looked at.
+    /// Appends a block that includes the pending edits. `edits` says what else makes it invalid for other nodes; its
+    /// `state` is ignored.
     pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.take_in(&mut block), ..edits };
         let reference = block.header.block_ref();
-        // First, so that no block is without its record. One without a block tells of nothing.
+        // Written first, so that no block is without its record. A record without a block is ignored.
         if !edits.is_empty() {
-            self.inner.write_records_unsynced(&[edits::block_record(reference, &edits)])?;
+            self.inner.write_records_unsynced(&[record::block_record(reference, &edits)])?;
         }
         if let Err(error) = self.inner.append(block) {
             if !edits.is_empty() {
-                self.inner.write_records(&[edits::forget_block(reference)])?;
+                self.inner.write_records(&[record::forget_block(reference)])?;
             }
             return Err(error);
         }
         self.forget()
     }
 
-    /// Makes the edits of its parent changes of `block`, and answers them.
+    /// Adds the pending edits of its parent to the changes of `block`, and returns them.
     fn take_in(&self, block: &mut ExecutedBlock) -> StateChanges {
         let Some(edits) = self.edits_of(block.header.header.parent_hash) else { return StateChanges::default() };
         let mut changes = (*edits).clone();
         changes.merge(&block.changes);
         block.changes = Arc::new(changes);
-        // The record tells of code by its hash; the bytes are in the block's changes.
+        // The record contains only hashes of code; the bytes are among the block's changes.
         StateChanges { accounts: edits.accounts.clone(), code: BTreeMap::new() }
     }
 
@@ -168,12 +175,12 @@ impl EditableBackend {
             self.forget()?;
         }
         let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
-        self.inner.write_records(&[edits::pending_record(head, sequence, changes)])?;
+        self.inner.write_records(&[record::pending_record(head, sequence, changes)])?;
         self.pending.write().get_or_insert_with(|| Pending::of(head)).add(changes);
         Ok(())
     }
 
-    /// Forgets the edits that wait for a block.
+    /// Discards the pending edits.
     fn forget(&self) -> Result<(), BackendError> {
         let pending = self.pending.write().take();
         self.delete_records(pending)
@@ -181,7 +188,7 @@ impl EditableBackend {
 
     fn delete_records(&self, pending: Option<Pending>) -> Result<(), BackendError> {
         let Some(Pending { head, count, .. }) = pending else { return Ok(()) };
-        let records: Vec<_> = (0..count).map(|sequence| edits::forget_pending(head, sequence)).collect();
+        let records: Vec<_> = (0..count).map(|sequence| record::forget_pending(head, sequence)).collect();
         self.inner.write_records(&records)
     }
 }
@@ -219,10 +226,6 @@ impl StateBackend for EditableBackend {
         self.inner.proves_quickly()
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.inner.write_records(writes)
-    }
-
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
         self.inner.write_records_unsynced(writes)
     }
@@ -243,8 +246,8 @@ impl StateBackend for EditableBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::MemoryBackend;
     use crate::backend::suite;
-    use crate::backend::{MemoryBackend, edited_blocks, first_edited_block};
     use crate::state::{AccountChange, AccountState};
     use crate::test_chain::{account, address, backend, child, word};
     use node_types::{Bytes, U256};
@@ -254,12 +257,12 @@ mod tests {
     }
 
     fn read(backend: &EditableBackend, number: u8, at: BlockNumber) -> u64 {
-        let account = backend.view().unwrap().account(address(number), at).unwrap();
+        let account = backend.view().unwrap().state(at).unwrap().account(address(number)).unwrap();
         account.map_or(0, |account| account.balance.low_u64())
     }
 
     #[test]
-    fn without_edits_it_is_the_backend_that_it_wraps() {
+    fn passes_the_backend_suite_without_edits() {
         suite::run(&|genesis| {
             let inner = MemoryBackend::new(genesis).unwrap();
             Box::new(EditableBackend::open(Arc::new(inner)).unwrap())
@@ -267,26 +270,26 @@ mod tests {
     }
 
     #[test]
-    fn the_next_block_takes_edits_in_and_older_states_stay_as_they_were() {
+    fn the_next_block_includes_edits_and_older_states_stay_unchanged() {
         let inner = backend();
         let editable = EditableBackend::open(inner.clone()).unwrap();
         editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
         editable.edit::<BackendError>(|_| Ok(balance(1, 7))).unwrap();
         editable.edit::<BackendError>(|_| Ok(balance(2, 9))).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
-        // Opened again, as after a restart.
+        // As after a restart.
         let editable = EditableBackend::open(inner.clone()).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (7, 9));
         let view = editable.view().unwrap();
-        assert!(matches!(view.proof(address(1), &[], 1), Err(BackendError::Edited(1))));
-        view.proof(address(3), &[], 1).unwrap();
+        assert!(matches!(view.state(1).unwrap().proof(address(1), &[]), Err(BackendError::Uncommitted(1))));
+        view.state(1).unwrap().proof(address(3), &[]).unwrap();
 
         let block = child(&*view, 1, 0, Vec::new(), balance(3, 1));
         let reference = block.header.block_ref();
         editable.append(block).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
         assert_eq!((read(&editable, 1, 2), read(&editable, 2, 2), read(&editable, 3, 2)), (7, 9, 1));
-        editable.view().unwrap().proof(address(1), &[], 2).unwrap();
+        editable.view().unwrap().state(2).unwrap().proof(address(1), &[]).unwrap();
         let mut state = balance(1, 7);
         state.merge(&balance(2, 9));
         assert_eq!(edited_blocks(&editable).unwrap(), [(reference, Edits { state, ..Edits::default() })]);
@@ -294,13 +297,13 @@ mod tests {
         assert_eq!(first_edited_block(&editable, 1).unwrap(), None);
         assert_eq!(first_edited_block(&editable, 2).unwrap(), Some(reference));
 
-        // When the block leaves the chain, so do its edits; they do not come back with the old head.
+        // When the block leaves the chain, so do its edits; they do not become pending again.
         editable.switch(1, Vec::new()).unwrap();
         assert_eq!((read(&editable, 1, 1), read(&editable, 2, 1)), (5, 0));
         assert_eq!(first_edited_block(&editable, 9).unwrap(), None);
     }
 
-    /// What a listener sees of an account when it hears of a change.
+    /// Records the balance of an account that a listener sees on each change.
     struct Seen(Mutex<Vec<u64>>, Mutex<std::sync::Weak<EditableBackend>>);
 
     impl HeadListener for Seen {
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_brings_its_edits_along_or_changes_nothing() {
+    fn a_switch_sets_its_edits_or_changes_nothing() {
         let inner = backend();
         let editable = Arc::new(EditableBackend::open(inner.clone()).unwrap());
         editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), balance(1, 5))).unwrap();
@@ -326,14 +329,14 @@ mod tests {
         editable.switch_edited(0, vec![sibling], &balance(1, 8)).unwrap();
         assert_eq!((read(&editable, 1, 1), &*seen.0.lock()), (8, &vec![8]));
         assert_eq!(inner.records(RecordKind::PendingEdit).unwrap().len(), 1);
-        // An empty branch too, and after a restart.
+        // The same with an empty branch, and after a restart.
         editable.switch_edited(0, Vec::new(), &balance(1, 9)).unwrap();
         assert_eq!((read(&editable, 1, 0), &*seen.0.lock()), (9, &vec![8, 9]));
         assert_eq!(read(&EditableBackend::open(inner).unwrap(), 1, 0), 9);
     }
 
     #[test]
-    fn storage_and_code() {
+    fn edits_of_storage_and_code() {
         let inner = backend();
         let editable = EditableBackend::open(inner).unwrap();
         editable.append(child(&*editable.view().unwrap(), 0, 0, Vec::new(), account(1, 1, 1, &[(1, 5)]))).unwrap();
@@ -345,9 +348,10 @@ mod tests {
             StateChanges { accounts: [(address(1), change)].into(), code: [(code_hash, vec![1].into())].into() };
         editable.edit::<BackendError>(|_| Ok(changes.clone())).unwrap();
         let view = editable.view().unwrap();
-        let slot = |slot| view.storage(address(1), word(slot), 1).unwrap();
+        let state = view.state(1).unwrap();
+        let slot = |slot| state.storage(address(1), word(slot)).unwrap();
         assert_eq!((slot(1), slot(2)), (U256::zero(), 6.into()));
-        assert_eq!(view.code(code_hash).unwrap().unwrap(), Bytes::from(vec![1]));
-        assert!(view.has_storage(address(1), 1).unwrap());
+        assert_eq!(state.code(code_hash).unwrap().unwrap(), Bytes::from(vec![1]));
+        assert!(state.has_storage(address(1)).unwrap());
     }
 }

@@ -1,27 +1,27 @@
-//! What the next block will demand of a transaction.
+//! The requirements of the next block on transactions.
 
 use crate::fees;
 use crate::forks::{BlobParams, ChainSpec, Fork};
 use node_types::U256;
 use node_types::consensus::Header;
 
-/// The rules and numbers of the block after the head, as far as they are known before it is made.
+/// The rules and values of the next block that are known before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NextBlock {
-    /// Rules in force.
+pub struct NextBlockRules {
+    /// The active fork.
     pub fork: Fork,
     /// Gas limit.
     pub gas_limit: u64,
     /// Base fee in wei per gas; zero before London.
     pub base_fee: u64,
-    /// Blob base fee in wei per blob gas; none before Cancun.
+    /// Blob base fee in wei per blob gas; `None` before Cancun.
     pub blob_base_fee: Option<U256>,
-    /// Blob parameters; none before Cancun.
+    /// Blob parameters; `None` before Cancun.
     pub blob_params: Option<BlobParams>,
 }
 
-impl NextBlock {
-    /// What a block of `header` demands.
+impl NextBlockRules {
+    /// Returns the rules of a block with this header.
     pub fn new(spec: &ChainSpec, header: &Header) -> Self {
         let fork = spec.fork(header);
         Self {

@@ -1,0 +1,36 @@
+//! Small durable records beside the chain.
+
+/// The purpose of a durable record. Backends treat all kinds alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKind {
+    /// A transaction of the pool.
+    PoolTransaction,
+    /// A filter with its cursor.
+    Filter,
+    /// An edit of the head's state that no block includes yet; see [`edits`](crate::edits).
+    PendingEdit,
+    /// What makes a block invalid for other nodes; see [`edits`](crate::edits).
+    EditedBlock,
+    /// A snapshot of a development chain, to which it can be reverted.
+    Snapshot,
+    /// The chain identifier, which is not part of any block.
+    ChainId,
+}
+
+/// A durable record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Key, unique among the records of one kind.
+    pub key: Vec<u8>,
+    /// Value.
+    pub value: Vec<u8>,
+}
+
+/// A change to the durable records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordWrite {
+    /// Adds or replaces a record.
+    Put(RecordKind, Record),
+    /// Deletes the record with this key, if it exists.
+    Delete(RecordKind, Vec<u8>),
+}

@@ -1,0 +1,163 @@
+//! Reading a chain and its states.
+
+use super::BackendError;
+use crate::block::{
+    BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
+};
+use crate::context::Context;
+use crate::state::{AccountChange, AccountState, StateChanges};
+use node_types::consensus::{Account, Receipt};
+use node_types::{Address, BlockNumber, Bytes, H256, U256};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// A consistent snapshot of a chain. Later changes of the chain do not show in it.
+pub trait View: Send + Sync {
+    /// Returns the newest canonical block.
+    fn head(&self) -> BlockRef;
+
+    /// Returns the lowest block whose state is kept.
+    fn earliest_state(&self) -> BlockNumber;
+
+    /// Returns the state as of the canonical block `at`.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] if `at` is above the head, and [`BackendError::StatePruned`] if it is below
+    /// [`earliest_state`](View::earliest_state).
+    fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError>;
+
+    /// Returns the chain as it would be if `branch` replaced all blocks above the canonical block `ancestor`. `None` if
+    /// the backend has nothing better for that than a [`LayeredView`](super::LayeredView).
+    fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError>;
+
+    /// Returns the header of a block, canonical or not.
+    fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError>;
+
+    /// Returns the body of a block, canonical or not.
+    fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError>;
+
+    /// Returns the receipts of a block, canonical or not, in the order of its transactions.
+    fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError>;
+
+    /// Returns the hash of the canonical block `number`.
+    fn canonical_hash(&self, number: BlockNumber) -> Result<Option<H256>, BackendError>;
+
+    /// Returns the logs of the canonical block `number`.
+    fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError>;
+
+    /// Returns a block that is stored beside the canonical chain.
+    fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError>;
+
+    /// Returns the changes that the canonical block `number` made to its parent's state; for the genesis block, the whole
+    /// genesis state. `None` if they are not kept.
+    fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError>;
+
+    /// Returns the place of a transaction on the canonical chain.
+    fn transaction_position(&self, hash: H256) -> Result<Option<TransactionPosition>, BackendError>;
+
+    /// Returns the positions of logs that may match `filter`, ascending, from `from` up to the last log of block `to`
+    /// (both inclusive), at most `limit` of them.
+    ///
+    /// Every matching log between the first and the last returned position is among them. Fewer than `limit` positions
+    /// are returned only if no more follow up to `to`.
+    fn log_candidates(
+        &self,
+        context: &Context,
+        filter: &LogFilter,
+        from: LogPosition,
+        to: BlockNumber,
+        limit: usize,
+    ) -> Result<Vec<LogPosition>, BackendError>;
+
+    /// Returns what the fee history needs of consecutive canonical blocks.
+    fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError>;
+}
+
+/// The state as of one block.
+pub trait StateView: Send + Sync {
+    /// Returns an account, or `None` if it does not exist.
+    fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError>;
+
+    /// Returns the value of a storage slot, zero if nothing is stored there.
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError>;
+
+    /// Whether any storage slot of the account is not zero.
+    fn has_storage(&self, address: Address) -> Result<bool, BackendError>;
+
+    /// Returns code by its hash, or `None` if no account ever had it.
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError>;
+
+    /// Returns an account with Merkle proofs of itself and of `slots`.
+    ///
+    /// # Errors
+    /// [`BackendError::NoProofs`] and [`BackendError::Uncommitted`] where no header of a stored block commits to the
+    /// account.
+    fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError>;
+
+    /// Returns the root of the state after `changes` are applied to it.
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError>;
+}
+
+/// Whether any storage slot of the account is not zero after `change` is applied to `state`.
+pub fn has_storage_after(
+    state: &dyn StateView,
+    address: Address,
+    change: &AccountChange,
+) -> Result<bool, BackendError> {
+    if change.storage.values().any(|value| !value.is_zero()) {
+        return Ok(true);
+    }
+    if change.clears_storage() {
+        return Ok(false);
+    }
+    if change.storage.is_empty() {
+        return state.has_storage(address);
+    }
+    // The change only frees slots. Storage is left exactly if clearing the rest makes a difference.
+    let root = |change| {
+        let accounts = [(address, change)].into();
+        state.root_after(&StateChanges { accounts, ..StateChanges::default() })
+    };
+    let cleared = AccountChange { storage_cleared: true, ..change.clone() };
+    Ok(root(change.clone())? != root(cleared)?)
+}
+
+/// The addresses and topics that a log has to match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// Accepted contracts; empty for any.
+    pub addresses: Vec<Address>,
+    /// Accepted words for each topic position; empty for any. A log with fewer topics does not match.
+    pub topics: Vec<Vec<H256>>,
+}
+
+/// What the fee history needs of one block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeeRow {
+    /// The block's header.
+    pub header: Arc<SealedHeader>,
+    /// Effective tip in wei per gas and gas used of each transaction, ascending by tip; equal tips in block order.
+    pub tips: Arc<Vec<(U256, u64)>>,
+}
+
+/// An account with its Merkle proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountProof {
+    /// The account, or `None` if the proof is an exclusion proof.
+    pub account: Option<Account>,
+    /// RLP of the trie nodes on the path from the state root to keccak(address).
+    pub proof: Vec<Bytes>,
+    /// A proof of each requested slot, in the order of the request.
+    pub storage: Vec<StorageProof>,
+}
+
+/// A storage slot with its Merkle proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageProof {
+    /// The slot.
+    pub slot: H256,
+    /// Its value; zero if the proof is an exclusion proof.
+    pub value: U256,
+    /// RLP of the trie nodes on the path from the storage root to keccak(slot); empty if the trie is empty.
+    pub proof: Vec<Bytes>,
+}

@@ -1,0 +1,168 @@
+//! Opening a node.
+
+use super::{Finality, Limits, Node};
+use crate::accounts::Accounts;
+use crate::assembly::{NextHeader, ProtocolHeader};
+use crate::backend::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
+use crate::clock::{Clock, SystemClock};
+use crate::edits::EditableBackend;
+use crate::executor::Execution;
+use crate::filters::{FilterLimits, Filters};
+use crate::forks::ChainSpec;
+use crate::pool::{Pool, PoolLimits, PoolParts};
+use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// Builds a [`Node`]. Everything but the backend, the execution and the chain specification has a default.
+#[derive(Clone)]
+pub struct NodeBuilder {
+    backend: Arc<dyn StateBackend>,
+    execution: Arc<dyn Execution>,
+    spec: Arc<ChainSpec>,
+    accounts: Option<Arc<dyn Accounts>>,
+    clock: Arc<dyn Clock>,
+    production: Option<Production>,
+    finality: Finality,
+    limits: Limits,
+    pool_limits: PoolLimits,
+    filter_limits: FilterLimits,
+    client_version: String,
+}
+
+impl Node {
+    /// Starts building a node over the chain that `backend` stores. `execution` runs its code by the rules of `spec`.
+    pub fn builder(backend: Arc<dyn StateBackend>, execution: Arc<dyn Execution>, spec: Arc<ChainSpec>) -> NodeBuilder {
+        NodeBuilder {
+            backend,
+            execution,
+            spec,
+            accounts: None,
+            clock: Arc::new(SystemClock),
+            production: None,
+            finality: Finality::Head,
+            limits: Limits::default(),
+            pool_limits: PoolLimits::default(),
+            filter_limits: FilterLimits::default(),
+            client_version: concat!("node-core/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl NodeBuilder {
+    /// Sets the accounts whose keys the node holds, for which it signs. Default: none.
+    #[must_use]
+    pub fn accounts(self, accounts: Arc<dyn Accounts>) -> Self {
+        Self { accounts: Some(accounts), ..self }
+    }
+
+    /// Sets the clock. Default: the system clock.
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Lets the node produce blocks. Default: the chain grows only by what is imported.
+    #[must_use]
+    pub fn production(self, production: Production) -> Self {
+        Self { production: Some(production), ..self }
+    }
+
+    /// Sets which blocks count as safe and finalized. Default: [`Finality::Head`].
+    #[must_use]
+    pub fn finality(self, finality: Finality) -> Self {
+        Self { finality, ..self }
+    }
+
+    /// Sets the limits of single requests.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sets the size of the transaction pool.
+    #[must_use]
+    pub fn pool_limits(self, pool_limits: PoolLimits) -> Self {
+        Self { pool_limits, ..self }
+    }
+
+    /// Sets the number and lifetime of filters.
+    #[must_use]
+    pub fn filter_limits(self, filter_limits: FilterLimits) -> Self {
+        Self { filter_limits, ..self }
+    }
+
+    /// Sets the name and version that clientVersion returns. Default: those of node-core.
+    #[must_use]
+    pub fn client_version(self, client_version: impl Into<String>) -> Self {
+        Self { client_version: client_version.into(), ..self }
+    }
+
+    /// Opens the node: restores the pool, the filters, the edits and the snapshots from the backend's records, and starts
+    /// to produce blocks if it is to.
+    ///
+    /// # Errors
+    /// [`BackendError::OtherChainId`] if the stored chain has another identifier than the specification, and failures of
+    /// the backend.
+    pub fn open(self) -> Result<Node, BackendError> {
+        let Self { execution, clock, spec, .. } = self;
+        claim_chain_id(&*self.backend, spec.chain_id)?;
+        let backend = Arc::new(EditableBackend::open(self.backend)?);
+        let production = self.production.unwrap_or_default();
+        let settings = || Arc::new(BlockSettings::new(spec.clone(), clock.clone(), production.coinbase));
+        let settings = self.production.map(|_| settings());
+        let next_header: Arc<dyn NextHeader> = match &settings {
+            Some(settings) => settings.clone(),
+            None => Arc::new(ProtocolHeader { spec: spec.clone(), clock: clock.clone() }),
+        };
+        let pool_parts = PoolParts {
+            spec: spec.clone(),
+            order: production.order,
+            next_header: next_header.clone(),
+            backend: backend.clone(),
+            recovery: execution.clone(),
+            blobs: execution.clone(),
+            clock: clock.clone(),
+        };
+        let pool = Arc::new(Pool::open(pool_parts, self.pool_limits)?);
+        backend.subscribe(Arc::new(Arc::downgrade(&pool)));
+        let filters = Filters::open(backend.clone(), pool.clone(), clock, self.filter_limits)?;
+        let producer_parts = || ProducerParts {
+            backend: backend.clone(),
+            executor: execution.clone(),
+            pool: pool.clone(),
+            spec: spec.clone(),
+        };
+        let open_producer = |settings| Producer::open(producer_parts(), settings, production.mining);
+        let producer = settings.map(open_producer).transpose()?;
+        Ok(Node {
+            backend,
+            executor: execution.clone(),
+            recovery: execution,
+            accounts: self.accounts,
+            next_header,
+            spec,
+            finality: self.finality,
+            limits: self.limits,
+            client_version: self.client_version,
+            pool,
+            producer,
+            filters,
+            minimum_tip: self.pool_limits.minimum_tip,
+            pending: Mutex::new(None),
+        })
+    }
+}
+
+/// Records the chain identifier on the first start, and compares it with the recorded one on later starts.
+fn claim_chain_id(backend: &dyn StateBackend, expected: u64) -> Result<(), BackendError> {
+    let Some(record) = backend.records(RecordKind::ChainId)?.pop() else {
+        let value = expected.to_be_bytes().to_vec();
+        return backend.write_records(&[RecordWrite::Put(RecordKind::ChainId, Record { key: Vec::new(), value })]);
+    };
+    let found = <[u8; 8]>::try_from(record.value).map_err(|value| {
+        BackendError::Storage(format!("the record of the chain id has {} bytes", value.len()).into())
+    })?;
+    let found = u64::from_be_bytes(found);
+    if found == expected { Ok(()) } else { Err(BackendError::OtherChainId { found, expected }) }
+}
