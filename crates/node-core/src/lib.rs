@@ -15,6 +15,7 @@ pub mod caches;
 pub mod call;
 pub mod clock;
 pub mod context;
+pub mod cost;
 pub mod crypto;
 pub mod difficulty;
 pub mod edits;

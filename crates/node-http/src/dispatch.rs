@@ -11,18 +11,18 @@
 //! or blocks.
 
 use crate::config::HttpConfig;
-use crate::place::Place;
 use crate::pool::{Pool, PoolUsage};
 use crate::priority;
 use crate::problem::HttpError;
 use node_core::context::{Context, Interrupted};
+use node_core::cost::Cost;
 use node_core::node::NodeError;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long work of [`Place::HereBriefly`] may delay other requests of its thread. Much longer than a search for rare logs
+/// How long work of [`Cost::Brief`] may delay other requests of its thread. Much longer than a search for rare logs
 /// takes, and much shorter than the work that the pools are for.
 const SLICE: Duration = Duration::from_micros(300);
 
@@ -47,22 +47,30 @@ impl Pools {
     }
 }
 
-/// Runs `work` on `input` at `place`. `context` is cancelled if the returned future is dropped.
+/// Request bodies longer than this, in bytes, are decoded in the work pool.
+const SHORT_BODY: usize = 64 * 1024;
+
+/// The cost of decoding a request body of `length` bytes.
+pub(crate) fn decoding_cost(length: usize) -> Cost {
+    if length > SHORT_BODY { Cost::Long } else { Cost::Instant }
+}
+
+/// Runs `work` on `input`, on a thread that suits `cost`. `context` is cancelled if the returned future is dropped.
 pub(crate) async fn run<I: Clone + Send + 'static, T: Send + 'static>(
     pools: &Pools,
-    place: Place,
+    cost: Cost,
     context: Context,
     input: I,
     work: impl Fn(&Context, I) -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
-    let pool = match place {
-        Place::Here => return catch_panic(|| work(&context, input)),
-        Place::HereBriefly => match catch_panic(|| work(&context.clone().with_timeout(SLICE), input.clone())) {
+    let pool = match cost {
+        Cost::Instant => return catch_panic(|| work(&context, input)),
+        Cost::Brief => match catch_panic(|| work(&context.clone().with_timeout(SLICE), input.clone())) {
             Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => &pools.work,
             done => return done,
         },
-        Place::Pool => &pools.work,
-        Place::Code => &pools.code,
+        Cost::Long => &pools.work,
+        Cost::Code => &pools.code,
     };
     let (sender, receiver) = oneshot::channel();
     let guard = CancelOnDrop(context.clone());
@@ -115,15 +123,12 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn runs_work_on_the_thread_of_its_place() {
+    async fn runs_work_on_the_thread_of_its_cost() {
         let pools = pools(1, 0);
         let here = thread::current().id();
-        for (place, same) in
-            [(Place::Here, true), (Place::HereBriefly, true), (Place::Pool, false), (Place::Code, false)]
-        {
-            let thread =
-                run(&pools, place, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
-            assert_eq!(thread == here, same, "{place:?}");
+        for (cost, same) in [(Cost::Instant, true), (Cost::Brief, true), (Cost::Long, false), (Cost::Code, false)] {
+            let thread = run(&pools, cost, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
+            assert_eq!(thread == here, same, "{cost:?}");
         }
     }
 
@@ -144,13 +149,12 @@ mod tests {
                 }
             }
         };
-        assert_eq!(run(&pools, Place::HereBriefly, Context::unbounded(), 7, work).await.unwrap(), 7);
+        assert_eq!(run(&pools, Cost::Brief, Context::unbounded(), 7, work).await.unwrap(), 7);
         assert_eq!(begun.load(Ordering::SeqCst), 2);
 
         // A request whose own deadline has passed does not start again.
         let over = Context::unbounded().with_timeout(Duration::ZERO);
-        let result =
-            run(&pools, Place::HereBriefly, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
+        let result = run(&pools, Cost::Brief, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
         assert!(result.await.is_err());
     }
 
@@ -162,25 +166,25 @@ mod tests {
         let running = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
             let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
-            run(&busy, Place::Pool, Context::unbounded(), (), work).await
+            run(&busy, Cost::Long, Context::unbounded(), (), work).await
         });
         while pools.work.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         let queue = pools.clone();
         let waiting =
-            actix_web::rt::spawn(async move { run(&queue, Place::Pool, Context::unbounded(), (), value(2)).await });
+            actix_web::rt::spawn(async move { run(&queue, Cost::Long, Context::unbounded(), (), value(2)).await });
         while pools.work.usage().queued == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(pools.work.usage(), PoolUsage { threads: 1, busy: 1, queued: 1, refused: 0 });
-        let refused = run(&pools, Place::Pool, Context::unbounded(), (), value(3)).await;
+        let refused = run(&pools, Cost::Long, Context::unbounded(), (), value(3)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         assert_eq!(pools.work.usage(), PoolUsage { threads: 1, busy: 1, queued: 1, refused: 1 });
         release.send(()).unwrap();
         assert!(running.await.unwrap().unwrap());
         assert_eq!(waiting.await.unwrap().unwrap(), 2);
-        assert_eq!(run(&pools, Place::Pool, Context::unbounded(), (), value(4)).await.unwrap(), 4);
+        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), (), value(4)).await.unwrap(), 4);
     }
 
     #[actix_web::test]
@@ -191,14 +195,14 @@ mod tests {
         let endless = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
             let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
-            run(&busy, Place::Code, Context::unbounded(), (), work).await
+            run(&busy, Cost::Code, Context::unbounded(), (), work).await
         });
         while pools.code.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = run(&pools, Place::Code, Context::unbounded(), (), value(1)).await;
+        let refused = run(&pools, Cost::Code, Context::unbounded(), (), value(1)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
-        assert_eq!(run(&pools, Place::Pool, Context::unbounded(), (), value(2)).await.unwrap(), 2);
+        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), (), value(2)).await.unwrap(), 2);
         release.send(()).unwrap();
         assert!(endless.await.unwrap().unwrap());
     }
@@ -207,10 +211,10 @@ mod tests {
     async fn a_panic_fails_only_its_request() {
         // The thread may still be busy when the next request is submitted, hence a queue of one.
         let pools = pools(1, 1);
-        for place in [Place::Here, Place::HereBriefly, Place::Pool, Place::Code] {
-            let result = run::<_, u32>(&pools, place, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
-            assert!(matches!(result, Err(HttpError::Panicked)), "{place:?}: {result:?}");
-            assert_eq!(run(&pools, place, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{place:?}");
+        for cost in [Cost::Instant, Cost::Brief, Cost::Long, Cost::Code] {
+            let result = run::<_, u32>(&pools, cost, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
+            assert!(matches!(result, Err(HttpError::Panicked)), "{cost:?}: {result:?}");
+            assert_eq!(run(&pools, cost, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{cost:?}");
         }
     }
 
@@ -218,7 +222,7 @@ mod tests {
     async fn dropping_the_future_cancels_the_work() {
         let pools = pools(1, 0);
         let context = Context::unbounded();
-        let endless = run::<_, ()>(&pools, Place::Pool, context.clone(), (), |context, ()| {
+        let endless = run::<_, ()>(&pools, Cost::Long, context.clone(), (), |context, ()| {
             while context.check().is_ok() {
                 thread::yield_now();
             }

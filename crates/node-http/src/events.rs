@@ -5,7 +5,6 @@
 
 use crate::dispatch;
 use crate::exchange::Exchange;
-use crate::place::Place;
 use crate::problem::HttpError;
 use crate::report::Reporter;
 use crate::service::Service;
@@ -16,6 +15,7 @@ use actix_web::http::header::{CONNECTION, HeaderName, HeaderValue};
 use actix_web::http::{StatusCode, Version};
 use actix_web::web::{self, Bytes};
 use node_core::context::Context;
+use node_core::cost::Cost;
 use node_core::node::EventStream;
 use node_types::wire::{Event, EventsInput};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     let changes = changes_for(&input, &service).listen();
     let opening = service.clone();
     let open = move |context: &Context, input| Ok(opening.node.events(context, input)?);
-    let stream = match dispatch::run(&service.pools, Place::Here, service.context(), input, open).await {
+    let stream = match dispatch::run(&service.pools, Cost::Instant, service.context(), input, open).await {
         Ok(stream) => stream,
         Err(error) => return exchange.fail(&error),
     };
@@ -144,7 +144,7 @@ impl EventBody {
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());
-        let (text, stream) = dispatch::run(&self.service.pools, Place::HereBriefly, context, stream, work).await?;
+        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, stream, work).await?;
         self.stream = stream;
         Ok(text)
     }

@@ -25,7 +25,6 @@ mod listen;
 mod metrics;
 mod openapi;
 mod parameters;
-mod place;
 mod pool;
 mod priority;
 mod problem;

@@ -20,7 +20,7 @@ impl<'a> Parameters<'a> {
     /// What is wrong with the query of a request that takes none.
     pub(crate) fn no_query(request: &'a HttpRequest) -> Vec<ErrorDetail> {
         let mut parameters = Self::new(request);
-        parameters.walk_query([]);
+        parameters.walk_query(&[]);
         parameters.faults.into_details()
     }
 
@@ -50,21 +50,16 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Reads an input whose parameters are in the path.
-    pub(crate) fn input<I: DecodeParameters>(&mut self) -> Result<I, Vec<ErrorDetail>> {
-        I::decode_parameters(|name| self.optional_path(name).map(|text| Parameter { part: "path", text }))
-    }
-
-    /// Reads an input of which the parameter `name` is in the query, where an empty value counts as absent; the others are in
-    /// the path.
-    pub(crate) fn input_with_query<I: DecodeParameters>(&mut self, name: &str) -> Result<I, Vec<ErrorDetail>> {
-        let sent = self.query(name).filter(|text| !text.is_empty());
-        I::decode_parameters(|parameter| {
-            if parameter == name {
-                sent.as_deref().map(|text| Parameter { part: "query", text: text.into() })
-            } else {
-                self.optional_path(parameter).map(|text| Parameter { part: "path", text })
+    /// Reads an input. The parameters in `in_query` are in the query, where an empty value means absence; all others are in the
+    /// path.
+    pub(crate) fn input<I: DecodeParameters>(&mut self, in_query: &[&str]) -> Result<I, Vec<ErrorDetail>> {
+        let sent = if in_query.is_empty() { Vec::new() } else { self.queries(in_query) };
+        I::decode_parameters(|name| match in_query.iter().position(|known| *known == name) {
+            Some(index) => {
+                let text = sent[index].as_deref().filter(|text| !text.is_empty())?;
+                Some(Parameter { part: "query", text: text.into() })
             }
+            None => self.optional_path(name).map(|text| Parameter { part: "path", text }),
         })
     }
 
@@ -82,19 +77,18 @@ impl<'a> Parameters<'a> {
 
     /// The only parameter that the query may have; see [`queries`](Self::queries).
     pub(crate) fn query(&mut self, name: &str) -> Option<String> {
-        let [value] = self.queries([name]);
-        value
+        self.queries(&[name]).pop().flatten()
     }
 
     /// The parameters that the query may have, in the order of `names`. Others are faults, for a name that is misspelt would
     /// change the meaning of the request.
-    pub(crate) fn queries<const N: usize>(&mut self, names: [&str; N]) -> [Option<String>; N] {
+    pub(crate) fn queries(&mut self, names: &[&str]) -> Vec<Option<String>> {
         self.query_read = true;
         self.walk_query(names)
     }
 
-    fn walk_query<const N: usize>(&mut self, names: [&str; N]) -> [Option<String>; N] {
-        let mut values = [const { None }; N];
+    fn walk_query(&mut self, names: &[&str]) -> Vec<Option<String>> {
+        let mut values = vec![None; names.len()];
         for pair in self.request.query_string().split('&').filter(|pair| !pair.is_empty()) {
             let (key, text) = pair.split_once('=').unwrap_or((pair, ""));
             let mut fault = |message| {
@@ -190,7 +184,7 @@ mod tests {
         }
         let request = TestRequest::with_uri("/?B=2&A=1&C=3&A=4").to_http_request();
         let mut parameters = Parameters::new(&request);
-        assert_eq!(parameters.queries(["A", "B", "D"]), [Some("1".into()), Some("2".into()), None]);
+        assert_eq!(parameters.queries(&["A", "B", "D"]), [Some("1".into()), Some("2".into()), None]);
         let locations: Vec<_> = parameters.faults.into_details().into_iter().map(|fault| fault.location).collect();
         assert_eq!(locations, ["query.C", "query.A"], "unknown, then twice");
 

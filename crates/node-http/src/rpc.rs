@@ -3,15 +3,15 @@
 use crate::admission;
 use crate::dispatch;
 use crate::exchange::Exchange;
-use crate::place::Place;
 use crate::problem::HttpError;
 use crate::service::Service;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use node_core::context::{Context, Interrupted};
+use node_core::cost::Cost;
 use node_core::node::NodeError;
-use node_rpc::{Client, Cost, Message, Rpc, RpcError, Session};
+use node_rpc::{Client, Message, Rpc, RpcError, Session};
 use std::sync::Arc;
 
 /// The response to a message; `None` if it contains only notifications.
@@ -79,10 +79,10 @@ pub(crate) async fn read(
     service: &web::Data<Service>,
     body: Bytes,
 ) -> Result<Result<Arc<Message>, Vec<u8>>, HttpError> {
-    let place = Place::decoding(body.len());
+    let cost = dispatch::decoding_cost(body.len());
     let reader = service.clone();
     let read = move |_: &Context, body: Bytes| Ok(reader.rpc.read(&body).map(Arc::new));
-    dispatch::run(&service.pools, place, service.context(), body, read).await
+    dispatch::run(&service.pools, cost, service.context(), body, read).await
 }
 
 /// Runs the requests of a message under `context`.
@@ -93,23 +93,18 @@ pub(crate) async fn run(
     session: Option<Arc<Session>>,
     controls: bool,
 ) -> Result<Response, HttpError> {
-    let place = match message.cost() {
-        Cost::Instant => Place::Here,
-        Cost::Brief => Place::HereBriefly,
-        Cost::Long => Place::Pool,
-        Cost::Code => Place::Code,
-    };
+    let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = move |context: &Context, message: Arc<Message>| {
         let client = Client { session: session.as_deref(), controls };
         let response = worker.rpc.answer(context, &message, client);
-        // Only the time slice of `Place::HereBriefly` has passed, not the deadline: start again in the pool.
+        // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
         Ok(response)
     };
-    dispatch::run(&service.pools, place, context, message, work).await
+    dispatch::run(&service.pools, cost, context, message, work).await
 }
 
 /// Returns the next notifications for the subscriptions of a session; empty if nothing has happened.
@@ -126,5 +121,5 @@ pub(crate) async fn notifications(
         }
     };
     // Uses a context without a held view, so that each subscription reads the newest state.
-    dispatch::run(&service.pools, Place::Pool, service.context(), session.clone(), work).await
+    dispatch::run(&service.pools, Cost::Long, service.context(), session.clone(), work).await
 }

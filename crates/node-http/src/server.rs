@@ -4,18 +4,20 @@ use crate::config::HttpConfig;
 use crate::cors;
 use crate::gauge_readings;
 use crate::listen;
-use crate::routes;
+use crate::openapi;
+use crate::routes::{self, spelling::Spellings};
 use crate::service::{MAX_REJECTIONS, Service};
 use actix_http::{HttpService, Request};
 use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
-use actix_web::dev::{AppConfig, ServiceResponse};
+use actix_web::dev::{AppConfig, Service as _, ServiceResponse};
 use actix_web::middleware::Condition;
 use actix_web::{App, Error, web};
 use node_core::node::Node;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +56,8 @@ impl Server {
         let listener = bind(requested).map_err(|source| ServeError::Bind { address: requested, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: requested, source })?;
         let settings = config.clone();
-        let service = web::Data::new(Service::new(node, config, address).map_err(ServeError::Start)?);
+        let interface = openapi::documents(&config.base_path, node.producer().is_some()).map_err(ServeError::Start)?;
+        let service = web::Data::new(Service::new(node, config, address, interface).map_err(ServeError::Start)?);
         gauge_readings::register(&settings.metrics, &service);
         let builder = actix_server::Server::build()
             .workers(settings.workers.get())
@@ -115,14 +118,17 @@ fn app(
     InitError = (),
 > {
     let base = service.config.base_path.clone();
-    let controlled = service.node.producer().is_some();
+    let producing = service.node.producer().is_some();
+    let spellings = Rc::new(Spellings::new(base.as_str(), &routes::operations()));
     let cors = cors::rules(&service.config.cors_origins);
     App::new()
         .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
-        .app_data(service)
-        .configure(|app| {
-            routes::configure(app, base.as_str(), controlled);
+        .wrap_fn(move |mut request, routes| {
+            spellings.normalize(&mut request);
+            routes.call(request)
         })
+        .app_data(service)
+        .configure(|app| routes::configure(app, base.as_str(), producing))
         .into_factory()
 }
 

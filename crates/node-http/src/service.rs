@@ -6,7 +6,6 @@ use crate::compress::CompressedDocuments;
 use crate::config::HttpConfig;
 use crate::dispatch::Pools;
 use crate::metrics::Metrics;
-use crate::openapi;
 use crate::rate::RateLimiter;
 use crate::signal::Signal;
 use crate::tls::Tls;
@@ -15,7 +14,6 @@ use actix_web::web::{self, Bytes};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_rpc::Rpc;
-use node_types::wire;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
@@ -58,18 +56,27 @@ pub(crate) struct Service {
     pub(crate) config: HttpConfig,
     /// Address and port of the listener, for requests without a usable `Host`.
     pub(crate) listening: String,
+    pub(crate) interface: InterfaceDocuments,
+}
+
+/// The documents that describe the interface.
+pub(crate) struct InterfaceDocuments {
     /// JSON Schema documents by name, without `$id`.
     pub(crate) schemas: BTreeMap<String, Value>,
-    /// The OpenAPI document as JSON and as YAML.
-    pub(crate) openapi: (Bytes, Bytes),
+    /// The OpenAPI document as JSON.
+    pub(crate) openapi_json: Bytes,
+    /// The OpenAPI document as YAML.
+    pub(crate) openapi_yaml: Bytes,
 }
 
 impl Service {
-    pub(crate) fn new(node: Arc<Node>, config: HttpConfig, listening: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        config: HttpConfig,
+        listening: SocketAddr,
+        interface: InterfaceDocuments,
+    ) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
-        let openapi = openapi::openapi(&config.base_path, node.producer().is_some());
-        let yaml = openapi::openapi_yaml(&openapi)?;
-        let openapi = (openapi.to_string().into(), yaml.into());
         let (head_changes, pool_arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
         node.backend().subscribe(head_changes.clone());
         node.backend().subscribe(Arc::new(config.metrics.clone()));
@@ -93,8 +100,7 @@ impl Service {
             pool_arrivals,
             closing: watch::Sender::new(false),
             listening: listening.to_string(),
-            schemas: wire::schema::schemas(),
-            openapi,
+            interface,
             config,
         })
     }

@@ -19,7 +19,7 @@ mod wire;
 
 pub use error::RpcError;
 pub use message::{Message, Request};
-pub use method::{Client, Cost, Method, Scope};
+pub use method::{Client, Method, Scope};
 pub use methods::{elsewhere, table};
 pub use parameters::Parameters;
 pub use rpc::{Rpc, RpcLimits};

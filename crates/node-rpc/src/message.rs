@@ -1,7 +1,8 @@
 //! Messages of clients (JSON-RPC 2.0).
 
 use crate::error::RpcError;
-use crate::method::{Cost, Method};
+use crate::method::Method;
+use node_core::cost::Cost;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

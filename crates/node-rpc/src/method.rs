@@ -4,23 +4,11 @@ use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
 use crate::session::Session;
 use node_core::context::Context;
+use node_core::cost::Cost;
 use node_core::node::Node;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
-
-/// What a method needs, so that a server can choose where to run it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cost {
-    /// A few microseconds.
-    Instant,
-    /// As a rule little; it may be begun again elsewhere if it turns out to be long.
-    Brief,
-    /// It may take long.
-    Long,
-    /// It runs code that clients name.
-    Code,
-}
 
 /// What a method runs with.
 #[derive(Clone, Copy)]
@@ -86,11 +74,6 @@ impl Method {
     /// It may take long.
     pub fn long(self) -> Self {
         Self { cost: |_| Cost::Long, ..self }
-    }
-
-    /// It is brief as a rule, and may be begun again.
-    pub fn brief(self) -> Self {
-        Self { cost: |_| Cost::Brief, ..self }
     }
 
     /// It runs code.

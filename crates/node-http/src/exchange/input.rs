@@ -4,7 +4,6 @@ use super::{Exchange, negotiation};
 use crate::body;
 use crate::dispatch;
 use crate::parameters::Parameters;
-use crate::place::Place;
 use crate::problem::HttpError;
 use actix_web::web::Bytes;
 use node_core::context::Context;
@@ -26,9 +25,9 @@ impl Exchange {
     /// Those of [`raw_body`](Self::raw_body), and every fault of the input.
     pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
         let body = self.raw_body().await?;
-        let place = Place::decoding(body.len());
+        let cost = dispatch::decoding_cost(body.len());
         let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
-        dispatch::run(&self.service.pools, place, self.service.context(), body, decode).await
+        dispatch::run(&self.service.pools, cost, self.service.context(), body, decode).await
     }
 
     /// Like [`body`](Self::body); returns the default if there is no body.

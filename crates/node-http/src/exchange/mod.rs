@@ -19,7 +19,6 @@ use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
 use actix_web::{HttpRequest, web};
 use node_core::context::ViewOf;
-use node_core::node::Node;
 use std::cell::Cell;
 use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
@@ -104,10 +103,6 @@ impl Exchange {
 
     pub(crate) fn service(&self) -> &web::Data<Service> {
         &self.service
-    }
-
-    pub(crate) fn node(&self) -> &Node {
-        &self.service.node
     }
 
     pub(crate) fn config(&self) -> &HttpConfig {

@@ -6,14 +6,15 @@ use crate::block_cache::BlockKey;
 use crate::caching::Lifetime;
 use crate::dispatch;
 use crate::encode;
-use crate::place::Place;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LINK};
 use actix_web::web::Bytes;
 use node_core::context::Context;
+use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
+use node_types::BlockId;
 use node_types::wire::{Data, GetBlockByHashInput};
 use serde::Serialize;
 
@@ -33,22 +34,22 @@ impl<O> Reply<O> {
 }
 
 impl Exchange {
-    /// Runs `work` at `place` without responding, for handlers that need more than one piece of work.
+    /// Runs `work` without responding, for handlers that need more than one piece of work.
     pub(crate) async fn execute<T: Send + 'static>(
         &self,
-        place: Place,
+        cost: Cost,
         work: impl Fn(&Node, &Context) -> Result<T, HttpError> + Send + 'static,
     ) -> Result<T, HttpError> {
         let service = self.service.clone();
         let work = move |context: &Context, ()| work(&service.node, context);
-        dispatch::run(&self.service.pools, place, self.service.context(), (), work).await
+        dispatch::run(&self.service.pools, cost, self.service.context(), (), work).await
     }
 
-    /// Runs `operation` on `input`, on the threads that `place` chooses, and responds with its output.
+    /// Runs `operation` on `input`, on a thread that suits the `cost` of the input, and responds with its output.
     pub(crate) async fn run<I, O>(
         self,
         input: Result<I, HttpError>,
-        place: impl FnOnce(&I) -> Place,
+        cost: impl FnOnce(&Node, &I) -> Cost,
         operation: impl Fn(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
     ) -> HttpResponse
     where
@@ -57,14 +58,14 @@ impl Exchange {
     {
         let work =
             move |node: &Node, context: &Context, input: I| Ok(Reply::volatile(operation(node, context, input)?));
-        self.run_and_reply(input, place, work).await
+        self.run_and_reply(input, cost, work).await
     }
 
     /// Like [`run`](Self::run), for output that caches may store for the time that `lifetime` returns.
     pub(crate) async fn run_cacheable<I, O>(
         self,
         input: Result<I, HttpError>,
-        place: impl FnOnce(&I) -> Place,
+        cost: impl FnOnce(&Node, &I) -> Cost,
         operation: impl Fn(&Node, &Context, I) -> Result<O, NodeError> + Send + 'static,
         lifetime: impl Fn(&I, &O) -> Lifetime + Send + 'static,
     ) -> HttpResponse
@@ -77,7 +78,7 @@ impl Exchange {
             let lifetime = lifetime(&input, &output);
             Ok(Reply { output, next: None, lifetime })
         };
-        self.run_and_reply(input, place, work).await
+        self.run_and_reply(input, cost, work).await
     }
 
     /// Like [`run`](Self::run), for one page of a longer output: `operation` also returns path and query of the next page,
@@ -85,7 +86,7 @@ impl Exchange {
     pub(crate) async fn run_paged<I, O>(
         self,
         input: Result<I, HttpError>,
-        place: impl FnOnce(&I) -> Place,
+        cost: impl FnOnce(&Node, &I) -> Cost,
         operation: impl Fn(&Node, &Context, I) -> Result<(O, Option<String>), NodeError> + Send + 'static,
     ) -> HttpResponse
     where
@@ -96,13 +97,13 @@ impl Exchange {
             let (output, next) = operation(node, context, input)?;
             Ok(Reply { next, ..Reply::volatile(output) })
         };
-        self.run_and_reply(input, place, work).await
+        self.run_and_reply(input, cost, work).await
     }
 
     async fn run_and_reply<I, O>(
         mut self,
         input: Result<I, HttpError>,
-        place: impl FnOnce(&I) -> Place,
+        cost: impl FnOnce(&Node, &I) -> Cost,
         work: impl Fn(&Node, &Context, I) -> Result<Reply<O>, NodeError> + Send + 'static,
     ) -> HttpResponse
     where
@@ -116,13 +117,13 @@ impl Exchange {
         let schema = self.output_schema();
         let described_by = described_by(&schema);
         let service = self.service.clone();
-        let place = place(&input);
+        let cost = cost(&service.node, &input);
         let work = move |context: &Context, input| {
             let Reply { output, next, lifetime } = work(&service.node, context, input)?;
             Ok((encode::with_schema(&schema, &output)?, next, lifetime))
         };
         let context = self.service.context();
-        let result = dispatch::run(&self.service.pools, place, context.clone(), input, work).await;
+        let result = dispatch::run(&self.service.pools, cost, context.clone(), input, work).await;
         self.view = context.view();
         match result {
             Ok((body, next, lifetime)) => {
@@ -168,7 +169,7 @@ impl Exchange {
             None => {
                 let service = self.service.clone();
                 let input = GetBlockByHashInput { hash: Data(key.hash), transaction_detail: key.detail };
-                let place = Place::side_block(&input);
+                let cost = Cost::of_block(BlockId::Hash(key.hash), key.detail);
                 let write = move |context: &Context, input: GetBlockByHashInput| {
                     let output = service.node.get_block_by_hash(context, input)?;
                     let body = encode::with_schema(&schema, &output)?;
@@ -177,7 +178,7 @@ impl Exchange {
                     }
                     Ok(body)
                 };
-                match dispatch::run(&self.service.pools, place, self.service.context(), input, write).await {
+                match dispatch::run(&self.service.pools, cost, self.service.context(), input, write).await {
                     Ok(body) => body,
                     Err(error) => return self.fail(&error),
                 }

@@ -1,4 +1,4 @@
-//! A request and an answer of each operation, as they were on a development chain. A test asks for all of them again.
+//! An example request and response of each operation, recorded on a development chain. A test repeats them.
 
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 static EXAMPLES: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("a test reads the file"));
 
-/// The example of an operation; null where there is none.
+/// Returns the example of an operation, or null if it has none.
 pub(super) fn of(operation: &str) -> &'static Value {
     EXAMPLES.get(operation).unwrap_or(&Value::Null)
 }

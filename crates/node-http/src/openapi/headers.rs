@@ -1,35 +1,40 @@
-//! The headers of answers.
+//! The headers of responses.
 
-use super::reference;
+use super::reference::reference;
 use serde_json::{Map, Value, json};
 
-/// Every header that an answer may have: name, description, pattern of its value, example.
+/// Every header that a response may have: name, description, pattern of its value, example.
 const HEADERS: [(&str, &str, &str, &str); 10] = [
     (
         "X-Request-Id",
-        "Names this exchange; the server's log has it, and the `instance` of a problem.",
+        "Identifies this request in the server's log and in the `instance` of a problem.",
         "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
         "5d9c3f6e-9f0c-4a53-8a53-0f3f6f0c2a11",
     ),
     (
         "Link",
-        "`rel=\"describedBy\"`: the JSON Schema of the body. `rel=\"next\"`: where the next page is.",
+        "`rel=\"describedBy\"`: the JSON Schema of the body. `rel=\"next\"`: the address of the next page.",
         "",
         "<http://127.0.0.1:8545/schemas/Output_blockNumber.json>; rel=\"describedBy\"",
     ),
-    ("X-Head-Number", "Height of the head that the answer was read from.", "^(0|[1-9][0-9]*)$", "7"),
+    ("X-Head-Number", "Number of the head block that the response was read from.", "^(0|[1-9][0-9]*)$", "7"),
     (
         "X-Head-Hash",
-        "Hash of the head that the answer was read from.",
+        "Hash of the head block that the response was read from.",
         "^0x[0-9a-f]{64}$",
         "0x8f1e8f6d2d2f8c0de3f1a93f6ef5f0a1b9a2f3c4d5e6f708192a3b4c5d6e7f80",
     ),
-    ("ETag", "Names the answer's content, for `If-None-Match`.", "", "\"a94a8fe5ccb19ba6\""),
-    ("Cache-Control", "How long the answer may be kept: `immutable` of what is final.", "", "no-cache"),
-    ("Vary", "Headers of the request that choose between forms of the answer.", "", "Accept-Encoding"),
+    ("ETag", "Identifies the content of the response, for `If-None-Match`.", "", "\"a94a8fe5ccb19ba6\""),
+    (
+        "Cache-Control",
+        "How long the response may be stored: `immutable` if it describes a final block.",
+        "",
+        "no-cache",
+    ),
+    ("Vary", "Headers of the request that select the form of the response.", "", "Accept-Encoding"),
     ("Retry-After", "Seconds to wait before the next attempt.", "^[0-9]+$", "1"),
-    ("Allow", "The methods that the path answers to.", "", "POST, OPTIONS"),
-    ("WWW-Authenticate", "How to say who asks.", "", "Bearer"),
+    ("Allow", "The methods that the path accepts.", "", "POST, OPTIONS"),
+    ("WWW-Authenticate", "How to authenticate.", "", "Bearer"),
 ];
 
 /// The Header Objects by name, for `components`.
@@ -46,13 +51,14 @@ pub(super) fn components() -> Value {
     Map::from_iter(HEADERS.map(header)).into()
 }
 
-/// The headers of a 200: of an `operation` of the node or of a document, which a GET may ask for again (`stored`).
-pub(super) fn of_success(operation: bool, stored: bool) -> Value {
+/// The headers of a 200. `operation` says whether it is the output of an operation rather than a document, and `storable`
+/// whether caches may store it.
+pub(super) fn of_success(operation: bool, storable: bool) -> Value {
     let mut names = vec!["X-Request-Id", "Cache-Control"];
     if operation {
         names.extend(["Link", "X-Head-Number", "X-Head-Hash"]);
     }
-    if stored {
+    if storable {
         names.extend(["ETag", "Vary"]);
     }
     named(&names)

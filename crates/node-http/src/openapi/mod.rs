@@ -1,49 +1,58 @@
 //! The description of the whole interface: OpenAPI 3.1.
 //!
-//! Structures come from the wire types (`node_types::wire::schema`), operations from the tables in `operations`, examples from
-//! a development chain. A test compares the tables with the routes, in both directions.
+//! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`). Examples were
+//! recorded on a development chain.
 
 mod examples;
 mod headers;
 mod operation;
-mod operations;
 pub(crate) mod problems;
+mod reference;
 
+use crate::routes::{self, DEVELOPMENT, TAGS};
+use crate::service::InterfaceDocuments;
 use crate::url::BasePath;
-use node_types::wire;
+use reference::reference;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::io;
 
-/// What the interface is, for those who read its description.
+/// The general part of the description.
 const DESCRIPTION: &str = "\
 An Ethereum execution node: blocks, transactions, logs, state with proofs, calls, fees, and signed transactions.
 
-**Numbers** are answered as decimal strings; decimal strings, `0x` hex strings and JSON integers are read. **Data** is `0x` and hex, \
-answered in lower case. In requests `null` and `\"\"` are as good as omission, and what is not known is refused.
+**Numbers** in responses are decimal strings. Requests may contain decimal strings, `0x` hex strings and JSON integers. **Data** is `0x` \
+and hex digits, in lower case in responses. In requests, `null` and `\"\"` mean that a field is absent, and unknown fields are rejected.
 
-**Answers** name their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
-every fault of the request with its place.
+**Responses** name their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
+every fault of the request with its location.
 
-**Limits** are options of the server. Those of every request: a body of at most 5 MiB (`max-body`), nested at \
-most 128 levels (`max-depth`), read within 10 s (`body-timeout`); path, query and headers of at most 16 KiB (`max-headers`) within 10 s \
-(`header-timeout`); work of at most 5 s (`call-timeout`). Of all clients together: 4,096 connections (`max-connections`) and 16,384 requests \
-(`max-requests`) at a time; of one client as many a second as the operator allows (`rate-limit`). Operations tell their own. A refusal \
-names the option.
+**Limits** are options of the server. These apply to every request: a body of at most 5 MiB (`max-body`), nested at \
+most 128 levels deep (`max-depth`), received within 10 s (`body-timeout`); path, query and headers of at most 16 KiB (`max-headers`) within \
+10 s (`header-timeout`); work of at most 5 s (`call-timeout`). All clients together may have 4,096 connections (`max-connections`) and \
+16,384 requests (`max-requests`) at a time; the operator may limit the requests per second of each client (`rate-limit`). Further limits \
+are listed with the operations. A response that reports an exceeded limit names the option.
 
-Paths also work without the slash at their end, and with `node_` in front of the operation's name.";
+Paths also work without the slash at the end, and with `node_` before the name of the operation.";
 
-/// The OpenAPI document of a server whose paths stand behind `base`; with the operations that control a chain if it is
-/// `controlled`, as that of a node which produces blocks.
-pub fn openapi(base: &BasePath, controlled: bool) -> Value {
-    let operations: Vec<_> =
-        operations::all().into_iter().filter(|operation| controlled || !operation.path.starts_with("/dev/")).collect();
+/// Returns the OpenAPI document of a server whose paths start with `base`. Operations that control a chain are included if the
+/// node is `producing` one.
+pub fn openapi(base: &BasePath, producing: bool) -> Value {
+    let mut operations = routes::operations();
+    let mut schemas = routes::schemas(&operations);
+    if !producing {
+        for operation in operations.extract_if(.., |operation| operation.controls()) {
+            schemas.remove(&format!("Input_{}", operation.name()));
+            schemas.remove(&format!("Output_{}", operation.name()));
+        }
+    }
     let mut paths = Map::new();
     for operation in &operations {
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
-        item[operation.method] = operation.describe();
+        item[operation::key(operation.method)] = operation::describe(operation);
     }
     let server = if base.as_str().is_empty() { "/" } else { base.as_str() };
-    let tags = operations::TAGS.iter().filter(|(name, _)| controlled || *name != operations::DEVELOPMENT);
+    let tags = TAGS.iter().filter(|(name, _)| producing || *name != DEVELOPMENT);
     let tags: Vec<_> = tags.map(|(name, description)| json!({ "name": name, "description": description })).collect();
     json!({
         "openapi": "3.1.0",
@@ -58,43 +67,40 @@ pub fn openapi(base: &BasePath, controlled: bool) -> Value {
         "tags": tags,
         "paths": paths,
         "components": {
-            "schemas": schemas(controlled),
+            "schemas": components(schemas),
             "responses": problems::response_components(),
             "examples": problems::example_components(),
             "headers": headers::components(),
             "securitySchemes": { "bearer": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "Needed where the server was given tokens (`token-file`).",
+                "description": "Required if the server was started with tokens (`token-file`).",
             } },
         },
     })
 }
 
-/// A reference to a component.
-/// The same document as YAML.
+/// Returns all documents that describe the interface.
 ///
 /// # Errors
-/// None is to be expected: every JSON value is one of YAML.
+/// Those of [`openapi_yaml`].
+pub(crate) fn documents(base: &BasePath, producing: bool) -> io::Result<InterfaceDocuments> {
+    let openapi = openapi(base, producing);
+    let yaml = openapi_yaml(&openapi)?;
+    let schemas = routes::schemas(&routes::operations());
+    Ok(InterfaceDocuments { schemas, openapi_json: openapi.to_string().into(), openapi_yaml: yaml.into() })
+}
+
+/// Returns the same document as YAML.
+///
+/// # Errors
+/// None is expected: every JSON value has a form in YAML.
 pub fn openapi_yaml(document: &Value) -> io::Result<String> {
     yaml_serde::to_string(document).map_err(io::Error::other)
 }
 
-fn reference(kind: &str, name: &str) -> Value {
-    json!({ "$ref": format!("#/components/{kind}/{name}") })
-}
-
-/// The documents of the wire types as components.
-fn schemas(controlled: bool) -> Value {
-    let mut schemas = wire::schema::schemas();
-    if !controlled {
-        let development: Vec<_> =
-            operations::all().into_iter().filter(|operation| operation.path.starts_with("/dev/")).collect();
-        for operation in development {
-            schemas.remove(&format!("Input_{}", operation.name()));
-            schemas.remove(&format!("Output_{}", operation.name()));
-        }
-    }
+/// The schema documents as components.
+fn components(schemas: BTreeMap<String, Value>) -> Value {
     let component = |(name, mut schema): (String, Value)| {
         if let Value::Object(schema) = &mut schema {
             schema.remove("$schema");
@@ -105,7 +111,7 @@ fn schemas(controlled: bool) -> Value {
     schemas.into_iter().map(component).collect::<Map<_, _>>().into()
 }
 
-/// Rewrites references between documents, `<Name>.json`.
+/// Rewrites references between schema documents, `<Name>.json`, to references to components.
 fn point_to_components(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(point_to_components),
@@ -123,31 +129,7 @@ fn point_to_components(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routes::{self, Methods};
-    use actix_web::App;
     use std::collections::BTreeSet;
-
-    /// Method and path of every route, without the other names of a path.
-    fn routes(controlled: bool) -> BTreeSet<(&'static str, String)> {
-        let mut added = Vec::new();
-        let _ = App::new().configure(|app| added = routes::configure(app, "", controlled));
-        let paths: BTreeSet<_> = added.iter().map(|route| route.path.clone()).collect();
-        let other_name = |path: &str| {
-            // `/x/y/` goes before `/x/y`, but a path that ends in a word goes before the same with a slash.
-            let bare = path.replacen("/node_", "/", 1);
-            let with_slash = format!("{}/", bare.trim_end_matches('/'));
-            let word = matches!(bare.trim_end_matches('/'), "/health" | "/ready" | "/docs");
-            let canonical = if word { bare.trim_end_matches('/').to_owned() } else { with_slash };
-            path != canonical && paths.contains(&canonical)
-        };
-        let methods = |methods| match methods {
-            Methods::Get | Methods::GetOnly => &["get"][..],
-            Methods::Post => &["post"],
-            Methods::GetOrPost => &["get", "post"],
-        };
-        let canonical = added.iter().filter(|route| !other_name(&route.path));
-        canonical.flat_map(|route| methods(route.methods).iter().map(|method| (*method, route.path.clone()))).collect()
-    }
 
     fn document(controlled: bool) -> Value {
         openapi(&BasePath::default(), controlled)
@@ -161,19 +143,6 @@ mod tests {
             methods.map(|(method, operation)| (method.clone(), path.clone(), operation.clone()))
         });
         operations.collect()
-    }
-
-    #[test]
-    fn every_route_is_described_and_every_description_has_a_route() {
-        for controlled in [true, false] {
-            let routes: BTreeSet<_> =
-                routes(controlled).into_iter().map(|(method, path)| (method.to_owned(), path)).collect();
-            let described: BTreeSet<_> =
-                described(&document(controlled)).into_iter().map(|(method, path, _)| (method, path)).collect();
-            let without: Vec<_> = routes.difference(&described).collect();
-            let dangling: Vec<_> = described.difference(&routes).collect();
-            assert!(without.is_empty() && dangling.is_empty(), "not described: {without:?}; no route: {dangling:?}");
-        }
     }
 
     #[test]

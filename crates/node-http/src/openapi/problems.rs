@@ -1,6 +1,7 @@
-//! The problems, each with an example that is made as a real one is.
+//! The problems, with an example of each that is generated like a real one.
 
-use super::{headers, reference};
+use super::headers;
+use super::reference::reference;
 use crate::config::HttpConfig;
 use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
@@ -17,7 +18,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Every status of a problem, and the name of the response that has it.
+/// Every status of a problem, and the name of the response with it.
 pub(super) const STATUSES: [(u16, &str); 13] = [
     (400, "BadRequest"),
     (401, "Unauthorized"),
@@ -34,13 +35,13 @@ pub(super) const STATUSES: [(u16, &str); 13] = [
     (503, "ServiceUnavailable"),
 ];
 
-/// Where the server of the examples is.
+/// The address of the server in the examples.
 pub(super) const BASE_URL: &str = "http://127.0.0.1:8545";
 
-/// The occurrence that the examples tell of.
+/// The request id in the examples.
 const INSTANCE: Uuid = Uuid::from_u128(0x5d9c_3f6e_9f0c_4a53_8a53_0f3f_6f0c_2a11);
 
-/// A problem that a client may be told.
+/// An example of a problem.
 struct Example {
     name: &'static str,
     summary: &'static str,
@@ -49,11 +50,11 @@ struct Example {
     problem: Value,
 }
 
-/// Names of the examples that stand for themselves, without a page: status 404, then 422.
+/// Names of the examples without a page, which are of status 404 and 422.
 const UNKNOWN_ROUTE: &str = "unknown-route";
 const INVALID: &str = "invalid";
 
-/// The examples, every kind of problem once.
+/// One example of every kind of problem.
 fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error);
@@ -79,60 +80,60 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     let too_many = NodeError::TooManyLogs { limit: limits.logs, to_block: Some(18_000_041), location: "body.ToBlock" };
     let malformed = BodyError::Malformed { reason: "expected value".to_owned(), line: 1, column: 12 };
     vec![
-        ("body-empty", "A body is needed and there is none", HttpError::Body(BodyError::Empty)),
+        ("body-empty", "The body is missing", HttpError::Body(BodyError::Empty)),
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
         ("body-broken", "The body ended early", HttpError::BodyBroken),
-        ("no-token", "A token is demanded", HttpError::Unauthorized),
+        ("no-token", "A token is required", HttpError::Unauthorized),
         (
             "foreign-host",
             "The request is for another host",
-            HttpError::HostRefused { host: "elsewhere.example".to_owned() },
+            HttpError::HostRefused { host: "other.example".to_owned() },
         ),
         ("headers-too-long", "The headers are too long", HttpError::HeadersTooLong { limit: http.max_headers }),
         (
             "too-fast",
-            "The client asks too often",
+            "The client sends too many requests",
             HttpError::TooFast(TooFast { limit: 1_000, wait: Duration::from_millis(700) }),
         ),
         ("path-undecodable", "The path has a broken escape", HttpError::Path),
-        ("foreign-origin", "A page of another origin wants to control the chain", HttpError::ForeignOrigin),
+        ("foreign-origin", "A page of another origin tries to control the chain", HttpError::ForeignOrigin),
         (
             "control-refused",
-            "Others may reach the server, and could control the chain",
+            "The server is reachable from other machines, which must not control the chain",
             HttpError::ControlRefused(Ipv4Addr::UNSPECIFIED.into()),
         ),
-        (UNKNOWN_ROUTE, "There is nothing under the path", HttpError::UnknownRoute),
+        (UNKNOWN_ROUTE, "The path does not exist", HttpError::UnknownRoute),
         (
             "block-not-found",
-            "The chain has no such block",
+            "The block does not exist",
             NodeError::BlockNotFound { block: BlockId::number(9_000_000), location: "body.BlockNumber" }.into(),
         ),
-        ("filter-not-found", "There is no such filter", NodeError::FilterNotFound { id: unknown_filter }.into()),
+        ("filter-not-found", "The filter does not exist", NodeError::FilterNotFound { id: unknown_filter }.into()),
         (
             "state-pruned",
-            "The state is no longer kept",
+            "The state of the block was pruned",
             NodeError::StatePruned { block: 17, earliest: 1_000, location: "body.BlockNumber" }.into(),
         ),
         (
             "method-not-allowed",
-            "The path answers to other methods",
+            "The path does not accept the method",
             HttpError::MethodNotAllowed { allow: "POST, OPTIONS" },
         ),
-        ("body-timeout", "The body came too slowly", HttpError::BodyTimeout),
+        ("body-timeout", "The body arrived too slowly", HttpError::BodyTimeout),
         ("body-too-large", "The body is too long", HttpError::BodyTooLarge { limit: http.max_body }),
-        ("media-type", "The body is not said to be JSON", HttpError::MediaType),
-        (INVALID, "A field is of the wrong type, range or name", HttpError::Parameters(vec![fault])),
+        ("media-type", "The body is not declared as JSON", HttpError::MediaType),
+        (INVALID, "A field has the wrong type, range or name", HttpError::Parameters(vec![fault])),
         ("not-producing", "The node does not produce blocks", NodeError::NotProducing.into()),
         ("execution-reverted", "The contract reverted", reverted.into()),
         (
             "execution-failed",
-            "The call cannot be run to its end",
+            "The call cannot be completed",
             NodeError::ExecutionFailed { reason: format!("it needs more than the {} gas allowed", limits.gas_cap) }
                 .into(),
         ),
-        ("transaction-rejected", "The pool does not take the transaction", rejected.into()),
-        ("limit-exceeded", "The answer would be too large", too_many.into()),
-        ("out-of-time", "The answer would take too long", NodeError::Interrupted(Interrupted::DeadlineExceeded).into()),
+        ("transaction-rejected", "The pool rejects the transaction", rejected.into()),
+        ("limit-exceeded", "The result would be too large", too_many.into()),
+        ("out-of-time", "The operation takes too long", NodeError::Interrupted(Interrupted::DeadlineExceeded).into()),
         (
             "too-many-blocks",
             "The query spans too many blocks",
@@ -144,34 +145,34 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             }
             .into(),
         ),
-        ("body-too-deep", "The body is nested too deep", HttpError::BodyTooDeep { limit: http.max_depth }),
+        ("body-too-deep", "The body is nested too deeply", HttpError::BodyTooDeep { limit: http.max_depth }),
         (
             "too-many-filters",
-            "There are as many filters as may be",
+            "The limit of filters is reached",
             NodeError::TooManyFilters { limit: FilterLimits::default().count }.into(),
         ),
         ("failed", "The server failed", HttpError::Panicked),
         ("overloaded", "All threads are busy", HttpError::Overloaded),
         (
             "too-many-connections",
-            "There are as many connections as may be",
+            "The limit of connections is reached",
             HttpError::TooManyConnections { limit: http.max_connections },
         ),
         (
             "too-many-requests",
-            "There are as many requests as may be",
+            "The limit of concurrent requests is reached",
             HttpError::TooManyRequests { limit: http.max_requests },
         ),
-        ("not-ready", "The server is not ready", HttpError::NotReady("the server is about to end".to_owned())),
+        ("not-ready", "The server is not ready", HttpError::NotReady("the server is shutting down".to_owned())),
         (
             "too-many-streams",
-            "As many clients as may be are told of events",
+            "The limit of event streams is reached",
             HttpError::TooManyStreams { limit: http.max_streams },
         ),
     ]
 }
 
-/// What a contract returns that reverts with `reason`: `Error(string)` by the contract ABI.
+/// The return data of a contract that reverts with `reason`: `Error(string)` of the contract ABI.
 fn const_reason(reason: &str) -> Vec<u8> {
     let mut output = vec![0x08, 0xc3, 0x79, 0xa0];
     output.extend(H256::from_low_u64_be(32).as_bytes());
@@ -181,7 +182,7 @@ fn const_reason(reason: &str) -> Vec<u8> {
     output
 }
 
-/// The status that problems with this page have.
+/// The status of problems with this page.
 pub(super) fn status_of(page: ProblemPage) -> u16 {
     match page {
         ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
@@ -192,7 +193,7 @@ pub(super) fn status_of(page: ProblemPage) -> u16 {
     }
 }
 
-/// An example of the problem with this page.
+/// Returns an example of a problem with this page.
 pub(crate) fn of_page(page: ProblemPage) -> Option<Value> {
     examples().into_iter().find(|example| example.page == Some(page)).map(|example| example.problem)
 }
@@ -214,12 +215,13 @@ pub(super) fn response_components() -> Value {
     }
     responses.insert(
         "NotModified".to_owned(),
-        json!({ "description": "The client has the answer already.", "headers": headers::of_not_modified() }),
+        json!({ "description": "The client already has the response.", "headers": headers::of_not_modified() }),
     );
     responses.into()
 }
 
-/// The response with this status of an operation that answers these problems, or of a document.
+/// The response with this status of an operation with these problems. `document` says whether it is a document rather than
+/// an operation of the node.
 pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Value {
     let examples = examples();
     let of_pages = examples
@@ -236,19 +238,19 @@ pub(super) fn response(status: u16, pages: &[ProblemPage], document: bool) -> Va
 
 fn describe(status: u16, examples: impl Iterator<Item = &'static str>) -> Value {
     let description = match status {
-        400 => "The request cannot be read.",
-        401 => "The server demands a token (`token-file`), and the request has none that it knows.",
-        403 => "The request is not for this server, or not for this client.",
-        404 => "What is asked for is not there.",
-        405 => "The path answers to other methods.",
-        408 => "The body came too slowly (`body-timeout`).",
+        400 => "The request is malformed.",
+        401 => "The server requires a token (`token-file`), and the request has no valid one.",
+        403 => "The request is for another server, or this client must not send it.",
+        404 => "The requested object does not exist.",
+        405 => "The path does not accept this method.",
+        408 => "The body arrived too slowly (`body-timeout`).",
         413 => "The body is too long (`max-body`).",
-        415 => "The body is not said to be JSON.",
-        422 => "The request is understood and cannot be fulfilled; `errors` lists every reason.",
-        429 => "The client asks for too much at a time.",
+        415 => "The body is not declared as JSON.",
+        422 => "The request is well formed but cannot be fulfilled; `errors` lists every reason.",
+        429 => "The client exceeds a limit.",
         431 => "The headers are too long (`max-headers`).",
-        500 => "The server failed; its log tells why, under the id of this instance.",
-        _ => "The server is busy.",
+        500 => "The server failed. Its log has the reason, under the id of this instance.",
+        _ => "The server is overloaded or not ready.",
     };
     let mut content = json!({ "schema": reference("schemas", "ErrorModel") });
     let examples: Map<_, _> = examples.map(|name| (name.to_owned(), reference("examples", name))).collect();

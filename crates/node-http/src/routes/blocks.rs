@@ -1,90 +1,194 @@
-//! Blocks and what they hold.
+//! Blocks and their contents.
 
-use super::Routes;
+use super::operation::Operation;
 use crate::block_cache::BlockKey;
 use crate::caching::Lifetime;
 use crate::exchange::Exchange;
-use crate::parameters::Parameters;
-use crate::place::Place;
+use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use actix_web::HttpResponse;
+use node_core::cost::Cost;
 use node_core::node::Node;
-use node_types::BlockId;
-use node_types::wire::{BlockNumberInput, ErrorDetail, GetBlockByHashInput, GetBlockByNumberInput, HashInput};
+use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
+use node_types::wire::{
+    BlockNumberInput, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
+    HashInput,
+};
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.get("getBlockByNumber", "/{BlockNumber}/{TransactionDetailFlag}", get_block_by_number);
-    routes.get("getBlockByNumber", "/{BlockNumber}", get_block_by_number);
-    routes.get("getBlockByNumber", "", get_block_by_number);
-    routes.get("getBlockByHash", "/{Hash}/{TransactionDetailFlag}", get_block_by_hash);
-    routes.get("getBlockByHash", "/{Hash}", get_block_by_hash);
-    routes.get("getBlockReceipts", "/{BlockNumber}", get_block_receipts);
-    routes.get("getBlockTransactionCountByHash", "/{Hash}", get_block_transaction_count_by_hash);
-    routes.get("getBlockTransactionCountByNumber", "/{BlockNumber}", get_block_transaction_count_by_number);
-    routes.get("getUncleCountByBlockHash", "/{Hash}", get_uncle_count_by_block_hash);
-    routes.get("getUncleCountByBlockNumber", "/{BlockNumber}", get_uncle_count_by_block_number);
+/// The pending block has to be executed.
+const PENDING: &[ProblemPage] = &[ExecutionFailed, LimitExceeded];
+const BLOCK: &[ProblemPage] = &[BlockNotFound, ExecutionFailed, LimitExceeded];
+/// Side blocks may have to be executed again.
+const SIDE_BLOCK: &[ProblemPage] = &[StatePruned, LimitExceeded];
+const KNOWN: &[ProblemPage] = &[BlockNotFound];
+
+const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
+const NUMBER_OR_HASH: &str = "A number, a block hash, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
+const HASH: &str = "Hash of the block.";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get(
+            "getBlockByNumber",
+            "/getBlockByNumber/{BlockNumber}/{TransactionDetailFlag}/",
+            "Read a block by number",
+            "Returns the block with this number or tag, or null if there is none. `pending` is the block that would be built from the pool \
+             now; its number, hash, nonce and logs bloom are null.",
+        )
+        .path("BlockNumber", BlockNumberOrTag, NUMBER)
+        .transaction_detail_flag()
+        .problems(PENDING)
+        .links(&[("getBlockByHash", "Hash", "Block/Hash"), ("getBlockReceipts", "BlockNumber", "Block/Number")])
+        .output::<GetBlockByNumberOutput>()
+        .handler(get_block_by_number),
+        Operation::get(
+            "getBlockByNumberWithHashes",
+            "/getBlockByNumber/{BlockNumber}/",
+            "Read a block by number, with transaction hashes",
+            "Like getBlockByNumber with `false`.",
+        )
+        .path("BlockNumber", BlockNumberOrTag, NUMBER)
+        .problems(PENDING)
+        .output::<GetBlockByNumberOutput>()
+        .handler(get_block_by_number),
+        Operation::get(
+            "getLatestBlock",
+            "/getBlockByNumber/",
+            "Read the latest block, with transaction hashes",
+            "Like getBlockByNumber with `latest` and `false`.",
+        )
+        .output::<GetBlockByNumberOutput>()
+        .handler(get_block_by_number),
+        Operation::get(
+            "getBlockByHash",
+            "/getBlockByHash/{Hash}/{TransactionDetailFlag}/",
+            "Read a block by hash",
+            "Returns the block with this hash, including one that left the canonical chain, or null if there is none.",
+        )
+        .path("Hash", Hash, HASH)
+        .transaction_detail_flag()
+        .problems(SIDE_BLOCK)
+        .output::<GetBlockByHashOutput>()
+        .handler(get_block_by_hash),
+        Operation::get(
+            "getBlockByHashWithHashes",
+            "/getBlockByHash/{Hash}/",
+            "Read a block by hash, with transaction hashes",
+            "Like getBlockByHash with `false`.",
+        )
+        .path("Hash", Hash, HASH)
+        .problems(SIDE_BLOCK)
+        .output::<GetBlockByHashOutput>()
+        .handler(get_block_by_hash),
+        Operation::get(
+            "getBlockReceipts",
+            "/getBlockReceipts/{BlockNumber}/",
+            "Read the receipts of a block",
+            "Returns a receipt for each transaction of the block, in block order.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(BLOCK)
+        .cacheable_parameters(
+            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            |node, context, input| node.get_block_receipts(context, input.block_number),
+            lifetime,
+        ),
+        Operation::get(
+            "getBlockTransactionCountByHash",
+            "/getBlockTransactionCountByHash/{Hash}/",
+            "Count transactions of a block by hash",
+            "Returns the number of transactions in the block.",
+        )
+        .path("Hash", Hash, HASH)
+        .problems(KNOWN)
+        .cacheable_parameters(
+            |_, _: &HashInput| Cost::Instant,
+            |node, context, input| node.get_block_transaction_count_by_hash(context, input.hash.0),
+            |_, _| Lifetime::Forever,
+        ),
+        Operation::get(
+            "getBlockTransactionCountByNumber",
+            "/getBlockTransactionCountByNumber/{BlockNumber}/",
+            "Count transactions of a block by number",
+            "Returns the number of transactions in the block.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(BLOCK)
+        .cacheable_parameters(
+            cost,
+            |node, context, input| node.get_block_transaction_count_by_number(context, input.block_number),
+            lifetime,
+        ),
+        Operation::get(
+            "getUncleCountByBlockHash",
+            "/getUncleCountByBlockHash/{Hash}/",
+            "Count uncles of a block by hash",
+            "Returns the number of uncles of the block; zero since the merge.",
+        )
+        .path("Hash", Hash, HASH)
+        .problems(KNOWN)
+        .cacheable_parameters(
+            |_, _: &HashInput| Cost::Instant,
+            |node, context, input| node.get_uncle_count_by_block_hash(context, input.hash.0),
+            |_, _| Lifetime::Forever,
+        ),
+        Operation::get(
+            "getUncleCountByBlockNumber",
+            "/getUncleCountByBlockNumber/{BlockNumber}/",
+            "Count uncles of a block by number",
+            "Returns the number of uncles of the block; zero since the merge.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(BLOCK)
+        .cacheable_parameters(
+            cost,
+            |node, context, input| node.get_uncle_count_by_block_number(context, input.block_number),
+            lifetime,
+        ),
+    ]
 }
 
+/// A block that exists comes from the cache of serialized blocks, if it is there.
 async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
+    let input = exchange.parameters(|parameters| parameters.input(&[]));
     let key = exchange.find_block(&input, |node, context, input: &GetBlockByNumberInput| {
         let hash = node.block_hash(context, input.block_number)?;
         Ok(hash.map(|hash| BlockKey { hash, detail: input.transaction_detail }))
     });
     match (key, &input) {
-        (Some(key), Ok(named)) => {
-            let lifetime = Lifetime::with_requested(&named.block_number);
+        (Some(key), Ok(requested)) => {
+            let lifetime = Lifetime::with_requested(&requested.block_number);
             exchange.respond_with_block(input, key, lifetime).await
         }
-        // The pending block, none, or a fault.
-        _ => exchange.run(input, Place::block, Node::get_block_by_number).await,
+        // The pending block, a block that does not exist, or invalid input.
+        _ => {
+            let cost =
+                |_: &Node, input: &GetBlockByNumberInput| Cost::of_block(input.block_number, input.transaction_detail);
+            exchange.run(input, cost, Node::get_block_by_number).await
+        }
     }
 }
 
 async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
+    let input = exchange.parameters(|parameters| parameters.input(&[]));
     let key = exchange.find_block(&input, |node, context, input: &GetBlockByHashInput| {
         let known = node.knows_block(context, input.hash.0)?;
         Ok(known.then_some(BlockKey { hash: input.hash.0, detail: input.transaction_detail }))
     });
     match key {
         Some(key) => exchange.respond_with_block(input, key, Lifetime::Forever).await,
-        None => exchange.run(input, Place::side_block, Node::get_block_by_hash).await,
+        None => {
+            let cost = |_: &Node, input: &GetBlockByHashInput| {
+                Cost::of_block(node_types::BlockId::Hash(input.hash.0), input.transaction_detail)
+            };
+            exchange.run(input, cost, Node::get_block_by_hash).await
+        }
     }
 }
 
-async fn get_block_receipts(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(number);
-    exchange.run_cacheable(input, |_| Place::Pool, Node::get_block_receipts, lifetime).await
+fn cost(_: &Node, input: &BlockNumberInput) -> Cost {
+    Cost::of_reading(input.block_number)
 }
 
-async fn get_block_transaction_count_by_hash(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    let work =
-        |node: &Node, context: &_, input: HashInput| node.get_block_transaction_count_by_hash(context, input.hash.0);
-    exchange.run_cacheable(input, |_| Place::Here, work, |_, _| Lifetime::Forever).await
-}
-
-async fn get_block_transaction_count_by_number(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(number);
-    exchange.run_cacheable(input, Place::reading, Node::get_block_transaction_count_by_number, lifetime).await
-}
-
-async fn get_uncle_count_by_block_hash(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    let work = |node: &Node, context: &_, input: HashInput| node.get_uncle_count_by_block_hash(context, input.hash.0);
-    exchange.run_cacheable(input, |_| Place::Here, work, |_, _| Lifetime::Forever).await
-}
-
-async fn get_uncle_count_by_block_number(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(number);
-    exchange.run_cacheable(input, Place::reading, Node::get_uncle_count_by_block_number, lifetime).await
-}
-
-fn number(parameters: &mut Parameters<'_>) -> Result<BlockId, Vec<ErrorDetail>> {
-    parameters.input().map(|input: BlockNumberInput| input.block_number)
-}
-
-/// What a block holds is what it is as long as the block is.
-fn lifetime<O>(block: &BlockId, _: &O) -> Lifetime {
-    Lifetime::with_requested(block)
+fn lifetime<O>(input: &BlockNumberInput, _: &O) -> Lifetime {
+    Lifetime::with_requested(&input.block_number)
 }

@@ -1,22 +1,36 @@
 //! Calls and gas estimates.
 
-use super::Routes;
-use crate::exchange::Exchange;
-use crate::place::Place;
-use actix_web::HttpResponse;
+use super::operation::Operation;
+use crate::problem_page::ProblemPage::{
+    self, BlockNotFound, ExecutionFailed, ExecutionReverted, LimitExceeded, StatePruned,
+};
+use node_core::cost::Cost;
 use node_core::node::Node;
 
-pub(super) fn posts(routes: &mut Routes<'_>) {
-    routes.post("call", call);
-    routes.post("estimateGas", estimate_gas);
-}
+const CALL: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionReverted, ExecutionFailed, LimitExceeded];
 
-async fn call(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.body().await;
-    exchange.run(input, |_| Place::Code, Node::call).await
-}
-
-async fn estimate_gas(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.body().await;
-    exchange.run(input, |_| Place::Code, Node::estimate_gas).await
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "call",
+            "/call/",
+            "Call a contract",
+            "Executes a message call in the environment of a block, on the state after it, and returns its return data. Without `To`, \
+             `Data` is executed as creation code, and the result is the code that it would deploy. Without `GasPrice`, fees are not \
+             checked. Nothing is changed. A revert is 422 `execution-reverted`, with the decoded reason and the raw data.",
+        )
+        .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
+        .problems(CALL)
+        .body(|_, _| Cost::CALL, Node::call),
+        Operation::post(
+            "estimateGas",
+            "/estimateGas/",
+            "Estimate gas",
+            "Returns a gas limit with which the transaction succeeds after the latest block: never too low, and at most 1.5% higher than \
+             needed. `Object` overrides balances, nonces, code and storage for this estimate only.",
+        )
+        .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
+        .problems(CALL)
+        .body(|_, _| Cost::CALL, Node::estimate_gas),
+    ]
 }

@@ -1,29 +1,61 @@
-//! Facts about the chain and this server.
+//! The head, fees, and this server.
 
-use super::Routes;
-use crate::exchange::Exchange;
-use crate::place::Place;
-use actix_web::HttpResponse;
+use super::operation::Operation;
+use crate::problem_page::ProblemPage::{BlockNotFound, LimitExceeded};
+use node_core::cost::Cost;
+use node_core::node::Node;
+use node_types::wire::FeeHistoryInput;
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.get("blockNumber", "", block_number);
-    routes.get("chainId", "", chain_id);
-    routes.get("syncing", "", syncing);
-    routes.get("clientVersion", "", client_version);
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("blockNumber", "/blockNumber/", "Read the number of the head", "Returns the number of the latest block.")
+            .links(&[("getBlockReceipts", "BlockNumber", "BlockNumber")])
+            .parameters(instant, |node, context, ()| node.block_number(context)),
+        Operation::get("chainId", "/chainId/", "Read the chain id", "Returns the id that transactions are bound to (EIP-155).")
+            .parameters(instant, |node, context, ()| node.chain_id(context)),
+        Operation::post(
+            "feeHistory",
+            "/feeHistory/",
+            "Read fees of past blocks",
+            "Returns base fees, gas used ratios and, for each requested percentile, effective tips of the blocks that end with \
+             `NewestBlock`. `BaseFeePerGas` also includes the base fee of the block after it.",
+        )
+        .limits("1 to 1,024 blocks; 100 percentiles (`max-percentiles`).")
+        .problems(&[BlockNotFound, LimitExceeded])
+        .body(|_, input: &FeeHistoryInput| Cost::of_fee_history(*input.block_count), Node::fee_history),
+        Operation::get(
+            "gasPrice",
+            "/gasPrice/",
+            "Suggest a gas price",
+            "Returns a price in wei per gas with which a transaction should be included soon: base fee plus suggested tip.",
+        )
+        .parameters(instant, |node, context, ()| node.gas_price(context)),
+        Operation::get(
+            "maxPriorityFeePerGas",
+            "/maxPriorityFeePerGas/",
+            "Suggest a tip",
+            "Returns a tip in wei per gas: the median of the effective tips in the last 20 blocks.",
+        )
+        .parameters(instant, |node, context, ()| node.max_priority_fee_per_gas(context)),
+        Operation::get(
+            "blobBaseFee",
+            "/blobBaseFee/",
+            "Read the blob base fee",
+            "Returns the price of blob gas in the next block, in wei.",
+        )
+        .parameters(instant, |node, context, ()| node.blob_base_fee(context)),
+        Operation::get(
+            "syncing",
+            "/syncing/",
+            "Read the progress of an import",
+            "Returns the progress of a running import, or null if there is none.",
+        )
+        .parameters(instant, |node, context, ()| node.syncing(context)),
+        Operation::get("clientVersion", "/clientVersion/", "Read the version", "Returns name and version of this server.")
+            .parameters(instant, |node, context, ()| node.client_version(context)),
+    ]
 }
 
-async fn block_number(exchange: Exchange) -> HttpResponse {
-    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.block_number(context)).await
-}
-
-async fn chain_id(exchange: Exchange) -> HttpResponse {
-    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.chain_id(context)).await
-}
-
-async fn syncing(exchange: Exchange) -> HttpResponse {
-    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.syncing(context)).await
-}
-
-async fn client_version(exchange: Exchange) -> HttpResponse {
-    exchange.run(Ok(()), |()| Place::Here, |node, context, ()| node.client_version(context)).await
+fn instant(_: &Node, (): &()) -> Cost {
+    Cost::Instant
 }

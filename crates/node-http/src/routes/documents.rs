@@ -1,25 +1,58 @@
-//! The documents that answers point to.
+//! The documents that responses refer to.
 
-use super::Routes;
+use super::operation::{Content, Operation};
 use crate::encode;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
-use crate::service::Service;
 use actix_web::HttpResponse;
+use serde_json::json;
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    let base = routes.base;
-    routes.open("schemas", &format!("{base}/schemas/{{Name}}.json"), schema);
-    routes.open("problems", &format!("{base}/problems/{{Slug}}"), problem);
-    routes.open("openapi", &format!("{base}/openapi.json"), openapi_json);
-    routes.open("openapiYaml", &format!("{base}/openapi.yaml"), openapi_yaml);
+/// `schemas` are the names of the schemas that are served.
+pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
+    let schemas: Vec<_> = schemas.collect();
+    let slugs = ProblemPage::ALL.map(ProblemPage::slug);
+    vec![
+        Operation::get(
+            "schemas",
+            "/schemas/{Name}.json",
+            "Read a JSON Schema",
+            "Returns the JSON Schema (2020-12) that responses refer to in `$schema`.",
+        )
+        .with("path", "Name", json!({ "type": "string", "enum": schemas }), "Name of the schema.")
+        .content(Content::Object("application/schema+json"))
+        .open()
+        .handler(schema),
+        Operation::get(
+            "problems",
+            "/problems/{Slug}",
+            "Read about a kind of problem",
+            "Returns the cause and the remedy of the kind of problem that problems refer to in `type`: a page for browsers, plain text for \
+             other clients.",
+        )
+        .with("path", "Slug", json!({ "type": "string", "enum": slugs }), "Name of the kind.")
+        .content(Content::Text(&["text/html", "text/plain"]))
+        .open()
+        .handler(problem),
+        Operation::get("openapi", "/openapi.json", "Read this description", "Returns this document (OpenAPI 3.1) as JSON.")
+            .content(Content::Object("application/json"))
+            .open()
+            .handler(openapi_json),
+        Operation::get(
+            "openapiYaml",
+            "/openapi.yaml",
+            "Read this description as YAML",
+            "Returns this document (OpenAPI 3.1) as YAML.",
+        )
+        .content(Content::Text(&["application/yaml"]))
+        .open()
+        .handler(openapi_yaml),
+    ]
 }
 
 async fn schema(exchange: Exchange) -> HttpResponse {
     let name = exchange.parameters(|parameters| Ok(parameters.path("Name").into_owned()));
-    let service = Service::of(exchange.request());
-    let schema = name.and_then(|name| match service.schemas.get(&name) {
+    let schema = name.and_then(|name| match exchange.service().interface.schemas.get(&name) {
         Some(schema) => encode::identified(&exchange.schema_url(&name), schema),
         None => Err(HttpError::UnknownRoute),
     });
@@ -43,11 +76,11 @@ async fn problem(exchange: Exchange) -> HttpResponse {
 }
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {
-    let (json, _) = Service::of(exchange.request()).openapi.clone();
+    let json = exchange.service().interface.openapi_json.clone();
     exchange.respond_document("application/json", json).await
 }
 
 async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
-    let (_, yaml) = Service::of(exchange.request()).openapi.clone();
+    let yaml = exchange.service().interface.openapi_yaml.clone();
     exchange.respond_document("application/yaml", yaml).await
 }

@@ -1,28 +1,59 @@
-//! What happens, told as it does.
+//! The event stream.
 
-use super::{Methods, Routes};
+use super::operation::{Content, Operation};
 use crate::events;
 use crate::exchange::Exchange;
 use crate::parameters::Parameters;
+use crate::problem_page::ProblemPage::BlockNotFound;
 use actix_web::{HttpRequest, HttpResponse};
+use node_types::wire::schema::TextParameter::{Addresses, BlockNumberOrTag, Topics};
 use node_types::wire::{ErrorDetail, EventsInput};
+use serde_json::json;
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.add(Methods::GetOnly, "events", "", stream_events);
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get(
+            "events",
+            "/events/",
+            "Receive events as they happen",
+            "A stream of Server-Sent Events: logs, blocks or transactions, as a filter reports them, without polling. Each event has an id. \
+             A client that reconnects with the id of the last event misses nothing, and learns what a reorganization removed. `data` is an \
+             element of the result of getFilterChanges. An event `problem` ends the stream.",
+        )
+        .limits("256 streams at a time (`max-streams`).")
+        .with(
+            "query",
+            "Stream",
+            json!({ "type": "string", "enum": ["", "logs", "blocks", "pendingTransactions"] }),
+            "The kind of events; logs if absent.",
+        )
+        .query("Address", Addresses, "Logs only: contracts that emit them, separated by commas.")
+        .query("Topic0", Topics, "Logs only: topics at position 0, separated by commas.")
+        .query("Topic1", Topics, "Logs only: topics at position 1, separated by commas.")
+        .query("Topic2", Topics, "Logs only: topics at position 2, separated by commas.")
+        .query("Topic3", Topics, "Logs only: topics at position 3, separated by commas.")
+        .query("FromBlock", BlockNumberOrTag, "Logs and blocks only: the first block.")
+        .with("query", "LastEventId", json!({ "type": "string" }), "Like the header `Last-Event-ID`, which takes precedence.")
+        .with("header", "Last-Event-ID", json!({ "type": "string" }), "Id of the last event that the client received.")
+        .content(Content::Text(&["text/event-stream"]))
+        .no_store()
+        .problems(&[BlockNotFound])
+        .handler(stream_events),
+    ]
 }
 
 async fn stream_events(exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| input(exchange.request(), parameters));
-    events::respond(exchange.no_store(), input).await
+    events::respond(exchange, input).await
 }
 
 fn input(request: &HttpRequest, parameters: &mut Parameters<'_>) -> Result<EventsInput, Vec<ErrorDetail>> {
-    let values = parameters.queries(EventsInput::PARAMETERS);
+    let values = parameters.queries(&EventsInput::PARAMETERS);
     let value = |name: &str| {
         let index = EventsInput::PARAMETERS.iter().position(|known| *known == name)?;
         values[index].as_deref()
     };
-    // What is no UTF-8 is no id either.
+    // An id that is not UTF-8 is reported as malformed.
     let header = request.headers().get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()));
     EventsInput::from_query(value, header.as_deref())
 }

@@ -1,57 +1,104 @@
-//! Filters, and what they saw. Reading a filter advances or prolongs it, so that no answer may be kept by caches.
+//! Filters. Even reading a filter advances it or extends its life.
 
-use super::{Methods, Routes};
-use crate::exchange::Exchange;
-use crate::place::Place;
-use actix_web::HttpResponse;
+use super::operation::{Declaration, Link, Operation};
+use crate::problem_page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
+use node_core::cost::Cost;
 use node_core::node::Node;
-use node_types::wire::EmptyInput;
+use node_types::wire::{EmptyInput, FilterIdInput};
+use serde_json::json;
 
-pub(super) fn posts(routes: &mut Routes<'_>) {
-    routes.post("newFilter", new_filter);
+/// Follow-up operations on a filter that was created.
+const FILTER: &[Link] = &[
+    ("getFilterChanges", "FilterId", "FilterId"),
+    ("getFilterLogs", "FilterId", "FilterId"),
+    ("uninstallFilter", "FilterId", "FilterId"),
+];
+
+const FILTER_ID: &str = "Id of the filter, as returned by the operation that created it.";
+const FILTERS: &str =
+    "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed (`filter-ttl`).";
+const LOG_FILTERS: &str = "1,024 filters at a time (`max-filters`); a filter that is not polled for 5 min is removed \
+     (`filter-ttl`). 1,000 addresses (`max-addresses`), 4 positions of topics with 1,000 topics each (`max-topics`).";
+const BLOCK_FILTER: &str = "Creates a filter that reports the hash of each block that joins the canonical chain.";
+const TRANSACTION_FILTER: &str = "Creates a filter that reports the hash of each transaction that enters the pool.";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "newFilter",
+            "/newFilter/",
+            "Create a log filter",
+            "Creates a filter that reports matching logs, from now on, when it is polled with getFilterChanges. After a reorganization \
+             it reports the removed logs first. `\"\"` matches anything.",
+        )
+        .limits(LOG_FILTERS)
+        .no_store()
+        .problems(&[BlockNotFound])
+        .links(FILTER)
+        .body(|_, _| Cost::FILTER, Node::new_filter),
+        creation(Operation::post("newBlockFilter", "/newBlockFilter/", "Create a block filter", BLOCK_FILTER))
+            .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context)),
+        creation(Operation::get("newBlockFilterByGet", "/newBlockFilter/", "Create a block filter by GET", BLOCK_FILTER))
+            .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_block_filter(context)),
+        creation(Operation::post(
+            "newPendingTransactionFilter",
+            "/newPendingTransactionFilter/",
+            "Create a transaction filter",
+            TRANSACTION_FILTER,
+        ))
+        .optional_body(
+            |_, _: &EmptyInput| Cost::FILTER,
+            |node, context, _| node.new_pending_transaction_filter(context),
+        ),
+        creation(Operation::get(
+            "newPendingTransactionFilterByGet",
+            "/newPendingTransactionFilter/",
+            "Create a transaction filter by GET",
+            TRANSACTION_FILTER,
+        ))
+        .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_pending_transaction_filter(context)),
+        poll(
+            "getFilterChanges",
+            "/getFilterChanges/{FilterId}/",
+            "Poll a filter",
+            "Returns what happened since the last successful poll: logs, or hashes of blocks or transactions.",
+        )
+        .limits("20,000 entries (`max-logs`); the rest is returned by the next poll.")
+        .parameters(cost, |node, context, input| node.get_filter_changes(context, &input.filter_id)),
+        poll(
+            "getFilterLogs",
+            "/getFilterLogs/{FilterId}/",
+            "Read all logs of a filter",
+            "Returns all logs in the whole range of a log filter, whether they were polled or not.",
+        )
+        .limits("20,000 logs (`max-logs`).")
+        .parameters(cost, |node, context, input| node.get_filter_logs(context, &input.filter_id)),
+        Operation::get(
+            "uninstallFilter",
+            "/uninstallFilter/{FilterId}/",
+            "Remove a filter",
+            "Removes a filter. Returns whether it existed.",
+        )
+        .with("path", "FilterId", json!({ "type": "string", "minLength": 1 }), FILTER_ID)
+        .no_store()
+        .parameters(cost, |node, context, input| node.uninstall_filter(context, &input.filter_id)),
+    ]
 }
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.add(Methods::GetOrPost, "newBlockFilter", "", new_block_filter);
-    routes.add(Methods::GetOrPost, "newPendingTransactionFilter", "", new_pending_transaction_filter);
-    routes.add(Methods::GetOnly, "getFilterChanges", "/{FilterId}", get_filter_changes);
-    routes.add(Methods::GetOnly, "getFilterLogs", "/{FilterId}", get_filter_logs);
-    routes.add(Methods::GetOnly, "uninstallFilter", "/{FilterId}", uninstall_filter);
+/// An operation that creates a filter without criteria.
+fn creation(declaration: Declaration) -> Declaration {
+    declaration.limits(FILTERS).no_store().links(FILTER)
 }
 
-async fn new_filter(exchange: Exchange) -> HttpResponse {
-    let mut exchange = exchange.no_store();
-    let input = exchange.body().await;
-    exchange.run(input, |_| Place::Pool, Node::new_filter).await
+/// An operation that reads a filter.
+fn poll(id: &'static str, path: &'static str, summary: &'static str, description: &'static str) -> Declaration {
+    let schema = json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{32}$" });
+    Operation::get(id, path, summary, description)
+        .with("path", "FilterId", schema, FILTER_ID)
+        .no_store()
+        .problems(&[FilterNotFound, LimitExceeded])
 }
 
-async fn new_block_filter(exchange: Exchange) -> HttpResponse {
-    let mut exchange = exchange.no_store();
-    let input = exchange.optional_body().await;
-    exchange.run(input, |_| Place::Pool, |node, context, _: EmptyInput| node.new_block_filter(context)).await
-}
-
-async fn new_pending_transaction_filter(exchange: Exchange) -> HttpResponse {
-    let mut exchange = exchange.no_store();
-    let input = exchange.optional_body().await;
-    let work = |node: &Node, context: &_, _: EmptyInput| node.new_pending_transaction_filter(context);
-    exchange.run(input, |_| Place::Pool, work).await
-}
-
-async fn get_filter_changes(exchange: Exchange) -> HttpResponse {
-    let id = exchange.parameters(|parameters| Ok(parameters.path("FilterId").into_owned()));
-    let work = |node: &Node, context: &_, id: String| node.get_filter_changes(context, &id);
-    exchange.no_store().run(id, |_| Place::Pool, work).await
-}
-
-async fn get_filter_logs(exchange: Exchange) -> HttpResponse {
-    let id = exchange.parameters(|parameters| Ok(parameters.path("FilterId").into_owned()));
-    let work = |node: &Node, context: &_, id: String| node.get_filter_logs(context, &id);
-    exchange.no_store().run(id, |_| Place::Pool, work).await
-}
-
-async fn uninstall_filter(exchange: Exchange) -> HttpResponse {
-    let id = exchange.parameters(|parameters| Ok(parameters.path("FilterId").into_owned()));
-    let work = |node: &Node, context: &_, id: String| node.uninstall_filter(context, &id);
-    exchange.no_store().run(id, |_| Place::Pool, work).await
+fn cost(_: &Node, _: &FilterIdInput) -> Cost {
+    Cost::FILTER
 }

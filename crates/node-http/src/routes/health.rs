@@ -1,37 +1,39 @@
-//! Whether the server lives, and whether it can do what it is for.
+//! Liveness and readiness of the server.
 
-use super::Routes;
+use super::operation::Operation;
 use crate::exchange::Exchange;
-use crate::place::Place;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
-use node_core::context::Context;
-use node_core::node::Node;
+use node_core::cost::Cost;
 use node_types::wire::{HealthOutput, HealthStatus, Quantity, ReadyOutput};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    let base = routes.base;
-    for slash in ["", "/"] {
-        routes.open("health", &format!("{base}/health{slash}"), health);
-        routes.open("ready", &format!("{base}/ready{slash}"), ready);
-    }
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("health", "/health", "Check that the server runs", "200 as long as the server responds at all.")
+            .no_store()
+            .open()
+            .parameters(|_, ()| Cost::Instant, |_, _, ()| Ok(HealthOutput { status: HealthStatus::Ok })),
+        Operation::get(
+            "ready",
+            "/ready",
+            "Check that the server is ready",
+            "200 if the database can be read and the head is recent enough; otherwise, and while the server shuts down, 503.",
+        )
+        .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
+        .no_store()
+        .open()
+        .output::<ReadyOutput>()
+        .handler(ready),
+    ]
 }
 
-/// Says that the process answers, and nothing else.
-async fn health(exchange: Exchange) -> HttpResponse {
-    let alive = |_: &Node, _: &Context, ()| Ok(HealthOutput { status: HealthStatus::Ok });
-    exchange.no_store().run(Ok(()), |()| Place::Here, alive).await
-}
-
-/// Says that the database can be read, that the head is young enough, and that the server is not about to end.
 async fn ready(exchange: Exchange) -> HttpResponse {
-    let exchange = exchange.no_store();
     if exchange.is_closing() {
-        return exchange.fail(&HttpError::NotReady("the server is about to end".to_owned()));
+        return exchange.fail(&HttpError::NotReady("the server is shutting down".to_owned()));
     }
     let max_age = exchange.config().max_head_age;
-    let head = match exchange.execute(Place::Pool, |node, context| Ok(node.head(context)?)).await {
+    let head = match exchange.execute(Cost::Long, |node, context| Ok(node.head(context)?)).await {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
@@ -51,10 +53,10 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         block_number: Quantity(head.header.number),
         head_age: Quantity(age.as_secs()),
     };
-    exchange.run(Ok(()), |()| Place::Here, move |_, _, ()| Ok(output.clone())).await
+    exchange.run(Ok(()), |_, ()| Cost::Instant, move |_, _, ()| Ok(output.clone())).await
 }
 
-/// How old a block of this time is; nothing if it is of the future.
+/// The age of a block with this timestamp; zero if the timestamp is in the future.
 fn age(timestamp: u64, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_secs(timestamp))
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages() {
+    fn computes_the_age_of_a_block() {
         let now = UNIX_EPOCH + Duration::from_secs(100);
         for (timestamp, seconds) in [(0, 100), (99, 1), (100, 0), (101, 0), (u64::MAX, 0)] {
             assert_eq!(age(timestamp, now), Duration::from_secs(seconds), "{timestamp}");

@@ -1,27 +1,56 @@
-//! Logs, whole or by pages.
+//! Logs, as a whole or in pages.
 
-use super::Routes;
+use super::operation::Operation;
 use crate::exchange::Exchange;
-use crate::place::Place;
+use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
+use node_core::cost::Cost;
 use node_core::node::{LogCursor, Node};
-use node_types::wire::{ErrorDetail, GetLogsInput};
+use node_types::wire::{ErrorDetail, GetLogsInput, GetLogsOutput};
+use serde_json::json;
 
-pub(super) fn posts(routes: &mut Routes<'_>) {
-    routes.post("getLogs", get_logs);
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "getLogs",
+            "/getLogs/",
+            "Search logs",
+            "Returns all matching logs of a range of blocks, ordered by block and log index. A bound that is absent is the latest block; \
+             `BlockHash` instead selects a single block. `ToBlock: pending` includes the logs of the pending block. Topics match by \
+             position: null matches any topic, an array matches any of its elements.\n\nWith `Prefer: page`, a result that exceeds the \
+             limit is split into pages: the header `Link` with `rel=\"next\"` is the address to which to post the same body for the next \
+             page.",
+        )
+        .limits(
+            "20,000 logs in a response (`max-logs`), 10,000,000 blocks (`max-block-range`), 1,000 addresses (`max-addresses`), \
+             4 positions of topics with 1,000 topics each (`max-topics`).",
+        )
+        .with(
+            "query",
+            "cursor",
+            json!({ "type": "string" }),
+            "Where the page begins, from the header `Link` of the previous page.",
+        )
+        .with("header", "Prefer", json!({ "type": "string" }), "`page` to split a long result into pages (RFC 7240).")
+        .problems(&[BlockNotFound, ExecutionFailed, LimitExceeded])
+        .input::<GetLogsInput>(true)
+        .output::<GetLogsOutput>()
+        .handler(get_logs),
+    ]
 }
 
 async fn get_logs(mut exchange: Exchange) -> HttpResponse {
     let cursor = exchange.parameters(|parameters| cursor(parameters.query("cursor")));
-    let input = exchange.body::<GetLogsInput>().await;
+    let input = exchange.body().await;
+    let cost = |_: &Node, input: &GetLogsInput| Cost::of_logs([input.from_block, input.to_block]);
     match cursor {
-        Ok(None) if !exchange.prefers("page") => exchange.run(input, Place::logs, Node::get_logs).await,
+        Ok(None) if !exchange.prefers("page") => exchange.run(input, cost, Node::get_logs).await,
         Ok(cursor) => {
             let work = move |node: &Node, context: &_, input| {
                 let page = node.get_logs_page(context, input, cursor)?;
                 Ok((page.output, page.next.map(|cursor| format!("getLogs/?cursor={cursor}"))))
             };
-            exchange.run_paged(input, Place::logs, work).await
+            exchange.run_paged(input, cost, work).await
         }
         Err(error) => exchange.fail(&error),
     }

@@ -1,20 +1,20 @@
-//! JSON-RPC, beside the page at `/`, at `/rpc`, and over WebSocket.
+//! JSON-RPC: posted to `/`, where the home page is, and to `/rpc`; over WebSocket at `/ws`.
 
-use super::{Methods, Routes, pages};
+use super::{Endpoint, Methods, Routes, pages};
 use crate::admission::Access;
 use crate::{rpc, websocket};
 
-/// What a request is for before its message is read.
-const OPERATION: &str = "rpc";
-
-pub(super) fn all(routes: &mut Routes<'_>) {
-    let base = routes.base;
-    routes.page_and_post(&format!("{base}/"), ("home", pages::home), (OPERATION, rpc::post));
-    if !base.is_empty() {
-        routes.page_and_post(base, ("home", pages::add_slash), (OPERATION, rpc::post));
+pub(super) fn register(routes: &mut Routes<'_>) {
+    // The operation is known once the message is decoded.
+    let post = || Endpoint::new("rpc", Methods::Post, Access::Guarded, rpc::post);
+    routes.serve("/", vec![Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
+    if !routes.base.is_empty() {
+        routes.serve("", vec![Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
     }
-    for slash in ["", "/"] {
-        routes.serve(Access::Guarded, Methods::Post, OPERATION, &format!("{base}/rpc{slash}"), rpc::post);
-        routes.serve(Access::Guarded, Methods::GetOnly, "ws", &format!("{base}/ws{slash}"), websocket::upgrade);
+    for path in ["/rpc", "/rpc/"] {
+        routes.serve(path, vec![post()]);
+    }
+    for path in ["/ws", "/ws/"] {
+        routes.serve(path, vec![Endpoint::new("ws", Methods::GetOnly, Access::Guarded, websocket::upgrade)]);
     }
 }

@@ -64,13 +64,12 @@ const ASSETS: [Asset; 10] = assets![
 /// The files of Swagger UI that its page loads, under `/docs/`.
 const SWAGGER_FILES: [(&str, &str); 2] = [("swagger-ui.css", CSS), ("swagger-ui-bundle.js", JAVASCRIPT)];
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    let base = routes.base;
-    routes.page("docs", &format!("{base}/docs/"), docs);
-    // The addresses in the pages are relative to a folder.
-    routes.page("docs", &format!("{base}/docs"), add_slash);
-    routes.page("assets", &format!("{base}/assets/{{File}}"), asset);
-    routes.page("docs", &format!("{base}/docs/{{File}}"), swagger_file);
+pub(super) fn register(routes: &mut Routes<'_>) {
+    routes.page("/docs/", "docs", docs);
+    // Addresses in the page are relative to a folder.
+    routes.page("/docs", "docs", add_slash);
+    routes.page("/assets/{File}", "assets", asset);
+    routes.page("/docs/{File}", "docs", swagger_file);
 }
 
 pub(super) async fn home(exchange: Exchange) -> HttpResponse {

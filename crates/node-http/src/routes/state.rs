@@ -1,75 +1,137 @@
 //! Accounts, storage and proofs.
 
-use super::Routes;
+use super::operation::Operation;
 use crate::caching::Lifetime;
-use crate::exchange::Exchange;
-use crate::place::Place;
-use actix_web::HttpResponse;
-use node_core::node::Node;
-use node_types::wire::{AccountInput, GetProofInput, GetStorageAtInput};
+use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
+use node_core::context::Context;
+use node_core::cost::Cost;
+use node_core::node::{Node, NodeError};
+use node_types::wire::schema::TextParameter::{Address, BlockId};
+use node_types::wire::{AccountInput, GetAccountOutput, GetProofInput, GetStorageAtInput, TransactionCountOutput};
 
-pub(super) fn posts(routes: &mut Routes<'_>) {
-    routes.post("getStorageAt", get_storage_at);
-    routes.post("getProof", get_proof);
+/// For operations that read a state, including that of the pending block.
+const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
+
+const ACCOUNT: &str = "Address of the account.";
+const BLOCK: &str = "The block whose state is read. `pending` includes the transactions of the pool.";
+const BLOCK_OR_LATEST: &str = "The block whose state is read; the latest if absent or empty.";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "getStorageAt",
+            "/getStorageAt/",
+            "Read a storage slot",
+            "Returns the value of a storage slot of an account as of a block; zero if nothing was written to it.",
+        )
+        .problems(STATE)
+        .body(|_, input: &GetStorageAtInput| Cost::of_reading(input.block_number), Node::get_storage_at),
+        Operation::post(
+            "getProof",
+            "/getProof/",
+            "Read an account with Merkle proofs",
+            "Returns an account and storage slots as of a block, with the trie nodes that prove them against the block's state root \
+             (EIP-1186). For an account or slot that does not exist, the proof is an exclusion proof. There are no proofs at `pending`, nor \
+             for an account that was edited after the block.",
+        )
+        .limits("1,024 storage keys (`max-storage-keys`).")
+        .problems(STATE)
+        .body(
+            |node, input: &GetProofInput| Cost::of_proof(node.proves_quickly(), input.storage_keys.len()),
+            Node::get_proof,
+        ),
+        Operation::get(
+            "getAccount",
+            "/getAccount/{Address}/{BlockNumber}/",
+            "Read an account",
+            "Returns balance, nonce, code hash and storage root of an account as of a block. Not available at `pending`, which has no \
+             state trie.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .path("BlockNumber", BlockId, "The block whose state is read.")
+        .problems(STATE)
+        .cacheable_parameters(proof_cost, get_account, lifetime),
+        Operation::get(
+            "getAccountAtLatest",
+            "/getAccount/{Address}/",
+            "Read an account at the latest block",
+            "Like getAccount at `latest`.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .problems(STATE)
+        .cacheable_parameters(proof_cost, get_account, lifetime),
+        Operation::get(
+            "getBalance",
+            "/getBalance/{Address}/",
+            "Read a balance",
+            "Returns the balance of an account in wei as of a block.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
+        .problems(STATE)
+        .cacheable_parameters(
+            cost,
+            |node, context, input| node.get_balance(context, input.address.0, input.block_number),
+            lifetime,
+        ),
+        Operation::get(
+            "getCode",
+            "/getCode/{Address}/",
+            "Read code",
+            "Returns the code of an account as of a block; `0x` if it has none.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
+        .problems(STATE)
+        .cacheable_parameters(
+            cost,
+            |node, context, input| node.get_code(context, input.address.0, input.block_number),
+            lifetime,
+        ),
+        Operation::get(
+            "getTransactionCount",
+            "/getTransactionCount/{Address}/{BlockNumber}/",
+            "Read a nonce",
+            "Returns the number of transactions that an account has sent, which is its next nonce. At `pending`, transactions in the \
+             pool count as sent.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .path("BlockNumber", BlockId, BLOCK)
+        .problems(STATE)
+        .cacheable_parameters(cost, get_transaction_count, lifetime),
+        Operation::get(
+            "getTransactionCountAtLatest",
+            "/getTransactionCount/{Address}/",
+            "Read a nonce at the latest block",
+            "Like getTransactionCount at `latest`.",
+        )
+        .path("Address", Address, ACCOUNT)
+        .problems(STATE)
+        .cacheable_parameters(cost, get_transaction_count, lifetime),
+    ]
 }
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.get("getAccount", "/{Address}/{BlockNumber}", get_account);
-    routes.get("getAccount", "/{Address}", get_account);
-    routes.get("getBalance", "/{Address}", get_balance);
-    routes.get("getCode", "/{Address}", get_code);
-    routes.get("getTransactionCount", "/{Address}/{BlockNumber}", get_transaction_count);
-    routes.get("getTransactionCount", "/{Address}", get_transaction_count);
+fn get_account(node: &Node, context: &Context, input: AccountInput) -> Result<GetAccountOutput, NodeError> {
+    node.get_account(context, input.address.0, input.block_number)
 }
 
-async fn get_storage_at(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.body().await;
-    exchange.run(input, |input: &GetStorageAtInput| Place::reading(&input.block_number), Node::get_storage_at).await
+fn get_transaction_count(
+    node: &Node,
+    context: &Context,
+    input: AccountInput,
+) -> Result<TransactionCountOutput, NodeError> {
+    node.get_transaction_count(context, input.address.0, input.block_number)
 }
 
-async fn get_proof(mut exchange: Exchange) -> HttpResponse {
-    let input = exchange.body::<GetProofInput>().await;
-    let quick = exchange.node().proves_quickly();
-    let place = move |input: &GetProofInput| Place::proof(quick, input.storage_keys.len());
-    exchange.run(input, place, Node::get_proof).await
+fn cost(_: &Node, input: &AccountInput) -> Cost {
+    Cost::of_reading(input.block_number)
 }
 
-async fn get_account(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    // The storage root comes with a proof.
-    let quick = exchange.node().proves_quickly();
-    let work =
-        |node: &Node, context: &_, input: AccountInput| node.get_account(context, input.address.0, input.block_number);
-    exchange.run_cacheable(input, move |_| Place::proof(quick, 0), work, lifetime).await
+/// The storage root comes from a proof.
+fn proof_cost(node: &Node, _: &AccountInput) -> Cost {
+    Cost::of_proof(node.proves_quickly(), 0)
 }
 
-async fn get_balance(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
-    let work =
-        |node: &Node, context: &_, input: AccountInput| node.get_balance(context, input.address.0, input.block_number);
-    exchange.run_cacheable(input, place, work, lifetime).await
-}
-
-async fn get_code(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input_with_query("BlockNumber"));
-    let work =
-        |node: &Node, context: &_, input: AccountInput| node.get_code(context, input.address.0, input.block_number);
-    exchange.run_cacheable(input, place, work, lifetime).await
-}
-
-async fn get_transaction_count(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    let work = |node: &Node, context: &_, input: AccountInput| {
-        node.get_transaction_count(context, input.address.0, input.block_number)
-    };
-    exchange.run_cacheable(input, place, work, lifetime).await
-}
-
-fn place(input: &AccountInput) -> Place {
-    Place::reading(&input.block_number)
-}
-
-/// An account as of a block is what it is as long as the block is.
 fn lifetime<O>(input: &AccountInput, _: &O) -> Lifetime {
     Lifetime::with_requested(&input.block_number)
 }

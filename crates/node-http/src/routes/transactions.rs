@@ -1,87 +1,119 @@
 //! Transactions and their receipts.
 
-use super::Routes;
+use super::operation::{Link, Operation};
 use crate::caching::Lifetime;
-use crate::exchange::Exchange;
-use crate::parameters::Parameters;
-use crate::place::Place;
-use actix_web::HttpResponse;
+use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
+use node_core::cost::Cost;
 use node_core::node::Node;
-use node_types::H256;
+use node_types::wire::schema::TextParameter::{BlockNumberOrTag, Hash, Number};
 use node_types::wire::{
-    ErrorDetail, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput,
-    GetTransactionReceiptOutput, HashInput, SendRawTransactionInput, TransactionOutput,
+    GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, GetTransactionReceiptOutput,
+    HashInput, TransactionOutput,
 };
 
-pub(super) fn posts(routes: &mut Routes<'_>) {
-    routes.post("sendRawTransaction", send_raw_transaction);
+const HASH: &str = "Hash of the transaction.";
+const INDEX: &str = "Index of the transaction in the block, from 0.";
+
+/// Follow-up operations on a transaction that was sent.
+pub(super) const SENT: &[Link] = &[
+    ("getTransactionByHash", "Hash", "TransactionHash"),
+    ("getTransactionReceipt", "Hash", "TransactionHash"),
+    ("getRawTransaction", "Hash", "TransactionHash"),
+    ("getTransactionStatus", "Hash", "TransactionHash"),
+];
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post(
+            "sendRawTransaction",
+            "/sendRawTransaction/",
+            "Send a signed transaction",
+            "Accepts a signed transaction of type 0 to 4 (EIP-2718); one of type 3 with its sidecar. 200 means that it is in the pool or in \
+             a block and, if the node has a data folder, stored on disk. Sending the same bytes again returns the same hash. A rejection \
+             lists every reason.",
+        )
+        .limits("20,480 transactions (`pool-transactions`) with 256 MiB (`pool-bytes`) in the pool.")
+        .no_store()
+        .problems(&[TransactionRejected])
+        .links(SENT)
+        .body(|_, _| Cost::SEND, Node::send_raw_transaction),
+        Operation::get(
+            "getTransactionByHash",
+            "/getTransactionByHash/{Hash}/",
+            "Read a transaction by hash",
+            "Returns a transaction of the canonical chain or of the pool, or null if there is none.",
+        )
+        .path("Hash", Hash, HASH)
+        .cacheable_parameters(instant, |node, context, input| node.get_transaction_by_hash(context, input.hash.0), lifetime),
+        Operation::get(
+            "getTransactionByBlockHashAndIndex",
+            "/getTransactionByBlockHashAndIndex/{Hash}/{Index}/",
+            "Read a transaction by block hash and index",
+            "Returns a transaction of a block of the canonical chain, or null if there is none.",
+        )
+        .path("Hash", Hash, "Hash of the block.")
+        .path("Index", Number, INDEX)
+        .cacheable_parameters(
+            |_, _: &GetTransactionByBlockHashAndIndexInput| Cost::Instant,
+            |node, context, input| node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0),
+            lifetime,
+        ),
+        Operation::get(
+            "getTransactionByBlockNumberAndIndex",
+            "/getTransactionByBlockNumberAndIndex/{BlockNumber}/{Index}/",
+            "Read a transaction by block number and index",
+            "Returns a transaction of the canonical chain or of the pending block, or null if there is none.",
+        )
+        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag.")
+        .path("Index", Number, INDEX)
+        .problems(&[ExecutionFailed, LimitExceeded])
+        .cacheable_parameters(
+            |_, input: &GetTransactionByBlockNumberAndIndexInput| Cost::of_reading(input.block_number),
+            |node, context, input| {
+                node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
+            },
+            |input, _| Lifetime::with_requested(&input.block_number),
+        ),
+        Operation::get(
+            "getTransactionReceipt",
+            "/getTransactionReceipt/{Hash}/",
+            "Read a receipt",
+            "Returns the receipt of a mined transaction, or null if no transaction with this hash was mined.",
+        )
+        .path("Hash", Hash, HASH)
+        .cacheable_parameters(
+            instant,
+            |node, context, input| node.get_transaction_receipt(context, input.hash.0),
+            |_, output: &GetTransactionReceiptOutput| {
+                let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
+                Lifetime::with_block(block.map(|number| number.0))
+            },
+        ),
+        Operation::get(
+            "getRawTransaction",
+            "/getRawTransaction/{Hash}/",
+            "Read the bytes of a transaction",
+            "Returns the encoded, signed transaction (EIP-2718) from the canonical chain or the pool, or null if there is none.",
+        )
+        .path("Hash", Hash, HASH)
+        .parameters(instant, |node, context, input| node.get_raw_transaction(context, input.hash.0)),
+        Operation::get(
+            "getTransactionStatus",
+            "/getTransactionStatus/{Hash}/",
+            "Read the status of a transaction",
+            "Returns whether a transaction was mined, is in the pool, was dropped and why, or is unknown.",
+        )
+        .path("Hash", Hash, HASH)
+        .parameters(instant, |node, context, input| node.get_transaction_status(context, input.hash.0)),
+    ]
 }
 
-pub(super) fn gets(routes: &mut Routes<'_>) {
-    routes.get("getTransactionByHash", "/{Hash}", get_transaction_by_hash);
-    routes.get("getTransactionByBlockHashAndIndex", "/{Hash}/{Index}", get_transaction_by_block_hash_and_index);
-    let by_number = get_transaction_by_block_number_and_index;
-    routes.get("getTransactionByBlockNumberAndIndex", "/{BlockNumber}/{Index}", by_number);
-    routes.get("getTransactionReceipt", "/{Hash}", get_transaction_receipt);
-    routes.get("getRawTransaction", "/{Hash}", get_raw_transaction);
-    routes.get("getTransactionStatus", "/{Hash}", get_transaction_status);
+fn instant(_: &Node, _: &HashInput) -> Cost {
+    Cost::Instant
 }
 
-async fn send_raw_transaction(exchange: Exchange) -> HttpResponse {
-    let mut exchange = exchange.no_store();
-    let input = exchange.body::<SendRawTransactionInput>().await;
-    exchange.run(input, |_| Place::Pool, Node::send_raw_transaction).await
-}
-
-async fn get_transaction_by_hash(exchange: Exchange) -> HttpResponse {
-    let hash = exchange.parameters(hash);
-    exchange.run_cacheable(hash, |_| Place::Here, Node::get_transaction_by_hash, lifetime).await
-}
-
-async fn get_transaction_by_block_hash_and_index(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    let work = |node: &Node, context: &_, input: GetTransactionByBlockHashAndIndexInput| {
-        node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0)
-    };
-    exchange.run_cacheable(input, |_| Place::Here, work, lifetime).await
-}
-
-async fn get_transaction_by_block_number_and_index(exchange: Exchange) -> HttpResponse {
-    let input = exchange.parameters(|parameters| parameters.input());
-    let work = |node: &Node, context: &_, input: GetTransactionByBlockNumberAndIndexInput| {
-        node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
-    };
-    let place = |input: &GetTransactionByBlockNumberAndIndexInput| Place::reading(&input.block_number);
-    let lifetime =
-        |input: &GetTransactionByBlockNumberAndIndexInput, _: &_| Lifetime::with_requested(&input.block_number);
-    exchange.run_cacheable(input, place, work, lifetime).await
-}
-
-async fn get_transaction_receipt(exchange: Exchange) -> HttpResponse {
-    let hash = exchange.parameters(hash);
-    let lifetime = |_: &H256, output: &GetTransactionReceiptOutput| {
-        let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
-        Lifetime::with_block(block.map(|number| number.0))
-    };
-    exchange.run_cacheable(hash, |_| Place::Here, Node::get_transaction_receipt, lifetime).await
-}
-
-async fn get_raw_transaction(exchange: Exchange) -> HttpResponse {
-    let hash = exchange.parameters(hash);
-    exchange.run(hash, |_| Place::Here, Node::get_raw_transaction).await
-}
-
-async fn get_transaction_status(exchange: Exchange) -> HttpResponse {
-    let hash = exchange.parameters(hash);
-    exchange.run(hash, |_| Place::Here, Node::get_transaction_status).await
-}
-
-/// A transaction stays where it is as long as its block does.
+/// A transaction stays in its place as long as its block stays canonical.
 fn lifetime<I>(_: &I, output: &TransactionOutput) -> Lifetime {
     let block = output.transaction.as_ref().and_then(|transaction| transaction.block_number);
     Lifetime::with_block(block.map(|number| number.0))
-}
-
-fn hash(parameters: &mut Parameters<'_>) -> Result<H256, Vec<ErrorDetail>> {
-    parameters.input().map(|input: HashInput| input.hash.0)
 }

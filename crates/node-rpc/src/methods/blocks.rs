@@ -1,10 +1,11 @@
 //! Blocks and their parts.
 
 use crate::error::RpcError;
-use crate::method::{Cost, Method, Scope};
+use crate::method::{Method, Scope};
 use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
+use node_core::cost::Cost;
 use node_core::node::FoundBlock;
-use node_types::BlockId;
+use node_types::{BlockId, BlockNumberOrTag};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -43,7 +44,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(found.map(|receipts| Receipt::all(scope.node.spec(), &receipts)))
             },
         )
-        .long(),
+        .costing(|_| Cost::RECEIPTS),
         Method::new(
             "eth_getBlockTransactionCountByNumber",
             &["block"],
@@ -85,7 +86,7 @@ pub(super) fn methods() -> Vec<Method> {
 
 /// Whole transactions take long to write.
 fn by_wholeness(parameters: &str) -> Cost {
-    if parameters.contains("true") { Cost::Long } else { Cost::Instant }
+    Cost::of_block(BlockNumberOrTag::Latest, parameters.contains("true"))
 }
 
 fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>) -> Result<Option<Block>, RpcError> {

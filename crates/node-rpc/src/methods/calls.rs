@@ -4,6 +4,7 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{BlockOverrides, BlockParam, CallArguments, Hex, Object, SimulatedBlock, Simulation, StateOverrides};
 use node_core::call::Call;
+use node_core::cost::Cost;
 use node_types::wire::{BytesData, Data};
 
 /// A call, where it runs, and what it sees different there.
@@ -20,7 +21,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Data(scope.node.run_call(scope.context, &call, block.0)?))
             },
         )
-        .code(),
+        .costing(|_| Cost::CALL),
         Method::new(
             "eth_estimateGas",
             &["call", "block?", "stateOverrides?", "blockOverrides?"],
@@ -30,7 +31,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Hex(scope.node.estimate_call(scope.context, &call, block.0)?))
             },
         )
-        .code(),
+        .costing(|_| Cost::CALL),
         Method::new(
             "eth_simulateV1",
             &["simulation", "block?"],
@@ -42,7 +43,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(blocks.into_iter().map(|block| SimulatedBlock::of(block, whole)).collect::<Vec<_>>())
             },
         )
-        .code(),
+        .costing(|_| Cost::CALL),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! Facts about the chain and this node, and suggestions of fees.
 
-use crate::method::{Cost, Method};
+use crate::method::Method;
 use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex};
+use node_core::cost::Cost;
 use node_core::node;
 use node_types::keccak256;
 use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
@@ -76,7 +77,7 @@ pub(super) fn methods() -> Vec<Method> {
 fn by_blocks(parameters: &str) -> Cost {
     let parameters = serde_json::from_str::<Vec<&RawValue>>(parameters).unwrap_or_default();
     let count = parameters.first().and_then(|count| serde_json::from_str::<BlockCount>(count.get()).ok());
-    if count.is_some_and(|count| count.0 <= node::FeeHistory::FEW_BLOCKS) { Cost::Brief } else { Cost::Long }
+    count.map_or(Cost::Long, |count| Cost::of_fee_history(count.0))
 }
 
 #[cfg(test)]

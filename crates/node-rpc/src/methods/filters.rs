@@ -3,6 +3,7 @@
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{Log, LogFilter, Object, logs};
+use node_core::cost::Cost;
 use node_types::wire::{self, FilterIdOutput, HashData, NewFilterInput};
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ pub(super) fn methods() -> Vec<Method> {
                 logs(scope, scope.node.get_logs(scope.context, filter.query())?.logs)
             },
         )
-        .brief(),
+        .costing(|_| Cost::of_logs([None, None])),
         Method::new(
             "eth_newFilter",
             &["filter"],
@@ -34,18 +35,18 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(id(scope.node.new_filter(scope.context, NewFilterInput { filter_object })?))
             },
         )
-        .long(),
+        .costing(|_| Cost::FILTER),
         Method::new("eth_newBlockFilter", &[], "Makes a filter that reports the hashes of new blocks.", |scope, ()| {
             Ok(id(scope.node.new_block_filter(scope.context)?))
         })
-        .long(),
+        .costing(|_| Cost::FILTER),
         Method::new(
             "eth_newPendingTransactionFilter",
             &[],
             "Makes a filter that reports the hashes of transactions that come into the pool.",
             |scope, ()| Ok(id(scope.node.new_pending_transaction_filter(scope.context)?)),
         )
-        .long(),
+        .costing(|_| Cost::FILTER),
         Method::new(
             "eth_getFilterChanges",
             &["id"],
@@ -60,7 +61,7 @@ pub(super) fn methods() -> Vec<Method> {
                 }
             },
         )
-        .long(),
+        .costing(|_| Cost::FILTER),
         Method::new(
             "eth_getFilterLogs",
             &["id"],
@@ -71,8 +72,9 @@ pub(super) fn methods() -> Vec<Method> {
                 logs(scope, found)
             },
         )
-        .long(),
-        Method::new("eth_uninstallFilter", &["id"], "Ends a filter; true if there was one.", uninstall).long(),
+        .costing(|_| Cost::FILTER),
+        Method::new("eth_uninstallFilter", &["id"], "Ends a filter; true if there was one.", uninstall)
+            .costing(|_| Cost::FILTER),
     ]
 }
 

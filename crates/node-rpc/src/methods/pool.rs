@@ -3,6 +3,7 @@
 use crate::method::Method;
 use crate::wire::{Hex, Transaction, checksummed};
 use node_core::block::RecoveredTransaction;
+use node_core::cost::Cost;
 use node_core::pool::PoolTransaction;
 use node_types::Address;
 use node_types::wire::AddressData;
@@ -41,7 +42,7 @@ pub(super) fn methods() -> Vec<Method> {
             let pending = by_sender(&content.pending, Transaction::waiting);
             Ok(Parts { pending, queued: by_sender(&content.queued, Transaction::waiting) })
         })
-        .long(),
+        .costing(|_| Cost::POOL_CONTENT),
         Method::new(
             "txpool_contentFrom",
             &["address"],
@@ -54,12 +55,12 @@ pub(super) fn methods() -> Vec<Method> {
                 Ok(Parts { pending: of_sender(&content.pending), queued: of_sender(&content.queued) })
             },
         )
-        .long(),
+        .costing(|_| Cost::POOL_CONTENT),
         Method::new("txpool_inspect", &[], "What each transaction of the pool does, in a few words.", |scope, ()| {
             let content = scope.node.find_pooled(scope.context)?;
             Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
         })
-        .long(),
+        .costing(|_| Cost::POOL_CONTENT),
     ]
 }
 

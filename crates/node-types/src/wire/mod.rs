@@ -51,7 +51,7 @@ pub use filter::{
 };
 pub use log::{AddressFilter, GetLogsInput, GetLogsOutput, Log, TopicFilter};
 pub use parameters::{
-    AccountInput, BlockNumberInput, DecodeParameters, GetBlockByHashInput, GetBlockByNumberInput,
+    AccountInput, BlockNumberInput, DecodeParameters, FilterIdInput, GetBlockByHashInput, GetBlockByNumberInput,
     GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, HashInput, Parameter,
     ParameterDecoder,
 };

@@ -53,6 +53,14 @@ decode_parameters! {
     GetTransactionByBlockHashAndIndexInput { hash: required("Hash"), index: required("Index") }
     GetTransactionByBlockNumberAndIndexInput { block_number: required("BlockNumber"), index: required("Index") }
     AccountInput { address: required("Address"), block_number: optional_or_default("BlockNumber") }
+    FilterIdInput { filter_id: required("FilterId") }
+}
+
+/// A request without parameters.
+impl DecodeParameters for () {
+    fn decode_parameters<'a>(_: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>> {
+        Ok(())
+    }
 }
 
 /// Reads the parameters of a request and collects what is wrong with them.
@@ -114,9 +122,9 @@ impl ParameterDecoder {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getBlockByNumber))]
 #[serde(rename_all = "PascalCase", default)]
 pub struct GetBlockByNumberInput {
-    /// Which block.
+    /// The block.
     pub block_number: BlockNumberOrTag,
-    /// Whether whole transactions are wanted, or only their hashes.
+    /// Whether to return whole transactions rather than their hashes.
     #[serde(rename = "TransactionDetailFlag")]
     pub transaction_detail: bool,
 }
@@ -127,12 +135,12 @@ pub struct GetBlockByNumberInput {
 pub struct GetBlockByHashInput {
     /// Hash of the block.
     pub hash: Data<H256>,
-    /// Whether whole transactions are wanted, or only their hashes.
+    /// Whether to return whole transactions rather than their hashes.
     #[serde(rename = "TransactionDetailFlag", default)]
     pub transaction_detail: bool,
 }
 
-/// The path parameter of operations that name a block or a transaction by its hash.
+/// The path parameter of operations on a block or a transaction with a given hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct HashInput {
@@ -140,11 +148,11 @@ pub struct HashInput {
     pub hash: Data<H256>,
 }
 
-/// The path parameter of operations that name a block by its number.
+/// The path parameter of operations on a block with a given number, tag or hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct BlockNumberInput {
-    /// Which block.
+    /// The block.
     pub block_number: BlockId,
 }
 
@@ -154,7 +162,7 @@ pub struct BlockNumberInput {
 pub struct GetTransactionByBlockHashAndIndexInput {
     /// Hash of the block.
     pub hash: Data<H256>,
-    /// Position of the transaction in it.
+    /// Index of the transaction in the block, from 0.
     pub index: Quantity<u64>,
 }
 
@@ -162,9 +170,9 @@ pub struct GetTransactionByBlockHashAndIndexInput {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct GetTransactionByBlockNumberAndIndexInput {
-    /// Which block.
+    /// The block.
     pub block_number: BlockNumberOrTag,
-    /// Position of the transaction in it.
+    /// Index of the transaction in the block, from 0.
     pub index: Quantity<u64>,
 }
 
@@ -174,7 +182,15 @@ pub struct GetTransactionByBlockNumberAndIndexInput {
 pub struct AccountInput {
     /// The account.
     pub address: Data<Address>,
-    /// After which block.
+    /// The block whose state is read.
     #[serde(default)]
     pub block_number: BlockId,
+}
+
+/// The path parameter of operations on a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct FilterIdInput {
+    /// The id that the operation returned that created the filter.
+    pub filter_id: String,
 }

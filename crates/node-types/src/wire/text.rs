@@ -2,6 +2,7 @@
 
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -50,6 +51,12 @@ pub enum TextError {
 impl From<std::str::ParseBoolError> for TextError {
     fn from(_: std::str::ParseBoolError) -> Self {
         Self::Flag
+    }
+}
+
+impl From<Infallible> for TextError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! How codecs look as text: what the derive of the structures cannot know.
+//! Schemas of the codecs, which the derive cannot know.
 
 use super::{Direction, to_value};
 use crate::wire::fee_history::Percentile;
@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{Object, Schema};
 use utoipa::openapi::{RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// How a codec looks as text, and other shapes that a derive cannot express.
+/// Returns the schema of the codec `name`, and of other types whose shape the derive cannot express; `None` for all others.
 pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
     let request = direction == Direction::Request;
     let hex = if request { "[0-9a-fA-F]" } else { "[0-9a-f]" };
@@ -30,13 +30,14 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
         "BloomData" => bytes(256),
         "NonceData" => bytes(8),
         "BytesData" => json!({
-            "type": "string", "pattern": format!("^0x({hex}{{2}})*$"), "description": "0x and hex digits, two a byte."
+            "type": "string", "pattern": format!("^0x({hex}{{2}})*$"), "description": "0x and hex digits, two per byte."
         }),
-        "BlockNumberOrTag" => numeric(format!("^({number}|{tags})$"), "A block number or the name of a block."),
-        "BlockId" => numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or the name of a block."),
-        "StorageKey" => {
-            numeric("^([0-9]+|0x[0-9a-fA-F]{1,64})$".to_owned(), "A storage slot: at most 64 hex digits, or decimal.")
-        }
+        "BlockNumberOrTag" => numeric(format!("^({number}|{tags})$"), "A block number or a block tag."),
+        "BlockId" => numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or a block tag."),
+        "StorageKey" => numeric(
+            "^([0-9]+|0x[0-9a-fA-F]{1,64})$".to_owned(),
+            "A storage slot: at most 64 hex digits, or a decimal number.",
+        ),
         "Percentile" => json!({
             "description": "A percentile: a number from 0 to 100, or a decimal string.",
             "type": ["number", "string"], "minimum": 0, "maximum": 100, "pattern": r"^([0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -45,7 +46,7 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
             let address = "0x[0-9a-fA-F]{40}";
             let one = format!(" *{address} *");
             json!({
-                "description": "Addresses: one, several in an array or separated by commas, or none for any.",
+                "description": "Addresses: one, or several in an array or separated by commas; if empty, any address matches.",
                 "anyOf": [
                     { "type": "string", "pattern": format!("^({one}(,{one})*)?$") },
                     { "type": "array", "items": { "type": "string", "pattern": format!("^{address}$") } }
@@ -55,14 +56,14 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
         "TopicFilter" => {
             let topic = json!({ "type": ["string", "null"], "pattern": "^(0x[0-9a-fA-F]{64})?$" });
             json!({
-                "description": "A topic, several in an array of which one must match, or null for any.",
+                "description": "A topic, an array of topics of which one must match, or null to match any.",
                 "anyOf": [topic, { "type": "array", "items": topic }]
             })
         }
         "StorageSlots" => {
             let keys = json!({ "pattern": "^([0-9]+|0x[0-9a-fA-F]{1,64})$" });
             json!({
-                "description": "Values by storage slot: an object, or a string that holds one.",
+                "description": "Values by storage slot: an object, or a string that contains one.",
                 "anyOf": [
                     { "type": "string" },
                     { "type": "object", "propertyNames": keys, "additionalProperties": schema_ref("Quantity256") }
@@ -70,7 +71,7 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
             })
         }
         "EstimateGasObject" => json!({
-            "description": "State overrides: by address, or one whose balance and nonce are the sender's and whose code and storage are the receiver's.",
+            "description": "State overrides: by address, or a single one, whose balance and nonce apply to the sender and whose code and storage apply to the receiver.",
             "anyOf": [
                 {
                     "type": "object",
@@ -81,7 +82,7 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
             ]
         }),
         "BlockTransactions" => json!({
-            "description": "Whole transactions, or objects that hold only their hashes.",
+            "description": "Whole transactions, or objects with only their hashes.",
             "type": "array",
             "items": {
                 "anyOf": [
@@ -96,7 +97,7 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
             "items": { "anyOf": [schema_ref("Response_Log"), schema_ref("HashData")] }
         }),
         "AccountOverride" => to_value(&AccountOverride::schema()),
-        "EmptyInput" => json!({ "description": "Nothing.", "type": "object", "properties": {} }),
+        "EmptyInput" => json!({ "description": "No properties.", "type": "object", "properties": {} }),
         "EchoedValue" => json!({}),
         _ => return None,
     })
@@ -106,7 +107,7 @@ fn schema_ref(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// Gives codecs their names; how they look depends on the direction, see [`codec`].
+/// Names the codecs. Their schemas depend on the direction, so [`codec`] has them.
 macro_rules! named {
     ($($codec:ty => $name:literal),+ $(,)?) => {$(
         impl PartialSchema for $codec {

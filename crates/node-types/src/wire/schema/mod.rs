@@ -1,7 +1,7 @@
-//! JSON Schemas (2020-12) of the wire types, one document a name.
+//! JSON Schemas (2020-12) of the wire types, one document per name.
 //!
-//! The structures come from the types themselves, by utoipa's derive. What a derive cannot know is added here: how the
-//! codecs look as text, that objects are closed, and where `$schema` may stand.
+//! The structures come from the types themselves, by utoipa's derive. This module adds what the derive cannot know: how the
+//! codecs look as text, that objects are closed, and where `$schema` may appear.
 
 mod codec;
 mod text;
@@ -11,126 +11,14 @@ use codec::codec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 pub use text::TextParameter;
-use utoipa::ToSchema;
+pub use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-/// Every document by its name; references between them are relative, `<Name>.json`.
-pub fn schemas() -> BTreeMap<String, Value> {
-    let mut documents = Documents::default();
+/// Properties of responses that may be absent.
+const OPTIONAL_IN_RESPONSES: [&str; 3] = ["Reason", "errors", "value"];
 
-    documents.request::<GetLogsInput>("Input_getLogs");
-    documents.request::<EstimateGasInput>("Input_estimateGas");
-    documents.request::<FeeHistoryInput>("Input_feeHistory");
-    documents.request::<CallInput>("Input_call");
-    documents.request::<GetProofInput>("Input_getProof");
-    documents.request::<GetStorageAtInput>("Input_getStorageAt");
-    documents.request::<SendRawTransactionInput>("Input_sendRawTransaction");
-    documents.request::<NewFilterInput>("Input_newFilter");
-    documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
-    documents.request::<EmptyInput>("Input_newBlockFilter");
-    documents.request::<EmptyInput>("Input_newPendingTransactionFilter");
-    documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
-    documents.alias("Params_Transaction", "Data", "Input");
-    documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
-    documents.part::<AccountOverride>("AccountOverride", Direction::Request);
-    documents.part::<StorageSlots>("StorageSlots", Direction::Request);
-    documents.part::<FilterObject>("FilterObject", Direction::Request);
-
-    documents.answer::<GetLogsOutput>("Output_getLogs");
-    documents.answer::<EstimateGasOutput>("Output_estimateGas");
-    documents.answer::<FeeHistoryOutput>("Output_feeHistory");
-    documents.answer::<CallOutput>("Output_call");
-    documents.answer::<GetProofOutput>("Output_getProof");
-    documents.answer::<GetStorageAtOutput>("Output_getStorageAt");
-    documents.answer::<SendRawTransactionOutput>("Output_sendRawTransaction");
-    documents.answer::<FilterIdOutput>("Output_newFilter");
-    documents.answer::<GetBlockByNumberOutput>("Output_getBlockByNumber");
-
-    documents.answer::<GetFilterChangesOutput>("Output_getFilterChanges");
-    documents.answer::<GetFilterLogsOutput>("Output_getFilterLogs");
-    documents.answer::<UninstallFilterOutput>("Output_uninstallFilter");
-    documents.answer::<FilterIdOutput>("Output_newBlockFilter");
-    documents.answer::<FilterIdOutput>("Output_newPendingTransactionFilter");
-    documents.answer::<TransactionOutput>("Output_getTransactionByHash");
-    documents.answer::<TransactionOutput>("Output_getTransactionByBlockHashAndIndex");
-    documents.answer::<TransactionOutput>("Output_getTransactionByBlockNumberAndIndex");
-    documents.answer::<GetTransactionReceiptOutput>("Output_getTransactionReceipt");
-    documents.answer::<GetRawTransactionOutput>("Output_getRawTransaction");
-    documents.answer::<GetTransactionStatusOutput>("Output_getTransactionStatus");
-    documents.answer::<GetBlockByHashOutput>("Output_getBlockByHash");
-    documents.answer::<GetBlockReceiptsOutput>("Output_getBlockReceipts");
-    documents.answer::<TransactionCountOutput>("Output_getBlockTransactionCountByHash");
-    documents.answer::<TransactionCountOutput>("Output_getBlockTransactionCountByNumber");
-    documents.answer::<UncleCountOutput>("Output_getUncleCountByBlockHash");
-    documents.answer::<UncleCountOutput>("Output_getUncleCountByBlockNumber");
-    documents.answer::<BlockNumberOutput>("Output_blockNumber");
-    documents.answer::<ChainIdOutput>("Output_chainId");
-    documents.answer::<GasPriceOutput>("Output_gasPrice");
-    documents.answer::<MaxPriorityFeePerGasOutput>("Output_maxPriorityFeePerGas");
-    documents.answer::<BlobBaseFeeOutput>("Output_blobBaseFee");
-    documents.answer::<GetAccountOutput>("Output_getAccount");
-    documents.answer::<GetBalanceOutput>("Output_getBalance");
-    documents.answer::<GetCodeOutput>("Output_getCode");
-    documents.answer::<TransactionCountOutput>("Output_getTransactionCount");
-    documents.answer::<SyncingOutput>("Output_syncing");
-    documents.answer::<ClientVersionOutput>("Output_clientVersion");
-
-    documents.answer::<HealthOutput>("Output_health");
-    documents.answer::<ReadyOutput>("Output_ready");
-
-    documents.request::<MineInput>("Input_mine");
-    documents.request::<SetNextBlockTimestampInput>("Input_setNextBlockTimestamp");
-    documents.request::<IncreaseTimeInput>("Input_increaseTime");
-    documents.request::<SetNextBlockBaseFeeInput>("Input_setNextBlockBaseFee");
-    documents.request::<EmptyInput>("Input_snapshot");
-    documents.request::<SnapshotId>("Input_revert");
-    documents.request::<ReorganizeInput>("Input_reorganize");
-    documents.request::<ImpersonateInput>("Input_impersonate");
-    documents.request::<ImpersonateInput>("Input_stopImpersonating");
-    documents.request::<SendTransactionInput>("Input_sendTransaction");
-    documents.request::<SetBalanceInput>("Input_setBalance");
-    documents.request::<SetNonceInput>("Input_setNonce");
-    documents.request::<SetCodeInput>("Input_setCode");
-    documents.request::<SetStorageInput>("Input_setStorage");
-    documents.request::<DropTransactionInput>("Input_dropTransaction");
-    documents.answer::<MineOutput>("Output_mine");
-    documents.answer::<SnapshotId>("Output_snapshot");
-    documents.answer::<ReorganizeOutput>("Output_reorganize");
-    documents.answer::<SendRawTransactionOutput>("Output_sendTransaction");
-    documents.answer::<PoolContentOutput>("Output_poolContent");
-    for operation in [
-        "setNextBlockTimestamp",
-        "increaseTime",
-        "setNextBlockBaseFee",
-        "revert",
-        "impersonate",
-        "stopImpersonating",
-        "setBalance",
-        "setNonce",
-        "setCode",
-        "setStorage",
-        "dropTransaction",
-    ] {
-        documents.answer::<ControlOutput>(&format!("Output_{operation}"));
-    }
-
-    documents.part::<Log>("Response_Log", Direction::Answer);
-    documents.part::<Block>("Response_Block", Direction::Answer);
-    documents.part::<Transaction>("Response_Transaction", Direction::Answer);
-    documents.part::<TransactionReceipt>("Response_TransactionReceipt", Direction::Answer);
-    documents.part::<StorageEntry>("Response_StorageEntry", Direction::Answer);
-    documents.part::<Withdrawal>("Response_Withdrawals", Direction::Answer);
-    documents.answer::<Problem>("ErrorModel");
-    documents.part::<ErrorDetail>("ErrorDetail", Direction::Answer);
-
-    documents.0
-}
-
-/// Properties of answers that are not always present.
-const OPTIONAL_IN_ANSWERS: [&str; 3] = ["Reason", "errors", "value"];
-
-/// What others refer to by name; everything else that is referred to is written in place.
+/// The documents that others refer to by name. References to other types are replaced by their schemas.
 const DOCUMENTS: [&str; 12] = [
     "AccountOverride",
     "StorageSlots",
@@ -146,28 +34,57 @@ const DOCUMENTS: [&str; 12] = [
     "ErrorDetail",
 ];
 
-/// What names the schema of an object: of each answer, and in requests wherever a client puts it.
+/// The property with the address of an object's schema. Every response has it, and requests may.
 const SCHEMA: &str = "$schema";
 
-/// Requests are read more generously than answers are written.
+/// Requests may be written in more forms than responses.
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
     Request,
-    Answer,
+    Response,
 }
 
-#[derive(Default)]
-struct Documents(BTreeMap<String, Value>);
+/// A set of schema documents by name. References between them are relative: `<Name>.json`.
+#[derive(Clone, Debug)]
+pub struct Documents(BTreeMap<String, Value>);
 
 impl Documents {
-    /// Adds the body of a request, or its path parameters.
-    fn request<T: ToSchema>(&mut self, name: &str) {
+    /// The documents of the types that requests and responses contain, and of problems.
+    pub fn shared() -> Self {
+        let mut documents = Self(BTreeMap::new());
+        documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
+        documents.alias("Params_Transaction", "Data", "Input");
+        documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
+        documents.part::<AccountOverride>("AccountOverride", Direction::Request);
+        documents.part::<StorageSlots>("StorageSlots", Direction::Request);
+        documents.part::<FilterObject>("FilterObject", Direction::Request);
+        // The only input without a body that has a document.
+        documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
+
+        documents.part::<Log>("Response_Log", Direction::Response);
+        documents.part::<Block>("Response_Block", Direction::Response);
+        documents.part::<Transaction>("Response_Transaction", Direction::Response);
+        documents.part::<TransactionReceipt>("Response_TransactionReceipt", Direction::Response);
+        documents.part::<StorageEntry>("Response_StorageEntry", Direction::Response);
+        documents.part::<Withdrawal>("Response_Withdrawals", Direction::Response);
+        documents.response::<Problem>("ErrorModel");
+        documents.part::<ErrorDetail>("ErrorDetail", Direction::Response);
+        documents
+    }
+
+    /// The documents by name.
+    pub fn into_map(self) -> BTreeMap<String, Value> {
+        self.0
+    }
+
+    /// Adds the document of an operation's input.
+    pub fn request<T: ToSchema>(&mut self, name: &str) {
         self.part::<T>(name, Direction::Request);
     }
 
-    /// Adds the body of an answer, which names its schema.
-    fn answer<T: ToSchema>(&mut self, name: &str) {
-        self.part::<T>(name, Direction::Answer);
+    /// Adds the document of an operation's output, which has the property `$schema`.
+    pub fn response<T: ToSchema>(&mut self, name: &str) {
+        self.part::<T>(name, Direction::Response);
         let Some(document) = self.0.get_mut(name) else { return };
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             let text = "URI of this schema.";
@@ -178,7 +95,7 @@ impl Documents {
         }
     }
 
-    /// Lets a property also be called `alias`.
+    /// Adds another name of a property.
     fn alias(&mut self, name: &str, property: &str, alias: &str) {
         let properties = self.0.get_mut(name).and_then(|document| document.get_mut("properties"));
         if let Some(Value::Object(properties)) = properties
@@ -188,7 +105,7 @@ impl Documents {
         }
     }
 
-    /// Adds what stands inside of bodies.
+    /// Adds the document of a type that bodies contain.
     fn part<T: ToSchema>(&mut self, name: &str, direction: Direction) {
         let mut inner = Vec::new();
         T::schemas(&mut inner);
@@ -212,14 +129,14 @@ fn to_value(schema: &RefOr<Schema>) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// Finishes what the derive made.
+/// Completes the schemas of the derive.
 struct Resolver {
     inner: BTreeMap<String, Value>,
     direction: Direction,
 }
 
 impl Resolver {
-    /// The types are not recursive, so that this ends.
+    /// Terminates because the types are not recursive.
     fn resolve(&self, schema: Value) -> Value {
         match schema {
             Value::Array(items) => items.into_iter().map(|item| self.resolve(item)).collect(),
@@ -231,7 +148,7 @@ impl Resolver {
     fn resolve_object(&self, mut object: Map<String, Value>) -> Value {
         let target = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         if let Some(name) = target.map(str::to_owned) {
-            // What an answer holds is described as it is written, not as it is read.
+            // Documents of responses do not describe the forms that requests may have.
             let foreign = self.direction == Direction::Request && name.starts_with("Response_");
             if DOCUMENTS.contains(&name.as_str()) && !foreign {
                 object.insert("$ref".to_owned(), format!("{name}.json").into());
@@ -241,7 +158,7 @@ impl Resolver {
                 codec(&name, self.direction).or_else(|| self.inner.get(&name).cloned())
             {
                 object.remove("$ref");
-                // The field's own description says more than the type's.
+                // The description of the field takes precedence over that of the type.
                 inner.append(&mut object);
                 return self.resolve_object(inner);
             }
@@ -259,15 +176,15 @@ impl Resolver {
         Value::Object(object.into_iter().map(|(key, value)| (key, self.resolve(value))).collect())
     }
 
-    /// Closes an object; in answers nothing is missing, in requests null and the empty string equal omission.
+    /// Closes an object. In responses every property is present; in requests, null and the empty string mean absence.
     fn close(&self, object: &mut Map<String, Value>) {
         object.insert("additionalProperties".to_owned(), false.into());
         let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
         let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
         match self.direction {
-            Direction::Answer => {
+            Direction::Response => {
                 let required: Vec<_> =
-                    properties.keys().filter(|key| !OPTIONAL_IN_ANSWERS.contains(&key.as_str())).cloned().collect();
+                    properties.keys().filter(|key| !OPTIONAL_IN_RESPONSES.contains(&key.as_str())).cloned().collect();
                 object.insert("required".to_owned(), required.into());
             }
             Direction::Request => {
@@ -277,7 +194,7 @@ impl Resolver {
                         let schema = property.take();
                         *property = json!({ "anyOf": [{ "type": "null" }, empty(), schema] });
                     } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
-                        // A property that must be present and may mean any: the empty string, not null.
+                        // A property that is required but may match anything: by the empty string, not by null.
                         alternatives.retain(|alternative| alternative["type"] != "null");
                         alternatives.push(empty());
                     } else if property.get("type").is_some_and(|kind| kind == "array") {

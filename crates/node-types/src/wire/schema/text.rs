@@ -1,25 +1,25 @@
-//! How parameters look in a path, a query or a header, where all is text.
+//! Schemas of parameters in a path, a query or a header, which are text.
 
 use super::Direction;
 use super::codec::codec;
 use serde_json::{Value, json};
 
-/// A value that is written as text.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextParameter {
     /// An account.
     Address,
-    /// A block by number or name.
+    /// A block by number or tag.
     BlockNumberOrTag,
-    /// A block by number, hash or name.
+    /// A block by number, hash or tag.
     BlockId,
     /// A hash.
     Hash,
     /// A number below 2^64.
     Number,
-    /// Addresses separated by commas; empty for any.
+    /// Addresses separated by commas; empty matches any.
     Addresses,
-    /// Topics separated by commas; empty for any.
+    /// Topics separated by commas; empty matches any.
     Topics,
 }
 
@@ -39,7 +39,7 @@ impl TextParameter {
         json!({ "type": "string", "pattern": pattern })
     }
 
-    /// As [`schema`](Self::schema), where the empty text is as good as none.
+    /// Like [`schema`](Self::schema), but also accepts the empty text, which means absence.
     pub fn optional_schema(self) -> Value {
         match self.schema()["pattern"].as_str().map(|pattern| pattern.trim_matches(['^', '$'])) {
             Some(pattern) => json!({ "type": "string", "pattern": format!("^({pattern})?$") }),

@@ -1,0 +1,65 @@
+//! What an operation costs, so that a server can choose the thread that runs it.
+//!
+//! The HTTP interface and JSON-RPC read the cost of the same work here.
+
+use crate::node::FeeHistory;
+use node_types::{BlockId, BlockNumberOrTag};
+
+/// Most storage slots whose proofs are quick.
+const FEW_SLOTS: usize = 4;
+
+/// How long an operation takes, from the cheapest to the most expensive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cost {
+    /// A few microseconds.
+    Instant,
+    /// Usually little. The operation checks its context, so it can be interrupted and started again on another thread.
+    Brief,
+    /// Possibly long.
+    Long,
+    /// As long as code that clients supply: calls, estimates, and building the pending block.
+    Code,
+}
+
+impl Cost {
+    /// Running a call or an estimate.
+    pub const CALL: Self = Self::Code;
+    /// Creating, polling or removing a filter.
+    pub const FILTER: Self = Self::Long;
+    /// Reading all receipts of a block.
+    pub const RECEIPTS: Self = Self::Long;
+    /// Reading all transactions in the pool.
+    pub const POOL_CONTENT: Self = Self::Long;
+    /// Sending a transaction, which waits for the disk.
+    pub const SEND: Self = Self::Long;
+    /// Controlling a chain that this node produces.
+    pub const CONTROL: Self = Self::Long;
+
+    /// Reading a value as of `block`. The pending block has to be built first.
+    pub fn of_reading(block: impl Into<BlockId>) -> Self {
+        if block.into().is_pending() { Self::Code } else { Self::Instant }
+    }
+
+    /// Reading a block with or without its whole transactions, which take long to serialize.
+    pub fn of_block(block: impl Into<BlockId>, whole_transactions: bool) -> Self {
+        match Self::of_reading(block) {
+            Self::Instant if whole_transactions => Self::Long,
+            cost => cost,
+        }
+    }
+
+    /// Summing up the fees of `blocks` blocks.
+    pub fn of_fee_history(blocks: u64) -> Self {
+        if blocks > FeeHistory::FEW_BLOCKS { Self::Long } else { Self::Brief }
+    }
+
+    /// Searching the logs between two bounds, either of which may be absent.
+    pub fn of_logs(bounds: [Option<BlockNumberOrTag>; 2]) -> Self {
+        if bounds.contains(&Some(BlockNumberOrTag::Pending)) { Self::Code } else { Self::Brief }
+    }
+
+    /// Proving an account and `slots` of its storage slots. `quick` says whether the backend proves within microseconds.
+    pub fn of_proof(quick: bool, slots: usize) -> Self {
+        if quick && slots <= FEW_SLOTS { Self::Instant } else { Self::Long }
+    }
+}

@@ -1,0 +1,8 @@
+//! References to components.
+
+use serde_json::{Value, json};
+
+/// A reference to the component `name` of this kind.
+pub(super) fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
+}

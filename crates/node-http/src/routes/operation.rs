@@ -1,0 +1,294 @@
+//! The declaration of an operation.
+//!
+//! One row per operation states its path, parameters, input, output, cost and description. Routes, schemas, the OpenAPI
+//! document, and the names in metrics and logs are derived from it.
+
+use crate::admission::Access;
+use crate::caching::Lifetime;
+use crate::exchange::Exchange;
+use crate::problem_page::ProblemPage;
+use actix_web::HttpResponse;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use node_core::context::Context;
+use node_core::cost::Cost;
+use node_core::node::{Node, NodeError};
+use node_types::wire::schema::{Documents, TextParameter, ToSchema};
+use node_types::wire::{Decode, DecodeParameters};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// An operation: one method of one path.
+pub(crate) struct Operation {
+    pub(super) declaration: Declaration,
+    pub(super) handler: Handler,
+}
+
+/// The folder of operations that control a chain.
+const CONTROL: &str = "/dev/";
+
+/// Turns a request into its response.
+pub(super) type Handler = Rc<dyn Fn(Exchange) -> LocalBoxFuture<'static, HttpResponse>>;
+
+/// What an operation does with its input.
+type Work<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
+
+/// The cost of an operation for an input.
+type CostOf<I> = fn(&Node, &I) -> Cost;
+
+/// Everything about an operation but its handler.
+pub(crate) struct Declaration {
+    /// The `operationId`, which generated clients use as the name of a function.
+    pub(crate) id: &'static str,
+    pub(crate) method: Method,
+    /// The template of the path, without the base path.
+    pub(crate) path: &'static str,
+    pub(crate) tag: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) description: &'static str,
+    /// The limits that apply to this operation alone, each with its option.
+    pub(crate) limits: Option<&'static str>,
+    pub(crate) parameters: Vec<Parameter>,
+    /// The body of the request; `None` for a GET.
+    pub(crate) body: Option<Body>,
+    pub(crate) content: Content,
+    /// The problems with a page that it may respond with.
+    pub(crate) problems: &'static [ProblemPage],
+    pub(crate) links: &'static [Link],
+    pub(crate) access: Access,
+    /// Whether caches may store the response to a GET.
+    pub(crate) storable: bool,
+}
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Method {
+    Post,
+    Get,
+}
+
+/// A parameter in the path, the query or a header.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// `path`, `query` or `header`.
+    pub(crate) part: &'static str,
+    pub(crate) schema: Value,
+    pub(crate) description: &'static str,
+}
+
+/// The body of a request.
+pub(crate) struct Body {
+    pub(crate) required: bool,
+    /// Adds the schema of the input under a name.
+    pub(crate) document: fn(&mut Documents, &str),
+}
+
+/// The body of a successful response.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// JSON with a schema, which the function adds under a name.
+    Output(fn(&mut Documents, &str)),
+    /// Text of one of these media types. The last one is the default.
+    Text(&'static [&'static str]),
+    /// Any JSON object, of this media type.
+    Object(&'static str),
+}
+
+/// A follow-up operation: its id, its parameter, and the path of the parameter's value in this operation's output.
+pub(crate) type Link = (&'static str, &'static str, &'static str);
+
+impl Operation {
+    /// Starts the declaration of a GET.
+    pub(super) fn get(
+        id: &'static str,
+        path: &'static str,
+        summary: &'static str,
+        description: &'static str,
+    ) -> Declaration {
+        Declaration {
+            id,
+            method: Method::Get,
+            path,
+            tag: "",
+            summary,
+            description,
+            limits: None,
+            parameters: Vec::new(),
+            body: None,
+            content: Content::Text(&[]),
+            problems: &[],
+            links: &[],
+            access: Access::Guarded,
+            storable: !path.starts_with(CONTROL),
+        }
+    }
+
+    /// Starts the declaration of a POST.
+    pub(super) fn post(
+        id: &'static str,
+        path: &'static str,
+        summary: &'static str,
+        description: &'static str,
+    ) -> Declaration {
+        Declaration { method: Method::Post, ..Self::get(id, path, summary, description) }
+    }
+}
+
+impl Operation {
+    /// Puts the operation in a group.
+    pub(super) fn tagged(mut self, tag: &'static str) -> Self {
+        self.declaration.tag = tag;
+        self
+    }
+}
+
+impl Deref for Operation {
+    type Target = Declaration;
+
+    fn deref(&self) -> &Declaration {
+        &self.declaration
+    }
+}
+
+impl Declaration {
+    /// The name in metrics, logs and the names of schemas. Operations that differ only in their parameters share it.
+    pub(crate) fn name(&self) -> &'static str {
+        let path = self.path.strip_prefix(CONTROL).unwrap_or(&self.path[1..]);
+        path.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether it controls a chain that this node produces. Such operations are served only by such nodes.
+    pub(crate) fn controls(&self) -> bool {
+        self.path.starts_with(CONTROL)
+    }
+
+    /// Whether it also accepts HEAD: only if a GET changes nothing.
+    pub(super) fn accepts_head(&self) -> bool {
+        self.method == Method::Get && (self.storable || self.access == Access::Open)
+    }
+
+    pub(super) fn limits(self, limits: &'static str) -> Self {
+        Self { limits: Some(limits), ..self }
+    }
+
+    pub(super) fn path(self, name: &'static str, kind: TextParameter, description: &'static str) -> Self {
+        self.with("path", name, kind.schema(), description)
+    }
+
+    /// The flag that chooses between whole transactions and hashes. It is an enumeration rather than a boolean, because
+    /// generated clients write booleans in paths as their language does.
+    pub(super) fn transaction_detail_flag(self) -> Self {
+        let description = "`true` for whole transactions, `false` for objects with only their hashes.";
+        let schema = json!({ "type": "string", "enum": ["true", "false"] });
+        self.with("path", "TransactionDetailFlag", schema, description)
+    }
+
+    /// A query parameter that may be absent or empty.
+    pub(super) fn query(self, name: &'static str, kind: TextParameter, description: &'static str) -> Self {
+        self.with("query", name, kind.optional_schema(), description)
+    }
+
+    pub(super) fn with(
+        mut self,
+        part: &'static str,
+        name: &'static str,
+        schema: Value,
+        description: &'static str,
+    ) -> Self {
+        self.parameters.push(Parameter { name, part, schema, description });
+        self
+    }
+
+    pub(super) fn problems(self, problems: &'static [ProblemPage]) -> Self {
+        Self { problems, ..self }
+    }
+
+    pub(super) fn links(self, links: &'static [Link]) -> Self {
+        Self { links, ..self }
+    }
+
+    /// Needs no token.
+    pub(super) fn open(self) -> Self {
+        Self { access: Access::Open, ..self }
+    }
+
+    /// Creates, advances or consumes something, so caches must not store the response.
+    pub(super) fn no_store(self) -> Self {
+        Self { storable: false, ..self }
+    }
+
+    pub(super) fn content(self, content: Content) -> Self {
+        Self { content, ..self }
+    }
+
+    pub(super) fn output<O: ToSchema>(self) -> Self {
+        self.content(Content::Output(Documents::response::<O>))
+    }
+
+    pub(super) fn input<I: ToSchema>(self, required: bool) -> Self {
+        Self { body: Some(Body { required, document: Documents::request::<I> }), ..self }
+    }
+
+    /// Runs `work` on the body of the request.
+    pub(super) fn body<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
+    where
+        I: Decode + ToSchema + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        self.input::<I>(true).output::<O>().handler(move |mut exchange: Exchange| async move {
+            let input = exchange.body().await;
+            exchange.run(input, cost, work).await
+        })
+    }
+
+    /// Like [`body`](Self::body), for a body that may be absent.
+    pub(super) fn optional_body<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
+    where
+        I: Decode + ToSchema + Default + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        self.input::<I>(false).output::<O>().handler(move |mut exchange: Exchange| async move {
+            let input = exchange.optional_body().await;
+            exchange.run(input, cost, work).await
+        })
+    }
+
+    /// Runs `work` on the parameters of the request.
+    pub(super) fn parameters<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
+    where
+        I: DecodeParameters + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        self.cacheable_parameters(cost, work, |_, _| Lifetime::Volatile)
+    }
+
+    /// Like [`parameters`](Self::parameters), for output that stays valid for the time that `lifetime` returns.
+    pub(super) fn cacheable_parameters<I, O>(
+        self,
+        cost: CostOf<I>,
+        work: Work<I, O>,
+        lifetime: fn(&I, &O) -> Lifetime,
+    ) -> Operation
+    where
+        I: DecodeParameters + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        let in_query = self.parameters.iter().filter(|parameter| parameter.part == "query");
+        let in_query: Vec<_> = in_query.map(|parameter| parameter.name).collect();
+        self.output::<O>().handler(move |exchange: Exchange| {
+            let input = exchange.parameters(|parameters| parameters.input(&in_query));
+            exchange.run_cacheable(input, cost, work, lifetime)
+        })
+    }
+
+    /// Runs a handler of its own.
+    pub(super) fn handler<F, R>(self, handler: F) -> Operation
+    where
+        F: Fn(Exchange) -> R + 'static,
+        R: Future<Output = HttpResponse> + 'static,
+    {
+        Operation { declaration: self, handler: Rc::new(move |exchange| handler(exchange).boxed_local()) }
+    }
+}
