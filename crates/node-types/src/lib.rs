@@ -3,9 +3,9 @@
 //!
 //! * [`consensus`] holds the objects that Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
 //! * [`rlp`] writes strings and list headers, for tries and for objects alike.
-//! * [`wire`] holds what a client sends and receives.
+//! * [`wire`] holds the requests and responses of the HTTP interface.
 //!
-//! The crate does no I/O and links no C code, so that a client can be built on it alone.
+//! The crate does no I/O and links no C code, so a client can be built on it alone.
 
 mod block_id;
 mod bytes;

@@ -1,5 +1,5 @@
-//! Short names of the codecs. The schema derive cannot look into generic arguments of other crates, so that fields
-//! are declared with these.
+//! Short names of the encodings. Fields are declared with these, because the schema derive cannot resolve generic arguments of
+//! other crates.
 
 use super::{Data, Quantity};
 use crate::consensus::{BlockNonce, Bloom};

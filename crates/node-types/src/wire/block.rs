@@ -4,16 +4,16 @@ use super::{AddressData, BloomData, BytesData, Data, HashData, NonceData, Quanti
 use crate::H256;
 use serde::{Deserialize, Serialize};
 
-/// The answer of getBlockByNumber.
+/// The response of getBlockByNumber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getBlockByNumber))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetBlockByNumberOutput {
-    /// The block; null when there is none.
+    /// The block; null if it does not exist.
     pub block: Option<Block>,
 }
 
-/// The answer of getBlockByHash.
+/// The response of getBlockByHash.
 pub type GetBlockByHashOutput = GetBlockByNumberOutput;
 
 /// A block.
@@ -25,9 +25,9 @@ pub struct Block {
     pub base_fee_per_gas: Option<Quantity64>,
     /// Proof-of-work difficulty; zero since the merge.
     pub difficulty: Quantity256,
-    /// Up to 32 bytes of the producer's choice.
+    /// Up to 32 bytes that the producer chose.
     pub extra_data: BytesData,
-    /// Upper bound of the gas used by all transactions.
+    /// Most gas that all transactions together may use.
     pub gas_limit: Quantity64,
     /// Gas used by all transactions.
     pub gas_used: Quantity64,
@@ -35,13 +35,13 @@ pub struct Block {
     pub hash: Option<HashData>,
     /// Bloom filter of the block's logs; null while it is pending.
     pub logs_bloom: Option<BloomData>,
-    /// Receiver of the fees.
+    /// Recipient of the fees.
     pub miner: AddressData,
-    /// Proof-of-work mix hash, PREVRANDAO since the merge, as a number.
+    /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
     pub mix_hash: Quantity256,
     /// Proof-of-work nonce; null while the block is pending.
     pub nonce: Option<NonceData>,
-    /// Height of the block; null while it is pending.
+    /// Number of the block; null while it is pending.
     pub number: Option<Quantity64>,
     /// Hash of the parent.
     pub parent_hash: HashData,
@@ -55,7 +55,7 @@ pub struct Block {
     pub state_root: HashData,
     /// Unix time in seconds.
     pub timestamp: Quantity64,
-    /// Sum of the difficulties up to and including this block.
+    /// Sum of the difficulties of all blocks up to and including this one.
     pub total_difficulty: Quantity256,
     /// Transactions in the order of execution.
     pub transactions: BlockTransactions,
@@ -69,7 +69,7 @@ pub struct Block {
     pub withdrawals_root: Option<HashData>,
 }
 
-/// The transactions of a block: whole, or each as an object that holds its hash.
+/// The transactions of a block: whole, or only their hashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockTransactions {
     /// Whole transactions.
@@ -78,18 +78,18 @@ pub enum BlockTransactions {
     Hashes(Vec<H256>),
 }
 
-/// A balance increase ordered by the consensus layer (EIP-4895).
+/// A withdrawal from the consensus layer (EIP-4895).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Withdrawals))]
 #[serde(rename_all = "PascalCase")]
 pub struct Withdrawal {
-    /// Receiver.
+    /// Recipient.
     pub address: AddressData,
     /// Amount in gwei.
     pub amount: Quantity64,
-    /// Ascending number of the withdrawal, over all blocks.
+    /// Index of the withdrawal, ascending over all blocks.
     pub index: u64,
-    /// Validator it comes from.
+    /// Index of the validator.
     pub validator_index: u64,
 }
 
@@ -106,7 +106,7 @@ struct TransactionHash {
     hash: Data<H256>,
 }
 
-/// An element of the array that a block's transactions travel as.
+/// An element of the array of a block's transactions.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TransactionOrHash {

@@ -6,75 +6,75 @@ use crate::{Address, BlockId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The body of call.
+/// The request body of call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_call))]
 #[serde(rename_all = "PascalCase")]
 pub struct CallInput {
-    /// In the environment of which block, over the state after it.
+    /// The block whose environment and resulting state are used; the latest if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_number: BlockId,
-    /// What to call.
+    /// The call.
     pub transaction: TransactionCall,
 }
 
-/// The answer of call.
+/// The response of call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_call))]
 #[serde(rename_all = "PascalCase")]
 pub struct CallOutput {
-    /// What the call returned; of a creation, the code that it would deploy.
+    /// The return data; for a contract creation, the code that would be deployed.
     pub data: BytesData,
 }
 
-/// The body of estimateGas.
+/// The request body of estimateGas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_estimateGas))]
 #[serde(rename_all = "PascalCase")]
 pub struct EstimateGasInput {
-    /// State that this estimate alone sees.
+    /// State overrides for this estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<EstimateGasObject>,
-    /// What to call.
+    /// The call.
     pub transaction: TransactionCall,
 }
 
-/// The answer of estimateGas.
+/// The response of estimateGas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_estimateGas))]
 #[serde(rename_all = "PascalCase")]
 pub struct EstimateGasOutput {
-    /// Gas limit with which the transaction succeeds.
+    /// A gas limit with which the transaction succeeds.
     pub estimated_gas: Quantity64,
 }
 
-/// A message call that is not a transaction.
+/// A message call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Params_Transaction))]
 #[serde(rename_all = "PascalCase")]
 pub struct TransactionCall {
-    /// Call data; creation code where there is no `To`.
+    /// Call data; creation code if `To` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BytesData>,
-    /// Sender; the zero address where it is absent.
+    /// Sender; the zero address if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<AddressData>,
-    /// Upper bound of the gas used.
+    /// Gas limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas: Option<Quantity64>,
-    /// Price in wei per gas; absent or zero turns checks of fees off.
+    /// Price in wei per gas. If absent or zero, fees are not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas_price: Option<Quantity256>,
-    /// Receiver; none runs `Data` as creation code.
+    /// Recipient; if absent, `Data` is executed as creation code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AddressData>,
-    /// Wei to transfer.
+    /// Amount to transfer, in wei.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Quantity256>,
 }
 
 impl EstimateGasInput {
-    /// The overrides by address: a flat one is split between sender and receiver.
+    /// Returns the overrides by address. A flat override is split between sender and recipient.
     pub fn overrides(&self) -> BTreeMap<Address, AccountOverride> {
         let flat = match &self.object {
             None => return BTreeMap::new(),
@@ -87,11 +87,11 @@ impl EstimateGasInput {
             sender.balance = flat.balance;
             sender.nonce = flat.nonce;
         }
-        if let (Some(to), true) = (&self.transaction.to, flat.changes_receiver()) {
-            let receiver = accounts.entry(to.0).or_default();
-            receiver.code = flat.code.clone();
-            receiver.state = flat.state.clone();
-            receiver.state_diff = flat.state_diff.clone();
+        if let (Some(to), true) = (&self.transaction.to, flat.changes_recipient()) {
+            let recipient = accounts.entry(to.0).or_default();
+            recipient.code = flat.code.clone();
+            recipient.state = flat.state.clone();
+            recipient.state_diff = flat.state_diff.clone();
         }
         accounts
     }
@@ -112,7 +112,7 @@ decode_object! {
             if flat.changes_sender() && transaction.from.is_none() {
                 decoder.fault_of_missing("Transaction", "From");
             }
-            if flat.changes_receiver() && transaction.to.is_none() {
+            if flat.changes_recipient() && transaction.to.is_none() {
                 decoder.fault_of_missing("Transaction", "To");
             }
         }

@@ -1,18 +1,18 @@
-//! Facts about the chain, its accounts and this node.
+//! The chain, its accounts, and this node.
 
 use super::{BytesData, HashData, Quantity64, Quantity256};
 use serde::{Deserialize, Serialize};
 
-/// The answer of blockNumber.
+/// The response of blockNumber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_blockNumber))]
 #[serde(rename_all = "PascalCase")]
 pub struct BlockNumberOutput {
-    /// Height of the head.
+    /// Number of the head.
     pub block_number: Quantity64,
 }
 
-/// The answer of chainId.
+/// The response of chainId.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_chainId))]
 #[serde(rename_all = "PascalCase")]
@@ -21,25 +21,25 @@ pub struct ChainIdOutput {
     pub chain_id: Quantity64,
 }
 
-/// The answer of gasPrice.
+/// The response of gasPrice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_gasPrice))]
 #[serde(rename_all = "PascalCase")]
 pub struct GasPriceOutput {
-    /// A price in wei per gas that gets a transaction into one of the next blocks.
+    /// A price in wei per gas with which a transaction should be included soon.
     pub gas_price: Quantity256,
 }
 
-/// The answer of maxPriorityFeePerGas.
+/// The response of maxPriorityFeePerGas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_maxPriorityFeePerGas))]
 #[serde(rename_all = "PascalCase")]
 pub struct MaxPriorityFeePerGasOutput {
-    /// A tip in wei per gas that gets a transaction into one of the next blocks.
+    /// A tip in wei per gas with which a transaction should be included soon.
     pub max_priority_fee_per_gas: Quantity256,
 }
 
-/// The answer of blobBaseFee.
+/// The response of blobBaseFee.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_blobBaseFee))]
 #[serde(rename_all = "PascalCase")]
@@ -48,14 +48,14 @@ pub struct BlobBaseFeeOutput {
     pub base_fee: Quantity256,
 }
 
-/// The answer of getAccount.
+/// The response of getAccount.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getAccount))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetAccountOutput {
     /// Balance in wei.
     pub balance: Quantity256,
-    /// Keccak of the code.
+    /// Keccak-256 of the code.
     pub code_hash: HashData,
     /// Nonce.
     pub nonce: Quantity64,
@@ -63,7 +63,7 @@ pub struct GetAccountOutput {
     pub storage_root: HashData,
 }
 
-/// The answer of getBalance.
+/// The response of getBalance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getBalance))]
 #[serde(rename_all = "PascalCase")]
@@ -72,48 +72,48 @@ pub struct GetBalanceOutput {
     pub balance: Quantity256,
 }
 
-/// The answer of getCode.
+/// The response of getCode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getCode))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetCodeOutput {
-    /// The account's code; empty where there is none.
+    /// The code of the account; empty if it has none.
     pub bytecode: BytesData,
 }
 
-/// The answer of getTransactionCount, getBlockTransactionCountByHash and getBlockTransactionCountByNumber.
+/// The response of getTransactionCount, getBlockTransactionCountByHash and getBlockTransactionCountByNumber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionCount))]
 #[serde(rename_all = "PascalCase")]
 pub struct TransactionCountOutput {
-    /// Transactions sent from an account, or held by a block.
+    /// The number of transactions sent by an account, or contained in a block.
     pub transaction_count: Quantity64,
 }
 
-/// The answer of getUncleCountByBlockHash and getUncleCountByBlockNumber.
+/// The response of getUncleCountByBlockHash and getUncleCountByBlockNumber.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getUncleCountByBlockHash))]
 #[serde(rename_all = "PascalCase")]
 pub struct UncleCountOutput {
-    /// Ommers of the block.
+    /// The number of ommers of the block.
     pub uncle_count: Quantity64,
 }
 
-/// The answer of syncing.
+/// The response of syncing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_syncing))]
 #[serde(rename_all = "PascalCase")]
 pub struct SyncingOutput {
-    /// How far the node is; null when it is in sync.
+    /// Progress of the import; null if none is running.
     pub sync_status: Option<SyncStatus>,
 }
 
-/// How far a node is that still imports blocks.
+/// Progress of a node that is importing blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct SyncStatus {
-    /// Height of the head.
+    /// Number of the head.
     pub current_block: Quantity64,
     /// Height of the newest block that is known.
     pub highest_block: Quantity64,
@@ -121,7 +121,7 @@ pub struct SyncStatus {
     pub starting_block: Quantity64,
 }
 
-/// The answer of clientVersion.
+/// The response of clientVersion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_clientVersion))]
 #[serde(rename_all = "PascalCase")]
@@ -130,34 +130,34 @@ pub struct ClientVersionOutput {
     pub client_version: String,
 }
 
-/// The answer of health.
+/// The response of health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
 #[serde(rename_all = "PascalCase")]
 pub struct HealthOutput {
-    /// That the server answers.
+    /// Always `ok`.
     pub status: HealthStatus,
 }
 
-/// The answer of ready.
+/// The response of ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_ready))]
 #[serde(rename_all = "PascalCase")]
 pub struct ReadyOutput {
-    /// That the server can do what it is for.
+    /// Always `ok`.
     pub status: HealthStatus,
-    /// Height of the head.
+    /// Number of the head.
     pub block_number: Quantity64,
     /// Age of the head in seconds, by its timestamp.
     pub head_age: Quantity64,
 }
 
-/// How a server does that answers with 200.
+/// The status in responses with status code 200.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HealthStatus {
-    /// Well.
+    /// The server works.
     #[default]
     Ok,
 }

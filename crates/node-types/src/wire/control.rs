@@ -4,15 +4,15 @@ use super::decode::{Decode, Faults, Input, decode_array, decode_object, deserial
 use super::{AddressData, BytesData, HashData, Quantity, Quantity64, Quantity256, StorageKey, Transaction, Withdrawal};
 use serde::{Deserialize, Serialize};
 
-/// The body of mine.
+/// The request body of mine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_mine))]
 #[serde(rename_all = "PascalCase")]
 pub struct MineInput {
-    /// How many blocks; one where it is absent.
+    /// Number of blocks; 1 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Quantity64>,
-    /// Seconds from each block to the next; where it is absent the clock decides.
+    /// Seconds between consecutive blocks. If absent, the clock determines the timestamps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Quantity64>,
     /// Withdrawals of the first block.
@@ -20,72 +20,72 @@ pub struct MineInput {
     pub withdrawals: Vec<Withdrawal>,
 }
 
-/// The answer of mine.
+/// The response of mine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_mine))]
 #[serde(rename_all = "PascalCase")]
 pub struct MineOutput {
     /// Hash of the new head.
     pub block_hash: HashData,
-    /// Height of the new head.
+    /// Number of the new head.
     pub block_number: Quantity64,
 }
 
-/// The body of setNextBlockTimestamp.
+/// The request body of setNextBlockTimestamp.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setNextBlockTimestamp))]
 #[serde(rename_all = "PascalCase")]
 pub struct SetNextBlockTimestampInput {
-    /// In Unix seconds; later than the head's.
+    /// Unix time in seconds; later than the timestamp of the head.
     pub timestamp: Quantity64,
 }
 
-/// The body of increaseTime.
+/// The request body of increaseTime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_increaseTime))]
 #[serde(rename_all = "PascalCase")]
 pub struct IncreaseTimeInput {
-    /// By how much the time of the chain jumps ahead.
+    /// Number of seconds by which the clock of the chain advances.
     pub seconds: Quantity64,
 }
 
-/// The body of setNextBlockBaseFee.
+/// The request body of setNextBlockBaseFee.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setNextBlockBaseFee))]
 #[serde(rename_all = "PascalCase")]
 pub struct SetNextBlockBaseFeeInput {
-    /// In wei per gas.
+    /// New base fee in wei per gas.
     pub base_fee: Quantity64,
 }
 
-/// The answer of operations that do what they were asked, or not.
+/// The response of operations that may have no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_setBalance))]
 #[serde(rename_all = "PascalCase")]
 pub struct ControlOutput {
-    /// Whether anything was done.
+    /// Whether the operation had an effect.
     pub result: bool,
 }
 
-/// The body of revert, and the answer of snapshot.
+/// The request body of revert, and the response of snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_snapshot))]
 #[serde(rename_all = "PascalCase")]
 pub struct SnapshotId {
-    /// Names the snapshot.
+    /// Identifies the snapshot.
     pub snapshot_id: Quantity64,
 }
 
-/// The body of reorganize.
+/// The request body of reorganize.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_reorganize))]
 #[serde(rename_all = "PascalCase")]
 pub struct ReorganizeInput {
-    /// How many of the newest blocks are replaced.
+    /// Number of blocks to replace, counted from the head.
     pub blocks: Quantity64,
 }
 
-/// The answer of reorganize.
+/// The response of reorganize.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_reorganize))]
 #[serde(rename_all = "PascalCase")]
@@ -96,7 +96,7 @@ pub struct ReorganizeOutput {
     pub removed: Vec<HashData>,
 }
 
-/// The body of impersonate and stopImpersonating.
+/// The request body of impersonate and stopImpersonating.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_impersonate))]
 #[serde(rename_all = "PascalCase")]
@@ -105,12 +105,12 @@ pub struct ImpersonateInput {
     pub address: AddressData,
 }
 
-/// The body of sendTransaction.
+/// The request body of sendTransaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_sendTransaction))]
 #[serde(rename_all = "PascalCase")]
 pub struct SendTransactionInput {
-    /// What to send.
+    /// The transaction to send.
     pub transaction: UnsignedTransaction,
 }
 
@@ -119,66 +119,66 @@ pub struct SendTransactionInput {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct UnsignedTransaction {
-    /// Call data; creation code where there is no `To`.
+    /// Call data; creation code if `To` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BytesData>,
-    /// Sender, which is impersonated.
+    /// Sender, which must be impersonated.
     pub from: AddressData,
-    /// Gas limit; estimated where it is absent.
+    /// Gas limit; estimated if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas: Option<Quantity64>,
-    /// The most the sender pays, in wei per gas; a usual price where it is absent.
+    /// Highest price that the sender pays, in wei per gas; a suggested price if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_fee_per_gas: Option<Quantity256>,
-    /// The most the producer gets, in wei per gas; a usual tip where it is absent.
+    /// Highest tip for the producer, in wei per gas; a suggested tip if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_priority_fee_per_gas: Option<Quantity256>,
-    /// The sender's next nonce where it is absent.
+    /// Nonce; the next nonce of the sender if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Quantity64>,
-    /// Receiver; none creates a contract.
+    /// Recipient; if absent, a contract is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AddressData>,
-    /// Wei to transfer.
+    /// Amount to transfer, in wei.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Quantity256>,
 }
 
-/// The body of setBalance.
+/// The request body of setBalance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setBalance))]
 #[serde(rename_all = "PascalCase")]
 pub struct SetBalanceInput {
     /// The account.
     pub address: AddressData,
-    /// In wei.
+    /// New balance in wei.
     pub balance: Quantity256,
 }
 
-/// The body of setNonce.
+/// The request body of setNonce.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setNonce))]
 #[serde(rename_all = "PascalCase")]
 pub struct SetNonceInput {
     /// The account.
     pub address: AddressData,
-    /// At least what it is.
+    /// New nonce. It must not be lower than the current one.
     pub nonce: Quantity64,
 }
 
-/// The body of setCode.
+/// The request body of setCode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setCode))]
 #[serde(rename_all = "PascalCase")]
 pub struct SetCodeInput {
     /// The account.
     pub address: AddressData,
-    /// The code that runs when the account is called; absent for none.
+    /// New code; none if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub code: BytesData,
 }
 
-/// The body of setStorage.
+/// The request body of setStorage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_setStorage))]
 #[serde(rename_all = "PascalCase")]
@@ -187,31 +187,31 @@ pub struct SetStorageInput {
     pub address: AddressData,
     /// Storage slot.
     pub position: StorageKey,
-    /// What it holds from then on.
+    /// New value of the slot.
     pub value: Quantity256,
 }
 
-/// The body of dropTransaction.
+/// The request body of dropTransaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_dropTransaction))]
 #[serde(rename_all = "PascalCase")]
 pub struct DropTransactionInput {
-    /// The transaction.
+    /// Hash of the transaction.
     pub transaction_hash: HashData,
 }
 
-/// The answer of poolContent.
+/// The response of poolContent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_poolContent))]
 #[serde(rename_all = "PascalCase")]
 pub struct PoolContentOutput {
-    /// Transactions that can be in the next block, by sender and nonce.
+    /// Transactions that the next block can contain, by sender and nonce.
     pub pending: Vec<Transaction>,
-    /// Transactions that wait for an earlier nonce, or for balance.
+    /// Transactions that wait for a lower nonce or for balance.
     pub queued: Vec<Transaction>,
 }
 
-/// Most withdrawals of one block: far more than the 16 that the consensus layer orders.
+/// Most withdrawals of one block. The consensus layer requests at most 16.
 const MAX_WITHDRAWALS: usize = 1_024;
 
 decode_object! {

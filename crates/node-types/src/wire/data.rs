@@ -9,23 +9,23 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// Bytes that travel as `0x` and lower-case hex; hex of either case is read.
+/// Bytes that are encoded as `0x` and lower-case hex digits. Hex digits of either case are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Data<T>(pub T);
 
-/// A number that travels as `0x` and 64 hex digits.
+/// A number that is encoded as `0x` and 64 hex digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Word(pub U256);
 
 /// The byte strings that [`Data`] can hold.
 pub trait ByteString: Sized {
-    /// Length in bytes, of types that have only one.
+    /// The length in bytes; `None` for types of variable length.
     const LENGTH: Option<usize>;
 
     /// The bytes.
     fn as_slice(&self) -> &[u8];
 
-    /// Takes bytes; none where the length is wrong.
+    /// Converts bytes; `None` if their length is wrong.
     fn from_vec(bytes: Vec<u8>) -> Option<Self>;
 }
 
@@ -103,7 +103,7 @@ impl<T> From<T> for Data<T> {
     }
 }
 
-/// Bytes turned into hex at once, on the stack, so that an answer of many logs needs no allocation for each field.
+/// Bytes that are encoded at a time, on the stack, so a response with many logs needs no allocation per field.
 const PIECE: usize = 256;
 
 impl<T: ByteString> fmt::Display for Data<T> {

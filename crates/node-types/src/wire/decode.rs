@@ -1,7 +1,7 @@
-//! Reading requests so that every fault is found, not just the first.
+//! Decoding of request bodies that finds every fault, not only the first.
 //!
-//! Bodies are walked as raw JSON text: numbers of any length are seen as they were written, duplicate keys are noticed,
-//! and nesting costs no stack, for what is not descended into is skipped without recursion.
+//! Bodies are walked as raw JSON text. So numbers of any length keep their digits, duplicate properties are noticed, and
+//! nested values that no type asks for are skipped without recursion.
 
 pub use super::fault::{Faults, Location};
 use super::problem::ErrorDetail;
@@ -13,34 +13,37 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A type that is read from a request.
+/// A type that can be decoded from a request body.
 pub trait Decode: Sized {
-    /// Reads the value; none only after noting a fault. When any fault was noted, the value is not to be used.
+    /// Decodes the value. Returns `None` only after adding a fault. If any fault was added, the value must not be used.
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self>;
 }
 
-/// Why a body is no request.
+/// Why a body is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// There is none.
+    /// It is empty.
     #[error("the body is empty")]
     Empty,
     /// It is not JSON.
     #[error("malformed JSON: {reason} at line {line}, column {column}")]
     Malformed {
-        /// What is wrong.
+        /// What the parser expected.
         reason: String,
         /// Counted from 1.
         line: usize,
         /// Counted from 1.
         column: usize,
     },
-    /// It is JSON, but not what was expected.
+    /// It is JSON, but not the expected kind. Holds every fault.
     #[error("{} faults in the request", .0.len())]
     Invalid(Vec<ErrorDetail>),
 }
 
-/// Reads the body of a request.
+/// Decodes the body of a request.
+///
+/// # Errors
+/// If the body is empty or not JSON; otherwise all faults of the request.
 pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Empty);
@@ -53,7 +56,7 @@ pub fn decode_body<T: Decode>(body: &[u8]) -> Result<T, BodyError> {
     decode_json(raw.get()).map_err(BodyError::Invalid)
 }
 
-/// Reads JSON text that is known to be well formed.
+/// Decodes JSON text that is known to be well formed.
 fn decode_json<T: Decode>(json: &str) -> Result<T, Vec<ErrorDetail>> {
     let mut faults = Faults::default();
     let value = T::decode(Input { json, location: Location::Part("body") }, &mut faults);
@@ -63,7 +66,7 @@ fn decode_json<T: Decode>(json: &str) -> Result<T, Vec<ErrorDetail>> {
     }
 }
 
-/// Deserializes a request through its decoder. Only the deserializers of serde_json hand out raw JSON.
+/// Deserializes a request through its decoder. Works only with deserializers of serde_json, which supply raw JSON.
 pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Decode>(deserializer: D) -> Result<T, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     decode_json(raw.get()).map_err(|details| {
@@ -72,7 +75,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Decode>(deserializer: D)
     })
 }
 
-/// Implements `Deserialize` by [`Decode`], so that there is one reading of requests.
+/// Implements `Deserialize` through [`Decode`], so both accept the same requests.
 macro_rules! deserialize_by_decoding {
     ($($request:ty),+) => {$(
         impl<'de> serde::Deserialize<'de> for $request {
@@ -107,7 +110,7 @@ macro_rules! decode_object {
 }
 pub(super) use decode_object;
 
-/// A JSON value of a request, and where it stands.
+/// A JSON value of a request with its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     json: &'a str,
@@ -120,22 +123,22 @@ impl<'a> Input<'a> {
         Self { json: raw.get(), location }
     }
 
-    /// The value as it was written; well formed but for escapes in strings.
+    /// The text of the value. It is well formed, except that strings may contain invalid escapes.
     pub fn json(&self) -> &'a str {
         self.json
     }
 
-    /// Where the value stands.
+    /// The location of the value.
     pub fn location(&self) -> &Location<'a> {
         &self.location
     }
 
-    /// Another value in the same place.
+    /// Another value at the same location.
     pub fn replaced<'b>(&'b self, raw: &'b RawValue) -> Input<'b> {
         Input { json: raw.get(), location: self.location }
     }
 
-    /// Whether the value is null or the empty string, which equal omission.
+    /// Whether the value is null or the empty string, which mean absence.
     pub fn is_absent(&self) -> bool {
         matches!(self.json, "null" | "\"\"")
     }
@@ -155,12 +158,12 @@ impl<'a> Input<'a> {
         self.json.starts_with('"')
     }
 
-    /// Notes that the value is wrong.
+    /// Adds a fault of the value.
     pub fn fault(&self, message: impl fmt::Display, faults: &mut Faults) {
         faults.push(self.location, message, Some(self.json));
     }
 
-    /// The content of a string.
+    /// Returns the content of a string, or `None` after adding a fault.
     pub fn string(&self, faults: &mut Faults) -> Option<Cow<'a, str>> {
         if !self.is_string() {
             self.fault("expected string", faults);
@@ -176,13 +179,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A value that is written in a string.
+    /// Parses the content of a string. Returns `None` after adding a fault.
     pub fn text<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
         let text = self.string(faults)?;
         self.parse(&text, faults)
     }
 
-    /// A value that is written in a string or as a JSON integer.
+    /// Parses the content of a string, or a JSON integer. Returns `None` after adding a fault.
     pub fn text_or_integer<T: FromStr<Err = TextError>>(&self, faults: &mut Faults) -> Option<T> {
         if self.is_string() {
             return self.text(faults);
@@ -199,7 +202,7 @@ impl<'a> Input<'a> {
         self.json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
     }
 
-    /// Visits the elements of an array.
+    /// Visits the elements of an array. Returns `None` after adding a fault of the array itself.
     pub fn elements(&self, faults: &mut Faults, mut visit: impl FnMut(usize, Input<'_>, &mut Faults)) -> Option<()> {
         if !self.is_array() {
             self.fault("expected array", faults);
@@ -214,7 +217,8 @@ impl<'a> Input<'a> {
         self.walked(walked, faults)
     }
 
-    /// Visits the properties of an object, in the order in which they were written, duplicates included.
+    /// Visits the properties of an object in the order of the text, including duplicates. Returns `None` after adding a fault of
+    /// the object itself.
     pub fn properties(
         &self,
         faults: &mut Faults,
@@ -233,20 +237,20 @@ impl<'a> Input<'a> {
         text.parse().map_err(|error| self.fault(error, faults)).ok()
     }
 
-    /// Only a property name whose escapes are no Unicode can stop a walk through well-formed JSON.
+    /// In well-formed JSON, only a property name with invalid escapes can stop the walk.
     fn walked(&self, result: Result<(), serde_json::Error>, faults: &mut Faults) -> Option<()> {
         result.map_err(|_| self.fault("expected property names of Unicode characters", faults)).ok()
     }
 }
 
-/// An array of any length: how many there may be is for the operation to say.
+/// An array of any length. Operations impose their own limits.
 impl<T: Decode> Decode for Vec<T> {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
         decode_array(input, usize::MAX, faults)
     }
 }
 
-/// The elements of an array, each at most `limit` values of one type.
+/// Decodes an array of at most `limit` elements.
 pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &mut Faults) -> Option<Vec<T>> {
     let mut values = Vec::new();
     let mut count = 0;
@@ -263,7 +267,7 @@ pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &m
     (values.len() == count).then_some(values)
 }
 
-/// Reads an object whose property names are known; everything else in it is a fault, but for `$schema`.
+/// Decodes an object with known property names. All other properties are faults, except `$schema`.
 pub struct ObjectDecoder<'a, 'f> {
     input: Input<'a>,
     properties: Vec<(&'static str, &'a RawValue)>,
@@ -271,14 +275,14 @@ pub struct ObjectDecoder<'a, 'f> {
 }
 
 impl<'a, 'f> ObjectDecoder<'a, 'f> {
-    /// Takes the properties with these names out of `input`.
+    /// Collects the properties of `input` with these names. Returns `None` after adding a fault, if `input` is not an object.
     pub fn new(input: Input<'a>, names: &[&'static str], faults: &'f mut Faults) -> Option<Self> {
         let mut properties: Vec<(&'static str, &'a RawValue)> = Vec::with_capacity(names.len());
-        let mut names_its_schema = false;
+        let mut has_schema = false;
         input.properties(faults, |name, raw, faults| {
             let unexpected = match names.iter().find(|known| **known == name) {
-                _ if name == "$schema" && !names_its_schema => {
-                    names_its_schema = true;
+                _ if name == "$schema" && !has_schema => {
+                    has_schema = true;
                     return;
                 }
                 _ if name == "$schema" => "duplicate property",
@@ -294,7 +298,7 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         Some(Self { input, properties, faults })
     }
 
-    /// The value of `name`; a fault where there is none.
+    /// Decodes the property `name`, which must be present. Returns `None` after adding a fault.
     pub fn required<T: Decode>(&mut self, name: &'static str) -> Option<T> {
         match self.raw(name) {
             Some(raw) => self.decode(name, raw),
@@ -305,7 +309,7 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         }
     }
 
-    /// As [`required`](Self::required), of a type that elsewhere takes null for omission.
+    /// Like [`required`](Self::required), but rejects null, which the type itself may accept.
     pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Option<T> {
         if self.raw(name).is_some_and(|raw| raw.get() == "null") {
             self.fault(name, "expected a value other than null");
@@ -314,7 +318,7 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         self.required(name)
     }
 
-    /// The value of `name`, where there is one; the outer option is none after a fault.
+    /// Decodes the property `name` if it is present. Returns `None` after adding a fault, and `Some(None)` if it is absent.
     pub fn optional<T: Decode>(&mut self, name: &'static str) -> Option<Option<T>> {
         match self.raw(name) {
             Some(raw) if !matches!(raw.get(), "null" | "\"\"") => self.decode(name, raw).map(Some),
@@ -322,23 +326,23 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         }
     }
 
-    /// The value of `name`, or the default of its type.
+    /// Decodes the property `name`; if it is absent, returns the default of its type.
     pub fn optional_or_default<T: Decode + Default>(&mut self, name: &'static str) -> Option<T> {
         self.optional_or(name, T::default())
     }
 
-    /// The value of `name`, or `default`.
+    /// Decodes the property `name`; if it is absent, returns `default`.
     pub fn optional_or<T: Decode>(&mut self, name: &'static str, default: T) -> Option<T> {
         self.optional(name).map(|value| value.unwrap_or(default))
     }
 
-    /// Notes that the value of `name` is wrong.
+    /// Adds a fault of the property `name`.
     pub fn fault(&mut self, name: &'static str, message: impl fmt::Display) {
         let json = self.raw(name).map(RawValue::get);
         self.faults.push(Location::Property(&self.input.location, name), message, json);
     }
 
-    /// Notes that `required` has to be present in the object `name`.
+    /// Adds the fault that `required` is missing in the object `name`.
     pub fn fault_of_missing(&mut self, name: &'static str, required: &str) {
         self.fault(name, format_args!("expected required property {required} to be present"));
     }
@@ -353,7 +357,7 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
     }
 }
 
-/// A string that is borrowed where it has no escapes.
+/// A string that is borrowed if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,4 +1,4 @@
-//! Events, told as they happen.
+//! Event streams.
 
 use super::parameters::ParameterDecoder;
 use super::problem::ErrorDetail;
@@ -9,85 +9,85 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// The parameters of events: what is to be told, and where to begin. Without a place to begin, what happens from now on is
-/// told.
+/// The parameters of events: the kind of events and where to start. Without a start, the stream reports what happens from now
+/// on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventsInput {
-    /// Logs that appear and disappear.
+    /// Logs that are added and removed.
     Logs {
         /// Contracts that emit them.
         address: AddressFilter,
         /// Topics by position.
         topics: Vec<TopicFilter>,
-        /// First block, unless `after` says where to begin.
+        /// First block. `after` takes precedence.
         from_block: Option<BlockNumberOrTag>,
-        /// The last event that the client has.
+        /// The last event that the client received.
         after: Option<LastEvent<ChainEventId>>,
     },
-    /// Blocks that join the chain.
+    /// Blocks that join the canonical chain.
     Blocks {
-        /// First block, unless `after` says where to begin.
+        /// First block. `after` takes precedence.
         from_block: Option<BlockNumberOrTag>,
-        /// The last event that the client has.
+        /// The last event that the client received.
         after: Option<LastEvent<HashData>>,
     },
-    /// Transactions that come into the pool.
+    /// Transactions that enter the pool.
     PendingTransactions {
-        /// The last event that the client has: its number of arrival.
+        /// The arrival number of the last transaction that the client received.
         after: Option<LastEvent<Quantity64>>,
     },
 }
 
-/// The event behind which a client wants to go on.
+/// The event after which a stream resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastEvent<T> {
     /// Its id.
     pub id: T,
-    /// Where the request names it.
+    /// Where the id is in the request.
     pub location: &'static str,
 }
 
-/// Names a place in the chain: all that came before it has been told, and of its block all, or all up to a log.
+/// A position in the chain, up to which all events were reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChainEventId {
     /// Hash of the block.
     pub block: H256,
-    /// Index in the block of the last log that was told; none where the whole block was.
+    /// Index in the block of the last reported log; `None` if the whole block was reported.
     pub log_index: Option<u64>,
 }
 
-/// Names an event, so that a client can go on behind it.
+/// Identifies an event, so that a client can resume after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventId {
-    /// Of logs and blocks.
+    /// For logs and blocks.
     Chain(ChainEventId),
-    /// Of transactions: the number of arrival.
+    /// For transactions: the arrival number.
     Arrival(u64),
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Names the place behind it; none where a client cannot go on there.
+    /// `None` if a stream cannot resume after this event.
     pub id: Option<EventId>,
-    /// What happened; none where only the place has moved.
+    /// What happened; `None` if only the position has advanced.
     pub data: Option<EventData>,
 }
 
-/// What happened: an element of the answer of getFilterChanges.
+/// What happened: an element of the response of getFilterChanges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum EventData {
-    /// A log appeared or disappeared.
+    /// A log was added or removed.
     Log(Log),
-    /// A block joined the chain.
+    /// A block joined the canonical chain.
     Block(HashData),
-    /// A transaction came into the pool.
+    /// A transaction entered the pool.
     Transaction(HashData),
 }
 
 impl EventData {
-    /// The event's type on the wire.
+    /// The type of the event, as it is sent.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Log(_) => "log",
@@ -97,7 +97,7 @@ impl EventData {
     }
 }
 
-/// What kind of events is told.
+/// The kind of events in a stream.
 #[derive(Clone, Copy)]
 enum Stream {
     Logs,
@@ -124,18 +124,22 @@ const FROM_BLOCK: &str = "FromBlock";
 const LAST_EVENT_ID: &str = "LastEventId";
 const TOPICS: [&str; 4] = ["Topic0", "Topic1", "Topic2", "Topic3"];
 
-/// The parameters that only logs have.
-const FOR_LOGS: [&str; 5] = [ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3]];
-/// The parameters that only logs and blocks have, or only logs.
-const FOR_CHAIN: [&str; 6] = [ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3], FROM_BLOCK];
+/// Parameters of log streams only.
+const LOG_PARAMETERS: [&str; 5] = [ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3]];
+/// Parameters of log and block streams, or of log streams only.
+const CHAIN_PARAMETERS: [&str; 6] = [ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3], FROM_BLOCK];
 
 impl EventsInput {
-    /// Names of the parameters in the query.
+    /// The names of the query parameters.
     pub const PARAMETERS: [&'static str; 8] =
         [STREAM, ADDRESS, TOPICS[0], TOPICS[1], TOPICS[2], TOPICS[3], FROM_BLOCK, LAST_EVENT_ID];
 
-    /// Reads the parameters, given by name. The header `Last-Event-ID` goes before the parameter `LastEventId`: a browser
-    /// that connects again sends the address of the first time with a newer header. Empty ones are as good as absent.
+    /// Decodes the parameters. `value` returns a query parameter by name; an empty one counts as absent. The header
+    /// `Last-Event-ID` takes precedence over the parameter `LastEventId`, because a browser that reconnects sends the original
+    /// address with a newer header.
+    ///
+    /// # Errors
+    /// All faults of the parameters.
     pub fn from_query<'a>(
         value: impl Fn(&str) -> Option<&'a str>,
         header: Option<&str>,
@@ -144,8 +148,8 @@ impl EventsInput {
         let value = |name| value(name).filter(|text| !text.is_empty());
         let stream = decoder.query(STREAM, value(STREAM).unwrap_or("logs"));
         let foreign: &[&str] = match stream {
-            Some(Stream::Blocks) => &FOR_LOGS,
-            Some(Stream::PendingTransactions) => &FOR_CHAIN,
+            Some(Stream::Blocks) => &LOG_PARAMETERS,
+            Some(Stream::PendingTransactions) => &CHAIN_PARAMETERS,
             Some(Stream::Logs) | None => &[],
         };
         for name in foreign {
@@ -163,7 +167,7 @@ impl EventsInput {
             Some(Stream::PendingTransactions) => {
                 Some(Self::PendingTransactions { after: last_event(&mut decoder, after) })
             }
-            // What else is wrong is told for logs if it is not known what is wanted.
+            // If the stream is invalid, the other parameters are checked as those of logs.
             Some(Stream::Logs) | None => {
                 let mut topics: Vec<TopicFilter> = TOPICS
                     .into_iter()
@@ -183,7 +187,7 @@ impl EventsInput {
     }
 }
 
-/// Reads the id of the last event, and whether it comes in the header.
+/// Parses the id of the last event. The flag says whether it is from the header.
 fn last_event<T: FromStr<Err: Into<TextError>>>(
     decoder: &mut ParameterDecoder,
     text: Option<(&str, bool)>,
@@ -205,7 +209,7 @@ impl fmt::Display for ChainEventId {
 impl FromStr for ChainEventId {
     type Err = TextError;
 
-    /// `0x` and 64 hex digits, then nothing, or a colon and a decimal number.
+    /// Parses `0x` and 64 hex digits, optionally followed by a colon and a decimal number.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let (block, index) = text.split_once(':').map_or((text, None), |(block, index)| (block, Some(index)));
         let block: HashData = block.parse().map_err(|_| TextError::ChainEventId)?;

@@ -1,9 +1,9 @@
-//! Everything that is wrong with a request.
+//! The faults of a request.
 
 use super::problem::{EchoedValue, ErrorDetail};
 use std::fmt;
 
-/// Faults that are listed; a hostile request could hold millions.
+/// Most faults that are listed. A hostile request could have millions.
 const MAX_FAULTS: usize = 100;
 
 /// The faults found so far.
@@ -14,7 +14,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Notes that the value `json` at `location` is wrong.
+    /// Adds a fault at `location`. `json` is the value there, if there is one.
     pub fn push(&mut self, location: Location<'_>, message: impl fmt::Display, json: Option<&str>) {
         if self.details.len() == MAX_FAULTS {
             self.omitted += 1;
@@ -27,12 +27,12 @@ impl Faults {
         });
     }
 
-    /// Whether nothing was wrong.
+    /// Whether no fault was added.
     pub fn is_empty(&self) -> bool {
         self.details.is_empty()
     }
 
-    /// The faults, in the order in which they were found; behind the first 100, how many more there are.
+    /// The faults in the order in which they were found. After the first 100, a last entry has the number of the others.
     pub fn into_details(mut self) -> Vec<ErrorDetail> {
         if self.omitted > 0 {
             let last = self.details.last().map_or("", |detail| detail.location.as_str());
@@ -43,7 +43,7 @@ impl Faults {
     }
 }
 
-/// Where in a request a value stands; displayed as `body.Topics[1]`.
+/// The location of a value in a request, displayed like `body.Topics[1]`.
 #[derive(Clone, Copy, Debug)]
 pub enum Location<'a> {
     /// A part of the request: `body`, `path`, `query`.
@@ -56,7 +56,7 @@ pub enum Location<'a> {
 
 impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Longer names are none of ours; an address has 42 characters, a storage slot 66.
+        // Longer names are always unexpected: the longest expected ones are storage slots, with 66 characters.
         const LONGEST_NAME: usize = 80;
         match self {
             Self::Part(part) => f.write_str(part),

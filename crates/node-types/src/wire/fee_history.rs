@@ -5,34 +5,34 @@ use super::{Quantity, Quantity64, Quantity256};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize};
 
-/// The body of feeHistory.
+/// The request body of feeHistory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_feeHistory))]
 #[serde(rename_all = "PascalCase")]
 pub struct FeeHistoryInput {
-    /// How many blocks, 1 to 1,024.
+    /// Number of blocks, from 1 to 1,024; 2 if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_count: Quantity64,
-    /// The last of them.
+    /// The last of the blocks; the latest if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub newest_block: BlockNumberOrTag,
-    /// Percentiles of the tips of each block, as many as the node allows, each from 0 to 100, not decreasing.
+    /// Percentiles of the effective tips in each block: from 0 to 100, not decreasing. The node limits their number.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Percentile>, required = false))]
     pub reward_percentiles: Vec<f64>,
 }
 
-/// The answer of feeHistory.
+/// The response of feeHistory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_feeHistory))]
 #[serde(rename_all = "PascalCase")]
 pub struct FeeHistoryOutput {
-    /// Base fee of each block in wei per gas, and that of the block after the last; zero before London.
+    /// Base fee of each block in wei per gas, and of the block after the last one; zero before London.
     pub base_fee_per_gas: Vec<Quantity256>,
     /// Gas used by each block, divided by its gas limit.
     pub gas_used_ratio: Vec<f64>,
-    /// Height of the first block.
+    /// Number of the first block.
     pub oldest_block: Quantity64,
-    /// For each block and percentile, the effective tip in wei per gas; empty where no percentile was asked for.
+    /// For each block and percentile, the effective tip in wei per gas; empty if no percentiles were requested.
     pub reward: Vec<Vec<Quantity256>>,
 }
 
@@ -63,7 +63,7 @@ impl Decode for Percentiles {
     }
 }
 
-/// A finite number; `Node` tells whether it is a percentile.
+/// A finite number. The operation checks whether it is a percentile.
 pub(super) struct Percentile(f64);
 
 impl Decode for Percentile {
@@ -73,7 +73,7 @@ impl Decode for Percentile {
         } else if !input.is_string() {
             None
         } else {
-            // Rust reads more than decimal numbers: signs, exponents, `inf`.
+            // `f64::from_str` also accepts signs, exponents and `inf`.
             let text = input.string(faults)?;
             let decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
             if decimal { text.parse().ok() } else { None }

@@ -6,16 +6,16 @@ use super::{AddressFilter, HashData, Log, TopicFilter};
 use crate::BlockNumberOrTag;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The body of newFilter.
+/// The request body of newFilter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_newFilter))]
 #[serde(rename_all = "PascalCase")]
 pub struct NewFilterInput {
-    /// Which logs.
+    /// The logs that the filter reports.
     pub filter_object: FilterObject,
 }
 
-/// Which logs a filter reports.
+/// The criteria of a log filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
@@ -26,7 +26,7 @@ pub struct FilterObject {
     #[serde(serialize_with = "block_or_any")]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive; it may lie ahead.
+    /// Last block, inclusive. It may be in the future.
     #[serde(serialize_with = "block_or_any")]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub to_block: Option<BlockNumberOrTag>,
@@ -35,20 +35,20 @@ pub struct FilterObject {
     pub topics: Vec<TopicFilter>,
 }
 
-/// The body of newBlockFilter and newPendingTransactionFilter, which has no properties and may be left out.
+/// The request body of operations without input. It has no properties and may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmptyInput;
 
-/// The answer of newFilter, newBlockFilter and newPendingTransactionFilter.
+/// The response of newFilter, newBlockFilter and newPendingTransactionFilter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_newFilter))]
 #[serde(rename_all = "PascalCase")]
 pub struct FilterIdOutput {
-    /// Names the filter in later polls.
+    /// Identifies the filter in later requests.
     pub filter_id: String,
 }
 
-/// The answer of getFilterChanges.
+/// The response of getFilterChanges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getFilterChanges))]
 #[serde(rename_all = "PascalCase")]
@@ -57,17 +57,17 @@ pub struct GetFilterChangesOutput {
     pub result: FilterChanges,
 }
 
-/// What a filter saw.
+/// What happened since the last poll of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FilterChanges {
-    /// Of block filters and pending-transaction filters: hashes.
+    /// Hashes of blocks or transactions.
     Hashes(Vec<HashData>),
-    /// Of log filters: logs.
+    /// Logs.
     Logs(Vec<Log>),
 }
 
-/// The answer of getFilterLogs.
+/// The response of getFilterLogs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getFilterLogs))]
 #[serde(rename_all = "PascalCase")]
@@ -76,16 +76,16 @@ pub struct GetFilterLogsOutput {
     pub logs: Vec<Log>,
 }
 
-/// The answer of uninstallFilter.
+/// The response of uninstallFilter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_uninstallFilter))]
 #[serde(rename_all = "PascalCase")]
 pub struct UninstallFilterOutput {
-    /// Whether there was such a filter.
+    /// Whether the filter existed.
     pub result: bool,
 }
 
-/// A bound that is open travels as the empty string, for all four fields have to be present.
+/// An open bound is encoded as the empty string, because all four fields are required.
 fn block_or_any<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
         Some(tag) => tag.serialize(serializer),
@@ -111,7 +111,7 @@ impl Decode for EmptyInput {
     }
 }
 
-/// A block, or none for the empty string: anything goes.
+/// A bound of a range; `None` if it is open.
 struct BlockBound(Option<BlockNumberOrTag>);
 
 impl Decode for BlockBound {

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// The body of getLogs.
+/// The request body of getLogs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getLogs))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetLogsInput {
-    /// Contracts that emitted the logs.
+    /// Contracts that emitted the logs; any if absent.
     #[serde(skip_serializing_if = "AddressFilter::is_any")]
     pub address: AddressFilter,
-    /// The only block to look at. Never together with `FromBlock` or `ToBlock`.
+    /// The only block to search. Excludes `FromBlock` and `ToBlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_hash: Option<HashData>,
-    /// First block; the latest where it is absent.
+    /// First block; the latest if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive; the latest where it is absent.
+    /// Last block, inclusive; the latest if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_block: Option<BlockNumberOrTag>,
     /// Topics by position, at most four.
@@ -31,24 +31,24 @@ pub struct GetLogsInput {
     pub topics: Vec<TopicFilter>,
 }
 
-/// The answer of getLogs.
+/// The response of getLogs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getLogs))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetLogsOutput {
-    /// Logs in the order of blocks, then of log indices.
+    /// Logs, ordered by block and log index.
     pub logs: Vec<Log>,
 }
 
-/// Contracts whose logs match; any where it is empty.
+/// Contracts whose logs match; if empty, any contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressFilter(pub Vec<Address>);
 
-/// The topics that match at one position; any where it is empty.
+/// The topics that match at one position; if empty, any topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicFilter(pub Vec<H256>);
 
-/// An event emitted by a contract, and where.
+/// A log of a contract with its position in the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Log))]
 #[serde(rename_all = "PascalCase")]
@@ -57,23 +57,23 @@ pub struct Log {
     pub address: AddressData,
     /// Hash of its block; null while it is pending.
     pub block_hash: Option<HashData>,
-    /// Height of its block; null while it is pending.
+    /// Number of its block; null while it is pending.
     pub block_number: Option<Quantity64>,
-    /// Data that is not indexed.
+    /// The data that is not indexed.
     pub data: BytesData,
-    /// Position among the block's logs; null while it is pending.
+    /// Index in the block; null while it is pending.
     pub log_index: Option<Quantity64>,
-    /// Whether a chain reorganization removed it.
+    /// Whether a reorganization removed it.
     pub removed: bool,
-    /// Up to four indexed words.
+    /// Up to four topics: the indexed data.
     pub topics: Vec<HashData>,
     /// Hash of its transaction; null while it is pending.
     pub transaction_hash: Option<HashData>,
-    /// Position of its transaction in the block; null while it is pending.
+    /// Index of its transaction in the block; null while it is pending.
     pub transaction_index: Option<Quantity64>,
 }
 
-/// Positions of topics: a log has no more.
+/// Most topics of a log.
 const MAX_TOPICS: usize = 4;
 
 impl AddressFilter {
@@ -108,7 +108,7 @@ decode_object! {
     }
 }
 
-/// Addresses separated by commas; of no addresses, the empty string.
+/// Addresses separated by commas; the empty string if there are none.
 impl fmt::Display for AddressFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, address) in self.0.iter().enumerate() {
@@ -121,7 +121,7 @@ impl fmt::Display for AddressFilter {
     }
 }
 
-/// Addresses separated by commas; none in the empty string.
+/// Parses addresses separated by commas. The empty string has none.
 impl FromStr for AddressFilter {
     type Err = TextError;
 
@@ -130,7 +130,7 @@ impl FromStr for AddressFilter {
     }
 }
 
-/// Topics separated by commas; none in the empty string.
+/// Parses topics separated by commas. The empty string has none.
 impl FromStr for TopicFilter {
     type Err = TextError;
 
@@ -174,7 +174,7 @@ impl Decode for AddressFilter {
     }
 }
 
-/// A wildcard travels as null, one topic as a string, several as an array.
+/// A filter that matches any topic is encoded as null, one topic as a string, several as an array.
 impl Serialize for TopicFilter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0[..] {
@@ -202,7 +202,7 @@ impl Decode for TopicFilter {
     }
 }
 
-/// An alternative of an OR-list; none makes the whole list a wildcard.
+/// An element of an array of topics. `None` makes the whole array match any topic.
 struct AnyOrTopic(Option<H256>);
 
 impl Decode for AnyOrTopic {

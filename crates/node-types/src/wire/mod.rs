@@ -1,8 +1,25 @@
-//! Requests and answers of the HTTP interface, with their JSON encodings.
+//! Requests and responses of the HTTP interface, with their JSON encodings.
 //!
-//! Every request and every answer serializes and deserializes, so that a server and a client speak through the same
-//! types. Codecs are types of their own: a [`Quantity`] travels as a decimal string, [`Data`] as lower-case hex, a
-//! [`Word`] as 32 bytes of hex.
+//! Every request and response serializes and deserializes, so a server and a client can share these types. Encodings are
+//! types of their own: a [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes of hex.
+//!
+//! # Examples
+//!
+//! ```
+//! use node_types::BlockNumberOrTag;
+//! use node_types::wire::{BodyError, GetLogsInput, decode_body};
+//!
+//! let input: GetLogsInput = decode_body(br#"{"FromBlock": "0x1b"}"#)?;
+//! assert_eq!(input.from_block, Some(BlockNumberOrTag::Number(27)));
+//!
+//! // All faults of a request are reported at once.
+//! let Err(BodyError::Invalid(faults)) = decode_body::<GetLogsInput>(br#"{"FromBlock": -1, "Topics": [7]}"#) else {
+//!     panic!("the request is invalid");
+//! };
+//! let locations: Vec<_> = faults.iter().map(|fault| fault.location.as_str()).collect();
+//! assert_eq!(locations, ["body.FromBlock", "body.Topics[0]"]);
+//! # Ok::<(), BodyError>(())
+//! ```
 
 mod alias;
 mod block;

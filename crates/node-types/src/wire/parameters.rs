@@ -21,14 +21,14 @@ pub struct Parameter<'a> {
 
 /// A request that consists of named parameters.
 pub trait DecodeParameters: Sized {
-    /// Reads the request. `find` returns the parameter with a name, or `None` if it is absent.
+    /// Decodes the request. `find` returns the parameter with a name, or `None` if it is absent.
     ///
     /// # Errors
     /// Every parameter that is required and absent, or whose text is malformed.
     fn decode_parameters<'a>(find: impl Fn(&str) -> Option<Parameter<'a>>) -> Result<Self, Vec<ErrorDetail>>;
 }
 
-/// Implements [`DecodeParameters`]. Each field states which method of [`ParameterDecoder`] reads it, and the parameter's name.
+/// Implements [`DecodeParameters`]. Each field states which method of [`ParameterDecoder`] reads it and the name of its parameter.
 macro_rules! decode_parameters {
     ($($request:ident { $($field:ident: $read:ident($name:literal)),+ })+) => {$(
         impl DecodeParameters for $request {
@@ -63,20 +63,20 @@ impl DecodeParameters for () {
     }
 }
 
-/// Reads the parameters of a request and collects what is wrong with them.
+/// Decodes the parameters of a request and collects their faults.
 #[derive(Debug, Default)]
 pub struct ParameterDecoder {
     faults: Faults,
 }
 
 impl ParameterDecoder {
-    /// Reads a parameter that must be there. Returns `None` after noting a fault.
+    /// Parses a parameter, which must be present. Returns `None` after adding a fault.
     pub fn required<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<T> {
         let Parameter { part, text } = sent.unwrap_or(Parameter { part: "path", text: "".into() });
         text.parse().map_err(|error: T::Err| self.fault(part, name, &text, error.into())).ok()
     }
 
-    /// Reads a parameter that has its type's default if it is absent. Returns `None` after noting a fault.
+    /// Parses a parameter; if it is absent, returns the default of its type. Returns `None` after adding a fault.
     pub fn optional_or_default<T: Default + FromStr<Err: Into<TextError>>>(
         &mut self,
         name: &str,
@@ -85,25 +85,25 @@ impl ParameterDecoder {
         if sent.is_none() { Some(T::default()) } else { self.required(name, sent) }
     }
 
-    /// Reads a parameter in the query. Returns `None` after noting a fault.
+    /// Parses a query parameter. Returns `None` after adding a fault.
     pub fn query<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
         self.required(name, Some(Parameter { part: "query", text: text.into() }))
     }
 
-    /// Reads a header. Returns `None` after noting a fault.
+    /// Parses a header. Returns `None` after adding a fault.
     pub fn header<T: FromStr<Err: Into<TextError>>>(&mut self, name: &str, text: &str) -> Option<T> {
         self.required(name, Some(Parameter { part: "header", text: text.into() }))
     }
 
-    /// Notes that a parameter in the query is not allowed.
+    /// Adds a fault of a query parameter.
     pub fn refuse_query(&mut self, name: &str, text: &str, message: &str) {
         self.fault("query", name, text, message);
     }
 
-    /// Returns the request, or everything that is wrong with it.
+    /// Returns the request if there are no faults.
     ///
     /// # Errors
-    /// The faults that were noted.
+    /// All faults that were added.
     pub fn finish<T>(self, request: Option<T>) -> Result<T, Vec<ErrorDetail>> {
         match request {
             Some(request) if self.faults.is_empty() => Ok(request),

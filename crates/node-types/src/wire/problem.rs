@@ -1,18 +1,18 @@
-//! Answers to requests that failed (RFC 9457).
+//! Responses to requests that failed (RFC 9457).
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// An answer of media type application/problem+json.
+/// A response of media type application/problem+json.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = ErrorModel))]
 pub struct Problem {
-    /// What was wrong with this request, in one sentence.
+    /// What is wrong with this request, in one sentence.
     pub detail: String,
     /// Every fault that was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorDetail>,
-    /// URI that names this occurrence.
+    /// URI that identifies this occurrence.
     pub instance: String,
     /// HTTP status code.
     #[cfg_attr(feature = "schema", schema(value_type = i64))]
@@ -28,7 +28,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorDetail {
-    /// Where it is: `body.Topics[1]`, `path.BlockNumber`.
+    /// Where the fault is: `body.Topics[1]`, `path.BlockNumber`.
     pub location: String,
     /// What is wrong.
     pub message: String,
@@ -38,7 +38,7 @@ pub struct ErrorDetail {
     pub value: Option<EchoedValue>,
 }
 
-/// A JSON value, kept as it was written, so that numbers of any length survive.
+/// A JSON value as its text, which preserves numbers of any length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EchoedValue(pub Box<RawValue>);
@@ -51,20 +51,20 @@ impl PartialEq for EchoedValue {
 
 impl Eq for EchoedValue {}
 
-/// Values that are longer, in bytes of JSON, are not repeated whole.
+/// Longest value, in bytes of JSON, that is repeated in full.
 const LONGEST_VALUE: usize = 1024;
 
-/// What is kept of a longer one, in bytes.
+/// Length in bytes to which longer values are cut.
 const SHORTENED: usize = 256;
 
 impl EchoedValue {
-    /// Encodes `value`; none where it has no JSON form.
+    /// Encodes `value`; `None` if it has no JSON form.
     pub fn new(value: &impl Serialize) -> Option<Self> {
         serde_json::value::to_raw_value(value).ok().map(Self)
     }
 
-    /// Repeats JSON text; text that is long, or that usual readers refuse (deep nesting, broken escapes, numbers out of
-    /// range), becomes a string of its beginning.
+    /// Repeats JSON text. Text that is long, or that many parsers reject (deep nesting, invalid escapes, numbers out of range),
+    /// is replaced by a string with its beginning.
     pub fn shortened(json: &str) -> Self {
         let short = json.len() <= LONGEST_VALUE && serde_json::from_str::<serde_json::Value>(json).is_ok();
         if short && let Ok(raw) = RawValue::from_string(json.to_owned()) {
@@ -72,7 +72,7 @@ impl EchoedValue {
         }
         let end = json.floor_char_boundary(SHORTENED);
         let ellipsis = if end < json.len() { "…" } else { "" };
-        // The quotes of a string that is cut would be without a partner; those of one that is whole belong to its text.
+        // A string that is cut would have an opening quote without a closing one.
         let beginning = if ellipsis.is_empty() { json } else { json[..end].trim_start_matches('"') };
         Self::from(format!("{beginning}{ellipsis}"))
     }
@@ -85,7 +85,7 @@ impl From<String> for EchoedValue {
 }
 
 impl ErrorDetail {
-    /// A fault without a value.
+    /// Creates a fault without a value.
     pub fn new(location: impl Into<String>, message: impl Into<String>) -> Self {
         Self { location: location.into(), message: message.into(), value: None }
     }
@@ -96,7 +96,7 @@ impl ErrorDetail {
         Self { value: EchoedValue::new(value), ..self }
     }
 
-    /// Adds the offending text, of which only the beginning is kept when it is long.
+    /// Adds the offending text, shortened if it is long.
     #[must_use]
     pub fn with_text(self, text: &str) -> Self {
         Self { value: Some(EchoedValue::shortened(&serde_json::Value::from(text).to_string())), ..self }

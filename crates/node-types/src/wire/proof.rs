@@ -7,39 +7,39 @@ use crate::{BlockId, H256, U256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
-/// The body of getProof.
+/// The request body of getProof.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getProof))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetProofInput {
-    /// Account to prove.
+    /// The account.
     pub address: AddressData,
-    /// After which block.
+    /// The block whose state is read; the latest if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_number: BlockId,
-    /// Storage slots to prove, as many as the node allows.
+    /// Storage slots to prove. The node limits their number.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub storage_keys: Vec<StorageKey>,
 }
 
-/// The answer of getProof (EIP-1186).
+/// The response of getProof (EIP-1186).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getProof))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetProofOutput {
-    /// RLP of the nodes from the state root towards the hashed address.
+    /// RLP of the trie nodes from the state root towards the hashed address.
     pub account_proof: Vec<BytesData>,
     /// The account.
     pub address: AddressData,
     /// Balance in wei.
     pub balance: Quantity256,
-    /// Keccak of the code.
+    /// Keccak-256 of the code.
     pub code_hash: HashData,
     /// Nonce of the account.
     pub nonce: Quantity64,
     /// Root of the storage trie.
     pub storage_hash: HashData,
-    /// An entry for each key that was asked for, in that order.
+    /// One entry for each requested key, in the order of the request.
     pub storage_proof: Vec<StorageEntry>,
 }
 
@@ -50,27 +50,27 @@ pub struct GetProofOutput {
 pub struct StorageEntry {
     /// The slot.
     pub key: HashData,
-    /// RLP of the nodes from the storage root towards the hashed key.
+    /// RLP of the trie nodes from the storage root towards the hashed key.
     pub proof: Vec<BytesData>,
     /// Its value.
     pub value: Word,
 }
 
-/// The body of getStorageAt.
+/// The request body of getStorageAt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getStorageAt))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetStorageAtInput {
-    /// Account to read.
+    /// The account.
     pub address: AddressData,
-    /// After which block.
+    /// The block whose state is read; the latest if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_number: BlockId,
     /// Storage slot.
     pub position: StorageKey,
 }
 
-/// The answer of getStorageAt.
+/// The response of getStorageAt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getStorageAt))]
 #[serde(rename_all = "PascalCase")]

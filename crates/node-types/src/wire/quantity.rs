@@ -8,15 +8,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// A number that travels as a decimal string.
+/// A number that is encoded as a decimal string.
 ///
-/// Read are decimal strings, `0x` hex strings and JSON integers; leading zeros are allowed, signs and blanks are not.
+/// Decimal strings, `0x` hex strings and JSON integers are accepted. Leading zeros are allowed; signs and blanks are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity<T>(pub T);
 
 /// The integers that a [`Quantity`] can hold.
 pub trait Integer: Copy + TryFrom<U256> + Into<U256> {
-    /// Size of the integer.
+    /// The size of the integer.
     const BITS: usize;
 }
 
@@ -67,7 +67,7 @@ impl<T: Integer> FromStr for Quantity<T> {
 impl<T: Integer> Serialize for Quantity<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value: U256 = self.0.into();
-        // Nearly all numbers are short, and the formatting machinery would cost more than their digits.
+        // Most numbers are short, and `Display` is slow compared with writing their digits.
         if value.bits() <= 64 {
             serializer.serialize_str(itoa::Buffer::new().format(value.low_u64()))
         } else if value.bits() <= 128 {
@@ -90,7 +90,7 @@ impl<T: Integer> Decode for Quantity<T> {
     }
 }
 
-/// Writes `value` in decimal, 38 digits at a time, for division of 256-bit numbers is slow.
+/// Writes `value` in decimal, 38 digits at a time, because division of 256-bit numbers is slow.
 fn write_decimal(value: U256, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if value.bits() <= 64 {
         return write!(f, "{}", value.low_u64());

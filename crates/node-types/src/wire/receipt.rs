@@ -3,34 +3,34 @@
 use super::{AddressData, BloomData, HashData, Log, Quantity64, Quantity256};
 use serde::{Deserialize, Serialize};
 
-/// The answer of getTransactionReceipt.
+/// The response of getTransactionReceipt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionReceipt))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetTransactionReceiptOutput {
-    /// The receipt; null when no such transaction was mined.
+    /// The receipt; null if no transaction with this hash was mined.
     pub transaction_receipt: Option<TransactionReceipt>,
 }
 
-/// The answer of getBlockReceipts.
+/// The response of getBlockReceipts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getBlockReceipts))]
 #[serde(rename_all = "PascalCase")]
 pub struct GetBlockReceiptsOutput {
-    /// A receipt for each transaction of the block, in their order.
+    /// A receipt for each transaction of the block, in block order.
     pub transaction_receipts: Vec<TransactionReceipt>,
 }
 
-/// What a transaction did.
+/// The receipt of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_TransactionReceipt))]
 #[serde(rename_all = "PascalCase")]
 pub struct TransactionReceipt {
     /// Hash of its block; null while it is pending.
     pub block_hash: Option<HashData>,
-    /// Height of its block; null while it is pending.
+    /// Number of its block; null while it is pending.
     pub block_number: Option<Quantity64>,
-    /// The contract it created; null where it is no creation.
+    /// Address of the created contract; null if the transaction is not a contract creation.
     pub contract_address: Option<AddressData>,
     /// Gas used in the block up to and including this transaction.
     pub cumulative_gas_used: Quantity64,
@@ -40,17 +40,17 @@ pub struct TransactionReceipt {
     pub from: AddressData,
     /// Gas used by this transaction.
     pub gas_used: Quantity64,
-    /// Logs in the order in which they were emitted.
+    /// Logs in the order of emission.
     pub logs: Vec<Log>,
     /// Bloom filter of the logs.
     pub logs_bloom: BloomData,
     /// 1 for success, 0 for failure; null before Byzantium (EIP-658).
     pub status: Option<Quantity64>,
-    /// Receiver; null for a creation.
+    /// Recipient; null for a contract creation.
     pub to: Option<AddressData>,
     /// Hash of the transaction.
     pub transaction_hash: HashData,
-    /// Position in the block; null while it is pending.
+    /// Index in the block; null while it is pending.
     pub transaction_index: Option<Quantity64>,
     /// Type of the transaction (EIP-2718).
     #[serde(rename = "Type")]

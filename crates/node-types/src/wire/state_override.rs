@@ -1,4 +1,4 @@
-//! State that only one estimate sees.
+//! State overrides for an estimate.
 
 use super::decode::{Decode, Faults, Input, Location, decode_object, deserialize_by_decoding};
 use super::{BytesData, Data, Quantity, Quantity64, Quantity256, StorageKey, Word};
@@ -13,11 +13,11 @@ use std::str::FromStr;
 pub enum EstimateGasObject {
     /// Overrides by address.
     Accounts(BTreeMap<Address, AccountOverride>),
-    /// One override without an address: balance and nonce are the sender's, code and storage the receiver's.
+    /// A single override: balance and nonce apply to the sender, code and storage to the recipient.
     Flat(AccountOverride),
 }
 
-/// What an estimate sees different in one account.
+/// Overrides for one account. Absent fields keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
@@ -31,10 +31,10 @@ pub struct AccountOverride {
     /// Nonce.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Quantity64>,
-    /// These slots, and all others are zero. Never together with `StateDiff`.
+    /// Replaces the whole storage: all other slots are zero. Excludes `StateDiff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StorageSlots>,
-    /// These slots, and all others are as they were. Never together with `State`.
+    /// Replaces only these storage slots. Excludes `State`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_diff: Option<StorageSlots>,
 }
@@ -44,13 +44,13 @@ pub struct AccountOverride {
 pub struct StorageSlots(pub BTreeMap<H256, U256>);
 
 impl AccountOverride {
-    /// Whether a flat override concerns the sender of the transaction.
+    /// Whether a flat override changes the sender of the transaction.
     pub fn changes_sender(&self) -> bool {
         self.balance.is_some() || self.nonce.is_some()
     }
 
-    /// Whether a flat override concerns the receiver of the transaction.
-    pub fn changes_receiver(&self) -> bool {
+    /// Whether a flat override changes the recipient of the transaction.
+    pub fn changes_recipient(&self) -> bool {
         self.code.is_some() || self.state.is_some() || self.state_diff.is_some()
     }
 }
@@ -109,7 +109,7 @@ fn decode_slots(input: Input<'_>, faults: &mut Faults) -> Option<StorageSlots> {
     Some(StorageSlots(slots.into_iter().map(|(slot, value)| (slot, value.0)).collect()))
 }
 
-/// Reads an object whose property names are keys of their own; `message` is the fault of a name that is none.
+/// Decodes an object whose property names are keys. `message` is the fault of a name that is not a key.
 fn decode_map<N: FromStr, K: Ord, V: Decode>(
     input: Input<'_>,
     message: &str,

@@ -1,4 +1,4 @@
-//! How values are written in strings, path parameters and property names.
+//! Parsing of values in strings, path parameters and property names.
 
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// Why a text is not the value that it should be. The display says what was expected.
+/// Why a text is not the expected value. `Display` states what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Neither decimal digits nor `0x` and hex digits.
@@ -16,7 +16,7 @@ pub enum TextError {
     /// A number that does not fit.
     #[error("expected a number below 2^{bits}")]
     Overflow {
-        /// How many bits there are.
+        /// The number of bits that fit.
         bits: usize,
     },
     /// Not `0x` and an even number of hex digits.
@@ -25,25 +25,25 @@ pub enum TextError {
     /// Not `0x` and the right number of hex digits.
     #[error("expected 0x and {digits} hex digits")]
     FixedData {
-        /// How many digits there are.
+        /// The expected number of digits.
         digits: usize,
     },
-    /// No storage slot.
+    /// Not a storage slot.
     #[error("expected a decimal number, or 0x and at most 64 hex digits")]
     StorageKey,
-    /// No block number, hash or name.
+    /// Not a block number, hash or tag.
     #[error("expected a block number, a block hash, earliest, latest, pending, safe or finalized")]
     BlockId,
-    /// No block number or name.
+    /// Not a block number or tag.
     #[error("expected a block number, earliest, latest, pending, safe or finalized")]
     BlockNumberOrTag,
-    /// No kind of events.
+    /// Not a kind of event stream.
     #[error("expected logs, blocks or pendingTransactions")]
     EventStream,
-    /// Not the id of a log's or a block's event.
+    /// Not the id of an event about a log or a block.
     #[error("expected the id of an event: 0x and 64 hex digits, then nothing or a colon and the index of a log")]
     ChainEventId,
-    /// No boolean.
+    /// Not a boolean.
     #[error("expected true or false")]
     Flag,
 }
@@ -60,7 +60,7 @@ impl From<Infallible> for TextError {
     }
 }
 
-/// Deserializes a string, or a JSON integer, through the type's own reading of texts.
+/// Deserializes a string or a JSON integer through [`FromStr`].
 pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
