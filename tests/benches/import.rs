@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use node_chain::{Chain, Genesis, ImportSummary, dev_genesis, import_file};
+use node_chain::{BlockImporter, Genesis, ImportSummary, dev_genesis, import_file};
 use node_core::backend::MemoryBackend;
 use node_core::context::Context;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
@@ -63,13 +63,13 @@ fn bench(
     let chain = || {
         let spec = Arc::new(genesis.spec.clone());
         let backend = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
-        Chain::new(backend, Arc::new(EvmExecutor::new(spec.clone())), Arc::new(Secp256k1Recovery), spec)
+        BlockImporter::new(backend, Arc::new(EvmExecutor::new(spec.clone())), Arc::new(Secp256k1Recovery), spec)
     };
-    let import = |chain: &Chain| import_file(chain, &Context::unbounded(), file, |_| {}).unwrap();
+    let import = |chain: &BlockImporter| import_file(chain, &Context::unbounded(), file, |_| {}).unwrap();
     let mut group = criterion.benchmark_group("import");
     group.throughput(Throughput::Elements(elements(import(&chain()))));
     // Returns the chain, so that dropping it is not measured.
-    let timed = |chain: Chain| {
+    let timed = |chain: BlockImporter| {
         import(&chain);
         chain
     };

@@ -13,7 +13,7 @@ use alloy_rlp::Decodable;
 use alloy_trie::proof::verify_proof;
 use alloy_trie::root::{state_root_unhashed, storage_root_unhashed};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
-use node_chain::{Chain, Genesis, export_blocks, import_file};
+use node_chain::{BlockImporter, Genesis, export_blocks, import_file};
 use node_core::backend::{AccountProof, MemoryBackend, StateBackend, View};
 use node_core::context::Context;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
@@ -218,7 +218,7 @@ pub fn import_again(genesis: &Genesis, view: &dyn View) {
     let spec = Arc::new(genesis.spec.clone());
     let backend = Arc::new(MemoryBackend::new(genesis.block()).expect("a genesis block"));
     let executor = Arc::new(EvmExecutor::new(spec.clone()));
-    let chain = Chain::new(backend.clone(), executor, Arc::new(Secp256k1Recovery), spec);
+    let chain = BlockImporter::new(backend.clone(), executor, Arc::new(Secp256k1Recovery), spec);
     let summary = import_file(&chain, &Context::unbounded(), exported.as_slice(), |_| ());
     let summary = summary.unwrap_or_else(|error| panic!("import of a chain of {head}: {error:?}"));
     assert_eq!(summary.imported, head.number);

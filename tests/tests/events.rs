@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_chain::{Chain, Imported, dev_genesis};
+use node_chain::{BlockImporter, Imported, dev_genesis};
 use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::context::Context;
 use node_core::node::Node;
@@ -216,12 +216,12 @@ fn streams_end_with_the_server() {
 }
 
 /// A node with a chain on the development genesis, in this process. Returns the address of its server.
-fn in_process(config: HttpConfig) -> (Chain, String) {
+fn in_process(config: HttpConfig) -> (BlockImporter, String) {
     let genesis = dev_genesis();
     let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
     let spec = Arc::new(genesis.spec);
     let executor = Arc::new(EvmExecutor::new(spec.clone()));
-    let chain = Chain::new(backend.clone(), executor.clone(), executor.clone(), spec.clone());
+    let chain = BlockImporter::new(backend.clone(), executor.clone(), executor.clone(), spec.clone());
     let node = Node::builder(backend, executor, spec).open();
     let node = Arc::new(node.unwrap());
     let (sender, address) = mpsc::channel();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_chain::{BlockStream, Chain, Genesis, ImportError, Imported, dev_genesis};
+use node_chain::{BlockImporter, BlockStream, Genesis, ImportError, Imported, dev_genesis};
 use node_core::backend::MemoryBackend;
 use node_core::block::BlockRef;
 use node_core::context::Context;
@@ -39,11 +39,11 @@ fn recorded() -> TestChain {
 }
 
 /// A chain in memory that holds the genesis and the first `count` blocks.
-fn imported(chain: &TestChain, count: usize) -> Chain {
+fn imported(chain: &TestChain, count: usize) -> BlockImporter {
     let spec = Arc::new(chain.genesis.spec.clone());
     let backend = Arc::new(MemoryBackend::new(chain.genesis.block()).unwrap());
     let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
-    let grown = Chain::new(backend, executor, Arc::new(Secp256k1Recovery), spec);
+    let grown = BlockImporter::new(backend, executor, Arc::new(Secp256k1Recovery), spec);
     for block in &chain.blocks[..count] {
         let number = block.header.number;
         let result = import(&grown, block.clone());
@@ -53,11 +53,11 @@ fn imported(chain: &TestChain, count: usize) -> Chain {
     grown
 }
 
-fn import(chain: &Chain, block: Block) -> Result<Imported, ImportError> {
+fn import(chain: &BlockImporter, block: Block) -> Result<Imported, ImportError> {
     chain.import_block(&Context::unbounded(), block)
 }
 
-fn head(chain: &Chain) -> BlockRef {
+fn head(chain: &BlockImporter) -> BlockRef {
     chain.backend().view().unwrap().head()
 }
 

@@ -10,7 +10,7 @@ use crate::progress::Rates;
 use crate::prune::{check_floor, prune};
 use crate::report::{self, Report};
 use clap::Args;
-use node_chain::{Chain, ImportSummary, Progress, import_file};
+use node_chain::{BlockImporter, ImportSummary, Progress, import_file};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::context::Context;
 use node_http::Shutdown;
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let store = Arc::new(open::create_store(&folder, &genesis, caches, SyncPolicy::OnDemand)?);
     let spec = Arc::new(genesis.spec);
     let evm = open::evm(&spec, caches);
-    let chain = Chain::new(store.clone(), evm.clone(), evm, spec);
+    let chain = BlockImporter::new(store.clone(), evm.clone(), evm, spec);
 
     let mut sum = ImportSummary::default();
     for path in &options.files {
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
 
 /// Imports one file.
 fn import(
-    chain: &Chain,
+    chain: &BlockImporter,
     store: &Store,
     path: &Path,
     context: &Context,

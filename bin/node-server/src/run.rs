@@ -13,7 +13,7 @@ use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
 use crate::wiring::Wiring;
 use clap::Args;
-use node_chain::{Chain, FileError, ImportSummary, import_file};
+use node_chain::{BlockImporter, FileError, ImportSummary, import_file};
 use node_core::context::Context;
 use node_core::node::Finality;
 use node_http::{Metrics, Shutdown, serve};
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
 
 /// Imports the chain files, and drops old states.
 fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
-    import(&wiring.chain(), &options.chain, metrics, context)?;
+    import(&wiring.importer(), &options.chain, metrics, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
         check_floor(store, "--prune-before", floor)?;
         tracing::info!("{}", prune(store, floor)?);
@@ -95,7 +95,12 @@ fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Con
     Ok(())
 }
 
-fn import(chain: &Chain, options: &ChainOptions, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
+fn import(
+    chain: &BlockImporter,
+    options: &ChainOptions,
+    metrics: &Metrics,
+    context: &Context,
+) -> Result<(), CommandError> {
     for path in &options.import {
         tracing::info!("importing {}", path.display());
         match import_path(chain, path, metrics, context)? {
@@ -124,7 +129,7 @@ fn import(chain: &Chain, options: &ChainOptions, metrics: &Metrics, context: &Co
 
 /// Imports one file. The outer error is that of the file system, the inner one that of the import.
 fn import_path(
-    chain: &Chain,
+    chain: &BlockImporter,
     path: &Path,
     metrics: &Metrics,
     context: &Context,

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::options::limits::LimitOptions;
 use crate::options::storage::CacheOptions;
-use node_chain::{Chain, Genesis};
+use node_chain::{BlockImporter, Genesis};
 use node_core::backend::StateBackend;
 use node_core::forks::ChainSpec;
 use node_core::node::{Finality, Node};
@@ -39,8 +39,8 @@ impl Wiring {
     }
 
     /// Returns the importer.
-    pub(crate) fn chain(&self) -> Chain {
-        Chain::new(self.backend.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
+    pub(crate) fn importer(&self) -> BlockImporter {
+        BlockImporter::new(self.backend.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
     }
 
     /// Opens the node. From now on the store syncs every change.

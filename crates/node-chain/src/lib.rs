@@ -2,11 +2,11 @@
 //!
 //! * [`genesis`] reads geth's genesis files and has the built-in development genesis.
 //! * [`validation`] checks every rule of a valid block, by fork, except proof-of-work seals.
-//! * [`Chain`] imports single blocks on any branch.
+//! * [`BlockImporter`] imports single blocks on any branch.
 //! * [`import_file`] and [`export_blocks`] read and write chain files, in the RLP format of other clients.
 //!
 //! ```
-//! use node_chain::{Chain, dev_genesis, import_file};
+//! use node_chain::{BlockImporter, dev_genesis, import_file};
 //! use node_core::{backend::{MemoryBackend, StateBackend}, context::Context};
 //! use node_evm::{EvmExecutor, Secp256k1Recovery};
 //! use std::sync::Arc;
@@ -15,10 +15,10 @@
 //! let spec = Arc::new(genesis.spec.clone());
 //! let backend = Arc::new(MemoryBackend::new(genesis.block())?);
 //! let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
-//! let chain = Chain::new(backend.clone(), executor, Arc::new(Secp256k1Recovery), spec);
+//! let importer = BlockImporter::new(backend.clone(), executor, Arc::new(Secp256k1Recovery), spec);
 //!
 //! let file = std::io::empty();
-//! let summary = import_file(&chain, &Context::unbounded(), file, |progress| println!("{progress:?}"))?;
+//! let summary = import_file(&importer, &Context::unbounded(), file, |progress| println!("{progress:?}"))?;
 //! assert_eq!(summary.imported, 0);
 //! assert_eq!(backend.view()?.head().number, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -27,10 +27,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod branch;
-mod chain;
 mod export;
 pub mod genesis;
 mod import_error;
+mod importer;
 mod pipeline;
 mod prepared;
 mod stream;
@@ -38,10 +38,10 @@ mod stream;
 mod test_support;
 pub mod validation;
 
-pub use chain::{Chain, Imported};
 pub use export::{ExportError, export_blocks};
 pub use genesis::{Genesis, GenesisError, dev_genesis};
 pub use import_error::ImportError;
+pub use importer::{BlockImporter, Imported};
 pub use pipeline::{FileError, ImportSummary, Progress, import_file};
 pub use prepared::{PreparedBlock, SignedTransaction};
 pub use stream::{BlockStream, DEFAULT_BLOCK_LIMIT, RawBlock, StreamError};

@@ -1,7 +1,7 @@
 //! Import of chain files. Other threads read and decode blocks and recover senders ahead of execution.
 
-use crate::chain::{Chain, Imported};
 use crate::import_error::ImportError;
+use crate::importer::{BlockImporter, Imported};
 use crate::prepared::PreparedBlock;
 use crate::stream::{BlockStream, RawBlock, StreamError};
 use node_core::backend::View;
@@ -105,7 +105,7 @@ enum Known {
 /// Returns a [`FileError`] for the first block that cannot be read, decoded or imported. The blocks before it stay
 /// imported.
 pub fn import_file(
-    chain: &Chain,
+    importer: &BlockImporter,
     context: &Context,
     reader: impl Read + Send,
     mut progress: impl FnMut(&Progress),
@@ -118,7 +118,7 @@ pub fn import_file(
         for _ in 0..cores.saturating_sub(1).clamp(1, MAX_WORKERS) {
             let (raw, work) = sync_channel(QUEUED_BATCHES);
             let (done, prepared) = sync_channel(QUEUED_BATCHES);
-            scope.spawn(move || prepare(&work, &done, chain));
+            scope.spawn(move || prepare(&work, &done, importer));
             inputs.push(raw);
             outputs.push(prepared);
         }
@@ -135,7 +135,9 @@ pub fn import_file(
                         let checked = context.check().map_err(ImportError::from);
                         (number, 0, checked.map(|()| Imported::AlreadyKnown))
                     }
-                    Known::NotYet(block) => (block.header.number, block.header.gas_used, chain.import(context, *block)),
+                    Known::NotYet(block) => {
+                        (block.header.number, block.header.gas_used, importer.import(context, *block))
+                    }
                 };
                 match imported.map_err(|source| FileError::Import { offset, source: Box::new(source) })? {
                     Imported::AlreadyKnown => summary.known += 1,
@@ -171,15 +173,15 @@ fn read(reader: impl Read, workers: &[SyncSender<Batch<RawBlock>>]) {
 }
 
 /// Decodes unknown blocks and recovers their senders, until there is no more work or the receiver has ended.
-fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, chain: &Chain) {
+fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>, importer: &BlockImporter) {
     for batch in work {
         // Blocks are never removed, so a block that is known now is known when its turn comes.
-        let view = chain.backend().view().ok();
+        let view = importer.backend().view().ok();
         let prepare = |RawBlock { offset, bytes }| {
             if let Some(number) = view.as_deref().and_then(|view| known(view, &bytes)) {
                 return Ok(Prepared { offset, block: Known::Already(number) });
             }
-            match PreparedBlock::decode(&bytes, &**chain.senders()) {
+            match PreparedBlock::decode(&bytes, &**importer.senders()) {
                 Ok(block) => Ok(Prepared { offset, block: Known::NotYet(Box::new(block)) }),
                 Err(source) => Err(FileError::Decode { offset, source }),
             }

@@ -1,7 +1,7 @@
 //! Chains for tests.
 
 use crate::validation::BlockError;
-use crate::{BlockStream, Chain, Genesis, ImportError, Imported};
+use crate::{BlockImporter, BlockStream, Genesis, ImportError, Imported};
 use node_core::backend::MemoryBackend;
 use node_core::block::SealedHeader;
 use node_core::context::Context;
@@ -31,10 +31,10 @@ pub(crate) fn conformance_chain() -> (Genesis, Vec<Block>) {
 }
 
 /// Returns a chain in memory with only the genesis block.
-pub(crate) fn chain_of(genesis: &Genesis) -> Chain {
+pub(crate) fn chain_of(genesis: &Genesis) -> BlockImporter {
     let spec = Arc::new(genesis.spec.clone());
     let backend = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
-    Chain::new(backend, Arc::new(EvmExecutor::new(Arc::clone(&spec))), Arc::new(Secp256k1Recovery), spec)
+    BlockImporter::new(backend, Arc::new(EvmExecutor::new(Arc::clone(&spec))), Arc::new(Secp256k1Recovery), spec)
 }
 
 /// Returns the genesis of a proof-of-work chain under the rules of Byzantium, without accounts.
@@ -83,7 +83,7 @@ pub(crate) fn empty_header(spec: &ChainSpec, parent: &SealedHeader, seconds: u64
 
 /// Imports an empty block on top of `parent` and returns its header. `extra` distinguishes it from its siblings.
 pub(crate) fn grow(
-    chain: &Chain,
+    chain: &BlockImporter,
     spec: &ChainSpec,
     parent: &SealedHeader,
     seconds: u64,

@@ -1,14 +1,15 @@
 //! Fork identifiers (EIP-2124, EIP-6122): a checksum of the forks that a chain has passed.
 
+use crate::block::SealedHeader;
 use crate::forks::ChainSpec;
-use node_types::{BlockNumber, H256};
+use node_types::BlockNumber;
 
 /// Returns the fork identifier of a block: the CRC-32 of the genesis hash and of the block numbers and timestamps of forks,
 /// up to and including the block's. Forks that are active at genesis do not count.
-pub fn fork_id(spec: &ChainSpec, genesis: Genesis, number: BlockNumber, timestamp: u64) -> [u8; 4] {
+pub fn fork_id(spec: &ChainSpec, genesis: &SealedHeader, number: BlockNumber, timestamp: u64) -> [u8; 4] {
     let blocks = spec.block_forks.iter().map(|(_, at)| *at).chain(spec.dao_fork).chain(spec.silent_forks.clone());
     let mut blocks: Vec<_> = blocks.filter(|at| *at > 0 && *at <= number).collect();
-    let mut times: Vec<_> = times(spec).filter(|at| *at > genesis.timestamp && *at <= timestamp).collect();
+    let mut times: Vec<_> = times(spec).filter(|at| *at > genesis.header.timestamp && *at <= timestamp).collect();
     for list in [&mut blocks, &mut times] {
         list.sort_unstable();
         list.dedup();
@@ -17,15 +18,6 @@ pub fn fork_id(spec: &ChainSpec, genesis: Genesis, number: BlockNumber, timestam
     crc.update(genesis.hash.as_bytes());
     blocks.iter().chain(&times).for_each(|at| crc.update(&at.to_be_bytes()));
     crc.finish().to_be_bytes()
-}
-
-/// The parts of a genesis block that fork identifiers depend on.
-#[derive(Clone, Copy, Debug)]
-pub struct Genesis {
-    /// Hash of the block.
-    pub hash: H256,
-    /// Timestamp in Unix seconds.
-    pub timestamp: u64,
 }
 
 /// Returns the timestamps in Unix seconds at which rules or blob parameters change, possibly with duplicates.
@@ -64,6 +56,8 @@ impl Crc32 {
 mod tests {
     use super::*;
     use crate::forks::Fork;
+    use node_types::U256;
+    use node_types::consensus::Header;
 
     #[test]
     fn the_checksum_matches_its_check_value() {
@@ -97,7 +91,7 @@ mod tests {
             ..ChainSpec::default()
         };
         let hash = "0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3".parse().unwrap();
-        let genesis = Genesis { hash, timestamp: 0 };
+        let genesis = SealedHeader { hash, header: Header::default(), total_difficulty: U256::zero(), size: 0 };
         let cases = [
             (0, 0, 0xfc64_ec04_u32),
             (1_149_999, 0, 0xfc64_ec04),
@@ -110,7 +104,7 @@ mod tests {
             (30_000_000, 1_710_338_135, 0x9f3d_2254),
         ];
         for (number, timestamp, expected) in cases {
-            let got = fork_id(&spec, genesis, number, timestamp);
+            let got = fork_id(&spec, &genesis, number, timestamp);
             assert_eq!(u32::from_be_bytes(got), expected, "block {number} at {timestamp}");
         }
     }

@@ -6,7 +6,7 @@ use super::format::{Account, BlockTest};
 use super::hex::Number;
 use super::network::chain_spec;
 use node_chain::genesis::GenesisAccount;
-use node_chain::{Chain, Genesis};
+use node_chain::{BlockImporter, Genesis};
 use node_core::backend::{MemoryBackend, StateBackend, View};
 use node_core::block::BlockHashOrNumber;
 use node_core::context::Context;
@@ -39,7 +39,7 @@ pub(super) fn run(test: &BlockTest, storage: Storage) -> Result<(), String> {
         Storage::Folders => Arc::new(Store::open(folder.path(), block, options).map_err(|error| chained(&error))?),
     };
     let executor = Arc::new(EvmExecutor::new(Arc::clone(&spec)));
-    let chain = Chain::new(Arc::clone(&backend), executor, Arc::new(Secp256k1Recovery), spec);
+    let chain = BlockImporter::new(Arc::clone(&backend), executor, Arc::new(Secp256k1Recovery), spec);
     for (index, block) in test.blocks.iter().enumerate() {
         let result = chain.import_bytes(&Context::unbounded(), &block.rlp.0);
         let verdict = match (&result, &block.expect_exception) {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::generator;
-use node_chain::{Chain, import_file};
+use node_chain::{BlockImporter, import_file};
 use node_core::executor::{Call, CallOutcome, Executor};
 use node_evm::Secp256k1Recovery;
 use node_types::consensus::ReceiptOutcome;
@@ -23,7 +23,7 @@ fn the_chain_is_imported_to_the_same_head() {
 
     let imported = Arc::new(MemoryBackend::new(dev_genesis().block()).unwrap());
     let executor = Arc::new(EvmExecutor::new(generator.spec().clone()));
-    let chain = Chain::new(imported.clone(), executor, Arc::new(Secp256k1Recovery), generator.spec().clone());
+    let chain = BlockImporter::new(imported.clone(), executor, Arc::new(Secp256k1Recovery), generator.spec().clone());
     let summary = import_file(&chain, &Context::unbounded(), file.as_slice(), |_| {}).unwrap();
     assert_eq!((summary.imported, summary.known), (BLOCKS, 0));
     let generated = generator.backend().view().unwrap().head();

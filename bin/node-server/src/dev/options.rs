@@ -74,7 +74,7 @@ pub(crate) struct ChainArguments {
     /// Base fee of the genesis block in wei [default: 1 gwei from London on]
     #[arg(long, env = "NODE_BASE_FEE", value_name = "WEI")]
     base_fee: Option<u64>,
-    /// Fork whose rules apply to all blocks, frontier to osaka, or bpo1, bpo2, latest
+    /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
     #[arg(long, env = "NODE_HARDFORK", value_name = "NAME", default_value_t)]
     hardfork: Hardfork,
     /// Timestamp of the genesis block in Unix seconds; the chain's clock continues from it [default: the start of 2025, with the

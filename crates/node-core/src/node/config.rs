@@ -2,10 +2,10 @@
 
 use super::{Node, NodeError};
 use crate::backend::BackendError;
-use crate::block::BlockRef;
+use crate::block::{BlockRef, SealedHeader};
 use crate::context::Context;
 use crate::executor::NamedContract;
-use crate::fork_id::{self, Genesis, fork_id};
+use crate::fork_id::{self, fork_id};
 use crate::forks::BlobParams;
 use node_types::BlockNumber;
 
@@ -51,25 +51,24 @@ impl Node {
     pub fn fork_configs(&self, context: &Context) -> Result<ForkConfigs, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
-        let first = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
-        let genesis = Genesis { hash: first.hash, timestamp: first.header.timestamp };
+        let genesis = snapshot.view.header(0.into())?.ok_or(BackendError::UnknownBlock(0))?;
         let now = head.header.timestamp;
         let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max().unwrap_or(0);
         let coming = || fork_id::times(&self.spec).filter(|at| *at > now);
         let merged = head.header.difficulty.is_zero();
         // Whatever comes by time comes behind the merge, and all heights lie before it.
-        let at = |time: u64| self.fork_config(genesis, BlockNumber::MAX, time, true);
+        let at = |time: u64| self.fork_config(&genesis, BlockNumber::MAX, time, true);
         Ok(ForkConfigs {
             current: ForkConfig {
                 activation_time: if merged { begun } else { 0 },
-                ..self.fork_config(genesis, head.header.number, now, merged)
+                ..self.fork_config(&genesis, head.header.number, now, merged)
             },
             next: coming().min().map(at),
             last: coming().max().map(at),
         })
     }
 
-    fn fork_config(&self, genesis: Genesis, number: BlockNumber, time: u64, merged: bool) -> ForkConfig {
+    fn fork_config(&self, genesis: &SealedHeader, number: BlockNumber, time: u64, merged: bool) -> ForkConfig {
         let contracts = self.executor.contracts(self.spec.fork_at(number, time, merged));
         ForkConfig {
             activation_time: time,

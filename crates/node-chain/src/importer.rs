@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Imports blocks into a backend. Every block is validated and executed before it is stored.
-pub struct Chain {
+pub struct BlockImporter {
     backend: Arc<dyn StateBackend>,
     executor: Arc<dyn Executor>,
     senders: Arc<dyn SenderRecovery>,
@@ -43,7 +43,7 @@ pub enum Imported {
     Switched(HeadChange),
 }
 
-impl Chain {
+impl BlockImporter {
     /// Creates a chain that imports into `backend` under the rules of `spec`.
     pub fn new(
         backend: Arc<dyn StateBackend>,

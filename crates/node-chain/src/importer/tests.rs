@@ -17,11 +17,11 @@ fn context() -> Context {
     Context::unbounded()
 }
 
-fn head(chain: &Chain) -> BlockRef {
+fn head(chain: &BlockImporter) -> BlockRef {
     chain.backend().view().unwrap().head()
 }
 
-fn genesis_header(chain: &Chain) -> Arc<SealedHeader> {
+fn genesis_header(chain: &BlockImporter) -> Arc<SealedHeader> {
     chain.backend().view().unwrap().header(0.into()).unwrap().unwrap()
 }
 
@@ -213,8 +213,10 @@ fn a_failed_switch_stores_no_block() {
     let (imported, b2) = grow(&good, spec, &b1, 12, b"b");
     assert!(matches!(imported, Imported::Switched(_)), "{imported:?}");
 
-    let chain =
-        Chain { backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())), ..chain_of(&genesis) };
+    let chain = BlockImporter {
+        backend: Arc::new(NoSwitch(MemoryBackend::new(genesis.block()).unwrap())),
+        ..chain_of(&genesis)
+    };
     let import = |header: &SealedHeader| {
         let block = Block { header: header.header.clone(), withdrawals: Some(Vec::new()), ..Block::default() };
         chain.import_block(&context(), block)
@@ -316,7 +318,7 @@ impl BlockExecution for Unfinished {
 fn a_refusal_outside_of_transactions_blames_none_of_them() {
     let genesis = dev_genesis();
     for begins in [false, true] {
-        let chain = Chain { executor: Arc::new(Refusing { begins }), ..chain_of(&genesis) };
+        let chain = BlockImporter { executor: Arc::new(Refusing { begins }), ..chain_of(&genesis) };
         let header = empty_header(&genesis.spec, &genesis_header(&chain), 12);
         let block = Block { header, withdrawals: Some(Vec::new()), ..Block::default() };
         let error = chain.import_block(&context(), block).unwrap_err();
