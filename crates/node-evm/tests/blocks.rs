@@ -1,4 +1,4 @@
-//! Whole blocks: what they change, and what they pay.
+//! Execution of blocks: state changes, fees and rewards.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -16,14 +16,14 @@ fn transfer(nonce: u64, to: Address, value: u64) -> node_core::block::RecoveredT
 
 #[test]
 fn a_transfer_moves_value_and_pays_fees() {
-    // Fork, what the miner gets for 21,000 gas at a price of 10 wei, with the reward.
+    // Fork; what the miner gets for 21,000 gas at a price of 10 wei, including the block reward.
     let reward = |ether: u64| wei(ether) * wei(ETHER);
     for (fork, miner) in [
         (Fork::Frontier, reward(5) + 210_000),
         (Fork::Byzantium, reward(3) + 210_000),
         (Fork::Constantinople, reward(2) + 210_000),
         (Fork::Berlin, reward(2) + 210_000),
-        // From here on the base fee is burnt.
+        // Since London the base fee is burnt.
         (Fork::London, reward(2) + 63_000),
         (Fork::Paris, wei(63_000)),
         (Fork::Osaka, wei(63_000)),
@@ -40,7 +40,7 @@ fn a_transfer_moves_value_and_pays_fees() {
 }
 
 #[test]
-fn receipts_carry_the_state_root_before_byzantium_and_the_outcome_after() {
+fn receipts_have_the_state_root_before_byzantium_and_the_status_after() {
     // Invalid code: the call fails.
     let failing = |fork| Genesis::at(fork).code(CONTRACT, "fe").build();
     for fork in [Fork::Frontier, Fork::Homestead, Fork::TangerineWhistle, Fork::SpuriousDragon] {
@@ -64,10 +64,10 @@ fn receipts_carry_the_state_root_before_byzantium_and_the_outcome_after() {
 }
 
 #[test]
-fn the_root_in_a_receipt_is_that_of_the_state_after_the_transaction() {
+fn the_root_in_a_receipt_is_the_state_root_after_the_transaction() {
     let world = Genesis::at(Fork::Homestead).build();
     let mut header = world.next_header();
-    // Without a reward to add, the state after the transaction is the state after the block.
+    // Without a block reward, the state after the transaction is the state after the block.
     header.beneficiary = ALICE;
     let outcome = world.execute_with(&header, &[transfer(0, BOB, 1)], &[], None).unwrap();
     let mut changes = outcome.changes.clone();
@@ -77,7 +77,7 @@ fn the_root_in_a_receipt_is_that_of_the_state_after_the_transaction() {
 }
 
 #[test]
-fn ommers_are_paid() {
+fn pays_ommers() {
     let world = Genesis::at(Fork::Byzantium).build();
     let header = Header { number: 1, ..world.next_header() };
     let ommer = Header { number: 0, beneficiary: BOB, ..Header::default() };
@@ -119,7 +119,7 @@ fn withdrawals_are_in_gwei() {
 }
 
 #[test]
-fn only_slots_that_differ_from_the_parent_are_changes() {
+fn changes_contain_only_slots_that_differ_from_the_parent() {
     // Stores the second word of the call data at the first.
     let world = Genesis::at(Fork::Osaka)
         .code(CONTRACT, "6020356000355500")
@@ -146,10 +146,10 @@ fn only_slots_that_differ_from_the_parent_are_changes() {
 
 #[test]
 fn selfdestruct_and_recreation_in_one_block() {
-    // CREATE2 with salt 0 of code that stores 7 at slot 9 and deploys "self-destruct to the caller".
-    // Creation code: PUSH1 7 PUSH1 9 SSTORE PUSH2 33ff PUSH1 0 MSTORE PUSH1 2 PUSH1 30 RETURN
+    // Init code for CREATE2 with salt 0, which stores 7 at slot 9 and deploys code that self-destructs to the caller.
+    // Init code: PUSH1 7 PUSH1 9 SSTORE PUSH2 33ff PUSH1 0 MSTORE PUSH1 2 PUSH1 30 RETURN
     let creation = hex("60076009556133ff6000526002601ef3");
-    // The factory: the creation code goes to memory; CREATE2 of those 16 bytes at offset 16, without value.
+    // The factory copies the init code to memory and runs CREATE2 with its 16 bytes at offset 16, without value.
     let factory = "6f 60076009556133ff6000526002601ef3 600052 6000 6010 6010 6000 f5 00";
     let mut preimage = vec![0xff];
     preimage.extend(CONTRACT.0);
@@ -181,15 +181,15 @@ fn selfdestruct_and_recreation_in_one_block() {
     assert_eq!(change.account.unwrap().nonce, 1);
     assert_eq!(london.view.state(2).unwrap().storage(created, slot(9)).unwrap(), wei(7));
 
-    // Since EIP-6780 only what the same transaction created is destroyed.
+    // Since EIP-6780 only contracts that the same transaction created are destroyed.
     let cancun = world(Fork::Cancun);
     let kept = cancun.execute(&[destroy(1)]).unwrap();
     assert_eq!(kept.changes.accounts.get(&created), None);
 }
 
 #[test]
-fn a_contract_that_comes_and_goes_within_a_block_is_no_change() {
-    // Creation code that destroys itself at once.
+fn a_contract_created_and_destroyed_in_one_block_is_not_a_change() {
+    // Init code that self-destructs.
     let world = Genesis::at(Fork::Prague).build();
     let outcome = world.execute(&[send(LegacyTransaction { to: None, input: hex("33ff"), ..legacy() })]).unwrap();
     assert_eq!(receipt(&outcome).outcome, ReceiptOutcome::Success(true));
@@ -239,8 +239,8 @@ fn the_dao_fork_moves_balances() {
 }
 
 #[test]
-fn code_sees_the_block() {
-    // Opcodes of the environment, and what they answer in the first block.
+fn opcodes_return_the_block_environment() {
+    // Opcodes of the environment and their results in the first block.
     for (name, fork, code, expected) in [
         ("NUMBER", Fork::Frontier, "43", wei(1)),
         ("TIMESTAMP", Fork::Frontier, "42", wei(12)),
@@ -262,8 +262,8 @@ fn code_sees_the_block() {
 }
 
 #[test]
-fn constantinople_meters_stores_by_what_changes() {
-    // Stores 1 and then 0 into a free slot: EIP-1283 takes 20,000 + 200 and refunds 19,800, at most half.
+fn constantinople_uses_net_gas_metering() {
+    // Stores 1 and then 0 into an empty slot: EIP-1283 charges 20,000 + 200 and refunds 19,800, at most half of the gas used.
     let pushes = 4 * 3;
     for (fork, expected) in [
         (Fork::Byzantium, 21_000 + pushes + 20_000 + 5_000 - 15_000),
@@ -277,7 +277,7 @@ fn constantinople_meters_stores_by_what_changes() {
 }
 
 #[test]
-fn a_refused_transaction_leaves_no_trace() {
+fn a_refused_transaction_changes_nothing() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "600160005500").build();
     let context = node_core::context::Context::unbounded();
     let header = world.next_header();

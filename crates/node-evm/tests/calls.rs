@@ -1,4 +1,4 @@
-//! Message calls: what they answer, what they are refused for, and that they end.
+//! Calls: results, refusals, limits and interruption.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -41,13 +41,13 @@ fn refused(outcome: Result<CallOutcome, ExecutionError>) -> TransactionError {
     }
 }
 
-/// The word that code returns which leaves it on the stack.
+/// Runs code and returns the word that it leaves on the stack.
 fn answer(world: &World, call: &Call) -> U256 {
     word(&returned(world.call(call).unwrap()))
 }
 
 #[test]
-fn the_environment_is_the_blocks_own_and_the_state_the_one_after_it() {
+fn calls_use_the_environment_of_the_block_and_the_state_after_it() {
     let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("43{RETURN_WORD}")).build();
     assert_eq!(answer(&world, &call()), wei(0));
     world.extend(&[]);
@@ -57,7 +57,7 @@ fn the_environment_is_the_blocks_own_and_the_state_the_one_after_it() {
 }
 
 #[test]
-fn fees_read_zero_without_a_price() {
+fn fee_opcodes_return_zero_without_a_gas_price() {
     for (name, opcode, price, expected) in [
         ("BASEFEE without a price", "48", 0, 0),
         ("BASEFEE with a price", "48", 10, BASE_FEE),
@@ -72,7 +72,7 @@ fn fees_read_zero_without_a_price() {
 }
 
 #[test]
-fn prices_must_be_paid() {
+fn rejects_prices_that_the_sender_cannot_pay() {
     let world = Genesis::at(Fork::Osaka).balance(ALICE, wei(1_000_000)).build();
     let short =
         |required: u64| TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(required) };
@@ -102,8 +102,8 @@ fn prices_must_be_paid() {
 }
 
 #[test]
-fn rules_for_transactions_that_calls_are_free_of() {
-    // A sender with code and a nonce, and gas above the block's limit and the cap of EIP-7825.
+fn some_rules_for_transactions_do_not_apply_to_calls() {
+    // The sender has code and a nonce, and the gas exceeds the block's limit and the cap of EIP-7825.
     let gas_left = format!("5a{RETURN_WORD}");
     let world = Genesis::at(Fork::Osaka).code(ALICE, "00").nonce(ALICE, 9).code(CONTRACT, &gas_left).build();
     let context = Context::unbounded().with_gas_budget(100_000_000);
@@ -136,12 +136,12 @@ fn gas_is_bounded_by_the_budget() {
 }
 
 #[test]
-fn failures_say_why() {
+fn failures_have_a_reason() {
     let error = "08c379a0 0000000000000000000000000000000000000000000000000000000000000020
         0000000000000000000000000000000000000000000000000000000000000004 6e6f7065";
     let reverted = |reason: Option<&str>, output| CallFailure::Reverted { reason: reason.map(str::to_owned), output };
     let halted = |reason: &str| CallFailure::Halted { reason: reason.to_owned() };
-    // The call data is what the code reverts with.
+    // The code reverts with the call data.
     let echo = "365f5f37365ffd";
     for (name, code, input, expected) in [
         ("a reason", echo, hex(error), reverted(Some("nope"), hex(error))),
@@ -158,7 +158,7 @@ fn failures_say_why() {
 }
 
 #[test]
-fn a_creation_answers_the_code_it_would_deploy() {
+fn a_creation_returns_the_code_it_would_deploy() {
     let world = Genesis::at(Fork::Osaka).build();
     let create = |input| Call { to: None, input, ..call() };
     assert_eq!(returned(world.call(&create(hex("605b60005360016000f3"))).unwrap()), hex("5b"));
@@ -178,7 +178,7 @@ fn calls_change_nothing() {
 }
 
 #[test]
-fn overrides_are_seen_by_one_call() {
+fn overrides_apply_to_one_call() {
     let balance = format!("7f{}31{RETURN_WORD}", H256::from(BOB).0.map(|byte| format!("{byte:02x}")).concat());
     let hash = format!("7f{}3f{RETURN_WORD}", H256::from(BOB).0.map(|byte| format!("{byte:02x}")).concat());
     let load = |number: u8| format!("60{number:02x}54{RETURN_WORD}");
@@ -211,7 +211,7 @@ fn overrides_are_seen_by_one_call() {
             .build();
         assert_eq!(answer(&world, &call), expected, "{name}");
     }
-    // The nonce decides where a creation goes: CREATE(0, 0, 0).
+    // The nonce determines the address of a new contract: CREATE(0, 0, 0).
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("5f5f5ff0{RETURN_WORD}")).build();
     let nonce = AccountOverride { nonce: Some(7), ..AccountOverride::default() };
     assert_ne!(answer(&world, &of(CONTRACT, nonce)), answer(&world, &call()));
@@ -229,14 +229,14 @@ fn the_code_of_a_precompile_can_be_replaced() {
     let rich = AccountOverride { balance: Some(wei(5)), ..AccountOverride::default() };
     let overridden = |change| Call { overrides: [(identity, change)].into(), ..plain.clone() };
     assert_eq!(answer(&world, &overridden(forty_two)), wei(42));
-    // What overrides no code leaves the precompile as it is, and so does the call before.
+    // An override without code does not replace the precompile, and neither does the previous call.
     for call in [overridden(rich), plain.clone()] {
         assert_eq!(answer(&world, &call), word(&[7; 32]));
     }
 }
 
 #[test]
-fn an_override_lends_the_sender_funds() {
+fn an_override_can_fund_the_sender() {
     let world = Genesis::at(Fork::Osaka).build();
     let rich = AccountOverride { balance: Some(wei(100)), ..AccountOverride::default() };
     let call = Call { from: BOB, value: wei(100), overrides: [(BOB, rich)].into(), ..call() };
@@ -247,15 +247,15 @@ fn an_override_lends_the_sender_funds() {
 }
 
 #[test]
-fn endless_code_ends_with_the_deadline() {
-    // A loop; a call of itself, over and over; a creation of itself, over and over.
+fn the_deadline_ends_endless_code() {
+    // An endless loop, endless recursive calls, and endless recursive creations.
     for (name, code) in [
         ("JUMP", "5b5f56"),
         ("JUMPI", "5b60015f57"),
         ("STATICCALL", "5b5f5f5f5f305afa505f56"),
         ("recursion", "5f5f5f5f305afa 5f5f5f5f305afa 5f5f5f5f305afa 5f5f5f5f305afa"),
         ("CREATE", "5b5f5f5ff0505f56"),
-        // A megabyte at a time, so that 1,024 rounds would take seconds.
+        // A megabyte at a time, so that 1,024 iterations would take seconds.
         ("KECCAK256", "5b620fffff5f20505f56"),
         ("CODECOPY", "5b620fffff5f5f395f56"),
         ("SHA-256", "5b5f5f620fffff5f60025afa505f56"),
@@ -285,9 +285,9 @@ fn a_cancelled_call_ends() {
 }
 
 #[test]
-fn a_failure_of_the_backend_comes_out_with_its_source() {
+fn a_backend_error_keeps_its_source() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("600154{RETURN_WORD}")).build();
-    // The state as of a block that is not there.
+    // The state as of an unknown block.
     let header = node_types::consensus::Header { number: 7, ..world.head() };
     let context = Context::unbounded();
     let outcome = node_core::executor::Executor::call(&world.executor, &context, &*world.view, &header, &call());

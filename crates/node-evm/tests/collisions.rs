@@ -1,4 +1,4 @@
-//! Creations where there is storage, but neither code nor a nonce (EIP-7610).
+//! Creations at addresses that have storage but neither code nor a nonce (EIP-7610).
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -26,28 +26,28 @@ const FORKS: [Fork; 12] = [
     Fork::Osaka,
 ];
 
-/// Creation code that deploys `fe`.
+/// Init code that deploys `fe`.
 const CREATION: &str = "60fe60005360016000f3";
 
-/// Where `creator` creates a contract with its nonce.
+/// Returns the address of the contract that `creator` creates with CREATE.
 fn create_address(creator: Address, nonce: u64) -> Address {
     let mut list = rlp::RlpStream::new_list(2);
     list.append(&creator).append(&nonce);
     Address::from_slice(&keccak256(list.out()).as_bytes()[12..])
 }
 
-/// Where `creator` creates a contract by CREATE2 with salt 0.
+/// Returns the address of the contract that `creator` creates with CREATE2 and salt 0.
 fn create2_address(creator: Address, creation: &[u8]) -> Address {
     let preimage = [&[0xff][..], creator.as_bytes(), &[0; 32][..], keccak256(creation).as_bytes()].concat();
     Address::from_slice(&keccak256(&preimage).as_bytes()[12..])
 }
 
-/// A transaction that creates a contract with `code`.
+/// Returns a transaction that creates a contract with the init code `code`.
 fn creation(nonce: u64, code: &str, value: u64) -> RecoveredTransaction {
     send(LegacyTransaction { nonce, to: None, input: hex(code), value: wei(value), ..legacy() })
 }
 
-/// The outcome of a call with 1,000,000 gas: what it returned, whether it reverted or not.
+/// Runs a call with 1,000,000 gas and returns its output, whether or not it reverted.
 fn output(world: &World, call: Call) -> Result<Bytes, String> {
     match world.call(&Call { from: ALICE, gas: Some(1_000_000), ..call }).unwrap() {
         CallOutcome::Returned { output, .. } | CallOutcome::Failed(CallFailure::Reverted { output, .. }) => Ok(output),
@@ -94,7 +94,7 @@ fn a_failed_creation_has_a_failed_receipt() {
 
 #[test]
 fn contracts_cannot_create_over_storage() {
-    // Creates with empty creation code, then stores at slot 0 whether that failed.
+    // Creates a contract with empty init code, then stores at slot 0 whether that failed.
     let create = ("CREATE", "6000 6000 6000 f0 15 600055 00", create_address(CONTRACT, 1));
     let create2 = ("CREATE2", "6000 6000 6000 6000 f5 15 600055 00", create2_address(CONTRACT, &[]));
     for fork in FORKS {
@@ -111,7 +111,7 @@ fn contracts_cannot_create_over_storage() {
             let outcome = run(genesis().slot(created, 1, 1));
             assert_eq!(outcome.changes.accounts.get(&created), None, "{fork:?}, {name}");
             if fork < Fork::TangerineWhistle {
-                // Until EIP-150 the creation has all the gas of its creator.
+                // Before EIP-150 the creation gets all gas of its creator.
                 assert_eq!(outcome.gas_used, 10_000_000, "{fork:?}, {name}");
                 continue;
             }
@@ -133,7 +133,7 @@ fn contracts_cannot_create_over_storage() {
 }
 
 #[test]
-fn other_code_sees_the_account_as_it_is() {
+fn other_code_sees_the_account() {
     let created = create_address(CONTRACT, 1);
     let look = format!("73{created:x} 3f 600052  73{created:x} 3b 602052  73{created:x} 31 604052  60606000f3");
     for (name, creation) in [("before", ""), ("after", "6000 6000 6000 f0 50")] {
@@ -147,9 +147,9 @@ fn other_code_sees_the_account_as_it_is() {
 }
 
 #[test]
-fn the_address_is_warm_once_the_creation_gets_there() {
-    // EIP-2929 adds the address when the creation begins, and keeps it when that fails; a creation that cannot be paid
-    // for does not begin.
+fn the_address_is_warm_once_the_creation_starts() {
+    // EIP-2929: the address is warm once the creation starts, even if it fails. A creation that cannot be paid for does not
+    // start.
     let created = create_address(CONTRACT, 1);
     let gas_of_balance = format!("5a 73{created:x} 31 50 5a 9003 600052 60206000f3");
     let others = wei(3 + 2 + 2);
@@ -163,16 +163,16 @@ fn the_address_is_warm_once_the_creation_gets_there() {
 }
 
 #[test]
-fn creations_within_creations() {
-    // The creation code creates another contract, and returns or reverts with the address of that. The inner contract
-    // is the first of the outer one: number 1 since EIP-161, number 0 before.
+fn nested_creations() {
+    // The init code creates another contract, and returns or reverts with its address. The outer contract creates the inner
+    // one with nonce 1 since EIP-161, and with nonce 0 before.
     for fork in [Fork::Homestead, Fork::Byzantium, Fork::Cancun] {
         let outer = create_address(ALICE, 0);
         let inner = create_address(outer, u64::from(fork >= Fork::SpuriousDragon));
         for (name, end) in [("returns", "f3"), ("reverts", "fd")] {
             let input = hex(&format!("6000 6000 6000 f0 600052 60206000 {end}"));
             let run = |genesis: Genesis| output(&genesis.build(), Call { input: input.clone(), ..Call::default() });
-            // There is no REVERT in Homestead, and no gas is left by the creation within.
+            // Homestead has no REVERT, and the inner creation uses all gas.
             let answer = |address: U256| -> Option<Result<Bytes, String>> {
                 (fork > Fork::Homestead).then(|| Ok(address.to_big_endian().to_vec().into()))
             };
@@ -191,11 +191,11 @@ fn creations_within_creations() {
 }
 
 #[test]
-fn an_empty_account_goes_with_its_storage_when_it_is_touched() {
+fn touching_an_empty_account_deletes_it_with_its_storage() {
     let created = create_address(ALICE, 1);
     let touch = |value| send(LegacyTransaction { to: Some(created), value: wei(value), ..legacy() });
     for (fork, value, created_anew) in [
-        // EIP-161 removes empty accounts that are touched.
+        // EIP-161 deletes empty accounts that are touched.
         (Fork::TangerineWhistle, 0, false),
         (Fork::SpuriousDragon, 0, true),
         (Fork::Cancun, 0, true),
@@ -220,8 +220,8 @@ fn an_empty_account_goes_with_its_storage_when_it_is_touched() {
 }
 
 #[test]
-fn storage_that_a_contract_left_behind() {
-    // Stores 7 at slot 9 and deploys nothing: before EIP-161 that leaves storage without a nonce, since then with one.
+fn storage_of_a_contract_without_code() {
+    // Stores 7 at slot 9 and deploys no code. Before EIP-161 the account then has storage but no nonce, since EIP-161 both.
     for fork in [Fork::Frontier, Fork::TangerineWhistle, Fork::SpuriousDragon] {
         let mut world = Genesis::at(fork).build();
         world.extend(&[creation(0, "6007600955", 0)]);
@@ -240,7 +240,7 @@ fn storage_that_a_contract_left_behind() {
 }
 
 #[test]
-fn overrides_fill_and_clear_storage() {
+fn overrides_set_and_clear_storage() {
     use StorageOverride::{Keep, Patch, Replace};
     let created = create_address(ALICE, 0);
     let slots = |slots: &[(u64, u64)]| slots.iter().map(|(number, value)| (slot(*number), wei(*value))).collect();

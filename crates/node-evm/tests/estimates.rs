@@ -1,4 +1,4 @@
-//! Gas estimates: with what they answer, the call succeeds; with much less, it does not.
+//! Gas estimates: a call succeeds with the estimate and fails with much less.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -28,10 +28,10 @@ fn failed(outcome: Result<EstimateOutcome, ExecutionError>) -> CallFailure {
 }
 
 #[test]
-fn the_call_succeeds_with_the_estimate_and_not_with_much_less() {
+fn a_call_succeeds_with_the_estimate_and_fails_with_much_less() {
     let stores = (1..=10).map(|n: u8| format!("60{n:02x}60{n:02x}55")).collect::<String>();
     let clears = (1..=10).map(|n: u8| format!("5f60{n:02x}55")).collect::<String>();
-    // Passes on all but a 64th of its gas: CALL(gas, BOB, 0, 0, 0, 0, 0); reverts if that failed.
+    // Passes on 63/64 of its gas with CALL(gas, BOB, 0, 0, 0, 0, 0) and reverts if that fails.
     let passes_on = format!("5f5f5f5f5f 73{BOB:x} 5af1 602257 5f5ffd 5b00");
     // Fails unless 500,000 gas are left: PUSH3 500000 GAS GT PUSH1 dest JUMPI REVERT.
     let demanding = "6207a1205a11600c575f5ffd5b00";
@@ -74,15 +74,15 @@ fn a_plain_transfer_needs_exactly_21000() {
 }
 
 #[test]
-fn data_costs_at_least_its_floor() {
+fn estimates_include_the_floor_price_of_call_data() {
     let world = Genesis::at(Fork::Osaka).build();
     let call = Call { to: Some(BOB), input: vec![1; 1000].into(), ..call() };
     assert_eq!(gas(world.estimate(&call)), 61_000);
 }
 
 #[test]
-fn caps() {
-    // Burns gas until none is left.
+fn estimates_respect_gas_caps() {
+    // Uses all gas.
     let endless = Genesis::at(Fork::Osaka).code(CONTRACT, "5b5f56").balance(BOB, wei(1_000_000)).build();
     let prague = Genesis::at(Fork::Prague).code(CONTRACT, "5b5f56").build();
     let priced = |price: u64, value: u64| Call { from: BOB, gas_price: wei(price), value: wei(value), ..call() };
@@ -106,7 +106,7 @@ fn caps() {
 }
 
 #[test]
-fn refusals() {
+fn refused_calls_have_no_estimate() {
     let world = Genesis::at(Fork::Osaka).balance(BOB, wei(1_000_000)).build();
     let from_bob = |price: u64, value: U256| Call { from: BOB, gas_price: wei(price), value, ..call() };
     for (name, call, expected) in [
@@ -130,7 +130,7 @@ fn refusals() {
 }
 
 #[test]
-fn reverts_are_told() {
+fn reverts_are_reported() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "365f5f37365ffd").build();
     let input = hex("4e487b71 0000000000000000000000000000000000000000000000000000000000000012");
     let expected = CallFailure::Reverted {

@@ -1,4 +1,4 @@
-//! Calls with all that a transaction may have, in blocks that differ.
+//! Calls with every field of a transaction, and with overridden blocks.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -25,14 +25,14 @@ fn returned(world: &World, call: &Call) -> (Bytes, u64) {
     }
 }
 
-/// The word that `code` leaves on the stack.
+/// Runs `code` and returns the word that it leaves on the stack.
 fn answer(fork: Fork, code: &str, call: &Call) -> U256 {
     let world = Genesis::at(fork).code(CONTRACT, &format!("{code}{RETURN_WORD}")).build();
     word(&returned(&world, call).0)
 }
 
 #[test]
-fn caps_give_a_price() {
+fn fee_caps_determine_the_price() {
     let capped = |cap: u64, tip: u64| Call { gas_price: wei(cap), max_priority_fee_per_gas: Some(wei(tip)), ..call() };
     let priced = Call { gas_price: wei(10), ..call() };
     for (name, fork, call, price, base_fee) in [
@@ -42,7 +42,7 @@ fn caps_give_a_price() {
         ("nothing", Fork::Osaka, capped(0, 0), 0, 0),
         ("caps before London", Fork::Berlin, Call { gas_price: wei(20), ..capped(20, 2) }, 20, 0),
     ] {
-        // Before PUSH0 nothing but the price is read.
+        // Before Shanghai, which added PUSH0, only the price is checked.
         if fork >= Fork::Shanghai {
             assert_eq!(answer(fork, "3a", &call), wei(price), "{name}");
             assert_eq!(answer(fork, "48", &call), wei(base_fee), "{name}");
@@ -61,7 +61,7 @@ fn caps_give_a_price() {
 }
 
 #[test]
-fn what_an_access_list_names_is_warm() {
+fn entries_of_an_access_list_are_warm() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("600154{RETURN_WORD}")).build();
     let item = AccessListItem { address: CONTRACT, storage_keys: vec![slot(1)] };
     let listed = Call { access_list: vec![item], ..call() };
@@ -70,7 +70,7 @@ fn what_an_access_list_names_is_warm() {
 }
 
 #[test]
-fn blobs_are_seen_and_paid_for() {
+fn blobs_are_visible_and_paid_for() {
     let mut hash = H256::repeat_byte(5);
     hash.0[0] = 1;
     let blobs = |cap: u64| Call {
@@ -111,7 +111,7 @@ fn authorizations_take_effect() {
 }
 
 #[test]
-fn the_block_is_what_the_overrides_say() {
+fn block_overrides_apply() {
     let priced = |block_overrides| Call { gas_price: wei(100), block_overrides, ..call() };
     let recipient = Address::repeat_byte(6);
     let none = BlockOverrides::default;
@@ -121,7 +121,7 @@ fn the_block_is_what_the_overrides_say() {
         ("45", BlockOverrides { gas_limit: Some(3_000), ..none() }, wei(3_000)),
         ("41", BlockOverrides { fee_recipient: Some(recipient), ..none() }, U256::from_big_endian(&recipient.0)),
         ("44", BlockOverrides { prev_randao: Some(slot(4_000)), ..none() }, wei(4_000)),
-        // PREVRANDAO took the place of DIFFICULTY, and the rules stay those of the merged chain.
+        // PREVRANDAO has replaced DIFFICULTY, and the override does not undo the merge.
         ("44", BlockOverrides { difficulty: Some(wei(5_000)), ..none() }, wei(0)),
         ("48", BlockOverrides { base_fee_per_gas: Some(60), ..none() }, wei(60)),
         ("4a", BlockOverrides { blob_base_fee: Some(wei(70)), ..none() }, wei(70)),
@@ -129,7 +129,7 @@ fn the_block_is_what_the_overrides_say() {
     for (opcode, overrides, expected) in cases {
         assert_eq!(answer(Fork::Osaka, opcode, &priced(overrides.clone())), expected, "{overrides:?}");
     }
-    // The state stays that of the block which was asked for, and gas is limited by the overridden block.
+    // Overrides do not change the state that the call reads. The overridden gas limit applies.
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("3331{RETURN_WORD}")).build();
     let later = BlockOverrides { number: Some(1_000), gas_limit: Some(21_000), ..none() };
     let call = Call { block_overrides: later, ..call() };
@@ -138,7 +138,7 @@ fn the_block_is_what_the_overrides_say() {
 }
 
 #[test]
-fn precompiles_move() {
+fn moves_precompiles() {
     let [identity, there] = [4, 0x1234].map(Address::from_low_u64_be);
     let world = Genesis::at(Fork::Osaka).build();
     let moving = |from: Address, to: Address| -> StateOverrides {
@@ -169,7 +169,7 @@ fn precompiles_move() {
 }
 
 #[test]
-fn the_contracts_of_a_fork() {
+fn lists_the_contracts_of_a_fork() {
     let world = Genesis::at(Fork::Osaka).build();
     use node_core::executor::Executor;
     for (fork, precompiles, last, system) in [

@@ -1,4 +1,4 @@
-//! What Osaka changed in the machine.
+//! Changes of Osaka to the EVM.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,7 +12,7 @@ fn precompile(number: u64) -> Address {
     Address::from_low_u64_be(number)
 }
 
-/// Output and gas of a call without its intrinsic gas; none where it fails.
+/// Returns the output of a call and its gas without the intrinsic gas, or `None` if it fails.
 fn run(fork: Fork, to: Address, input: &Bytes) -> Option<(Bytes, u64)> {
     let world = Genesis::at(fork).build();
     let call = Call { from: ALICE, to: Some(to), input: input.clone(), ..Call::default() };
@@ -26,7 +26,7 @@ fn run(fork: Fork, to: Address, input: &Bytes) -> Option<(Bytes, u64)> {
     }
 }
 
-/// The input of MODEXP (EIP-198): three lengths, then the numbers.
+/// Returns an input of MODEXP (EIP-198): three lengths, then the numbers.
 fn modexp(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Bytes {
     let length = |number: &[u8]| slot(number.len() as u64).0.to_vec();
     let lengths = [length(base), length(exponent), length(modulus)].concat();
@@ -35,8 +35,8 @@ fn modexp(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Bytes {
 
 #[test]
 fn modexp_costs_more() {
-    // EIP-2565: words^2 times the bits of the exponent, by 3, at least 200. EIP-7883: not by 3, twice that above 32 bytes, at
-    // least 500, and 16 a bit from 32 words up. Inputs are big enough not to be at the floor of EIP-7623.
+    // EIP-2565: words^2 times the bits of the exponent, divided by 3, at least 200. EIP-7883: not divided by 3, doubled above
+    // 32 bytes, at least 500, and 16 per bit from 32 words on. The gas of the inputs exceeds the floor price of EIP-7623.
     let odd = |length| vec![0xff; length];
     for (name, base, exponent, modulus, before, after) in [
         ("small", odd(1), vec![3], odd(1), 200, 500),

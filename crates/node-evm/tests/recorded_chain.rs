@@ -1,4 +1,4 @@
-//! A recorded chain on which every fork from Frontier to BPO2 comes into force: what its headers say must come out.
+//! Executes a recorded chain that activates every fork from Frontier to BPO2, and compares the results with its headers.
 #![allow(clippy::unwrap_used)]
 
 use node_core::backend::{MemoryBackend, StateBackend, View};
@@ -67,7 +67,7 @@ fn genesis(json: &Value) -> ExecutedBlock {
         let change = AccountChange { account: Some(state), storage_cleared: false, storage };
         changes.accounts.insert(address.parse::<Address>().unwrap(), change);
     }
-    // The root is what the first error says: no header of the genesis block is recorded.
+    // The header of the genesis block is not recorded. The error has the state root.
     let mut header = Header::default();
     let sealed = |header: &Header| ExecutedBlock {
         header: Arc::new(SealedHeader {
@@ -98,14 +98,14 @@ fn blocks(mut file: &[u8]) -> Vec<Block> {
     blocks
 }
 
-/// The recorded test data: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+/// Returns the folder of the recorded test data: `../shared` beside the workspace, or the one in `NODE_SHARED`.
 fn shared() -> PathBuf {
     std::env::var_os("NODE_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from)
         .join("conformance")
 }
 
-/// Executes each block, hands it to `check` with the state before it and its outcome, and appends it: the backend checks
+/// Executes each block, passes it to `check` with the state before it and its outcome, and appends it. The backend checks
 /// its state root.
 fn import(
     shared: &Path,
@@ -117,7 +117,7 @@ fn import(
     let mut parent = genesis(&json);
     let blocks = blocks(&std::fs::read(folder.join("chain.rlp")).unwrap());
     assert!(blocks.len() > 50);
-    // The first block names its parent.
+    // The first block has the hash of the genesis block.
     let mut sealed = SealedHeader::clone(&parent.header);
     sealed.hash = blocks[0].header.parent_hash;
     parent.header = Arc::new(sealed);
@@ -156,7 +156,7 @@ fn import(
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn every_block_comes_out_as_its_header_says() {
+fn every_block_matches_its_header() {
     import(&shared(), |_, _, header, _, outcome| {
         let name = format!("block {}", header.number);
         assert_eq!(outcome.gas_used, header.gas_used, "gas used by {name}");
@@ -209,7 +209,7 @@ fn recorded_traces(shared: &Path) -> Vec<RecordedTrace> {
 
 #[test]
 #[ignore = "needs the recorded test data: ../shared, or the folder in NODE_SHARED"]
-fn traces_are_those_of_geth() {
+fn traces_match_those_of_geth() {
     let shared = shared();
     let mut recorded = recorded_traces(&shared);
     assert!(recorded.len() >= 6, "{} traces are recorded", recorded.len());

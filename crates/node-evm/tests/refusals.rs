@@ -1,4 +1,4 @@
-//! Transactions that a block refuses, and why.
+//! Transactions that a block refuses.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -83,7 +83,7 @@ fn check(fork: Fork, cases: Vec<(&str, TransactionBody, Option<TransactionError>
 }
 
 #[test]
-fn each_type_has_its_fork() {
+fn rejects_transaction_types_before_their_forks() {
     let unsupported = |of| Some(TransactionError::TypeNotSupported(of));
     check(Fork::Istanbul, vec![("access list", access_list(CHAIN_ID), unsupported(1))]);
     check(
@@ -95,7 +95,7 @@ fn each_type_has_its_fork() {
 }
 
 #[test]
-fn replay_protection() {
+fn checks_replay_protection() {
     let legacy = |chain_id| plain(|transaction| transaction.chain_id = chain_id);
     let other = Some(TransactionError::ChainId { got: 1, expected: CHAIN_ID });
     check(
@@ -112,7 +112,7 @@ fn replay_protection() {
 }
 
 #[test]
-fn high_s_is_refused_since_homestead() {
+fn rejects_high_s_since_homestead() {
     let half = U256::from_big_endian(&hex("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0"));
     for (fork, s, refused) in [
         (Fork::Frontier, half + 1, false),
@@ -128,7 +128,7 @@ fn high_s_is_refused_since_homestead() {
 }
 
 #[test]
-fn nonces() {
+fn checks_nonces() {
     let world = Genesis::at(Fork::Osaka).nonce(ALICE, 5).build();
     for (nonce, expected) in [
         (5, None),
@@ -141,7 +141,7 @@ fn nonces() {
 }
 
 #[test]
-fn senders_with_code() {
+fn rejects_senders_with_code() {
     let delegation = format!("ef0100{}", "11".repeat(20));
     for (code, expected) in [
         ("00", Some(TransactionError::SenderHasCode(ALICE))),
@@ -154,7 +154,7 @@ fn senders_with_code() {
 }
 
 #[test]
-fn funds_cover_gas_value_and_blobs_at_their_highest_price() {
+fn funds_must_cover_the_maximum_cost() {
     let balance = wei(1_000_000);
     let world = Genesis::at(Fork::Osaka).balance(ALICE, balance).build();
     let short = |required| Some(TransactionError::InsufficientFunds { balance, required });
@@ -196,7 +196,7 @@ fn funds_cover_gas_value_and_blobs_at_their_highest_price() {
 }
 
 #[test]
-fn prices() {
+fn checks_prices() {
     let low = |cap: u64| Some(TransactionError::FeeCapTooLow { cap: wei(cap), base_fee: BASE_FEE });
     let price = |price| plain(|transaction| transaction.gas_price = wei(price));
     let mut boundless = dynamic(8, 0);
@@ -226,7 +226,7 @@ fn prices() {
 }
 
 #[test]
-fn gas_limits() {
+fn checks_gas_limits() {
     let limit = |gas_limit, input: Vec<u8>| {
         plain(|transaction| {
             transaction.gas_limit = gas_limit;
@@ -241,7 +241,7 @@ fn gas_limits() {
             ("enough for them", limit(21_072, vec![0, 1]), None),
         ],
     );
-    // EIP-7623: 10 gas a token, of which a zero is one and another byte four; the standard price is 4 a token.
+    // EIP-7623: 10 gas per token. A zero byte is one token, any other byte four. The standard price is 4 gas per token.
     let floor = |limit, required| Some(TransactionError::FloorGas { limit, required });
     check(Fork::Cancun, vec![("no floor before Prague", limit(21_020, vec![0, 1]), None)]);
     check(
@@ -271,7 +271,7 @@ fn gas_limits() {
 }
 
 #[test]
-fn later_transactions_get_what_is_left_of_the_block() {
+fn later_transactions_get_the_remaining_gas_of_the_block() {
     let world = Genesis::at(Fork::Prague).build();
     let transaction = |nonce, gas_limit| {
         signed(plain(|transaction| {
@@ -286,8 +286,8 @@ fn later_transactions_get_what_is_left_of_the_block() {
 }
 
 #[test]
-fn the_floor_of_the_call_data_is_charged() {
-    // 1,000 bytes that are not zero: 16,000 gas by the old price, 40,000 by the floor (EIP-7623).
+fn charges_the_floor_price_of_call_data() {
+    // 1,000 non-zero bytes: 16,000 gas at the standard price, 40,000 at the floor price (EIP-7623).
     for (fork, expected) in [(Fork::Cancun, 37_000), (Fork::Prague, 61_000), (Fork::Osaka, 61_000)] {
         let world = Genesis::at(fork).build();
         let transaction = plain(|transaction| transaction.input = vec![1; 1000].into());
@@ -296,7 +296,7 @@ fn the_floor_of_the_call_data_is_charged() {
 }
 
 #[test]
-fn creation_code_has_a_limit_since_shanghai() {
+fn limits_init_code_since_shanghai() {
     let creation = |length| {
         plain(|transaction| {
             transaction.to = None;
@@ -310,7 +310,7 @@ fn creation_code_has_a_limit_since_shanghai() {
 }
 
 #[test]
-fn blobs_of_one_transaction() {
+fn checks_the_blobs_of_a_transaction() {
     let too_many = |count, limit| Some(TransactionError::TooManyBlobs { count, limit });
     let hashes = |blob_versioned_hashes| TransactionBody::Blob(BlobTransaction { blob_versioned_hashes, ..blobs(0) });
     let other_version = H256::repeat_byte(2);
@@ -338,7 +338,7 @@ fn blobs_of_one_transaction() {
 }
 
 #[test]
-fn blobs_of_one_block_follow_the_schedule() {
+fn the_schedule_limits_the_blobs_of_a_block() {
     let mut genesis = Genesis::at(Fork::Osaka);
     let bpo = BlobParams { target: 2, max: 3, base_fee_update_fraction: 1_000_000 };
     genesis.spec.blob_schedule.push((bpo, 100));

@@ -1,4 +1,4 @@
-//! System contracts at the start and at the end of a block, and the requests they hand over.
+//! System contracts at the start and the end of a block, and execution requests.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,16 +12,16 @@ use node_types::consensus::{Header, LegacyTransaction, ReceiptOutcome, Request, 
 use node_types::{Address, H256, U256};
 use support::*;
 
-/// Makes no request, and succeeds.
+/// Code that succeeds and returns no requests.
 const QUIET: &str = "00";
 
 #[test]
-fn beacon_roots_and_block_hashes_are_kept() {
+fn stores_beacon_roots_and_block_hashes() {
     let world = Genesis::at(Fork::Prague).build();
     let header = world.next_header();
     let outcome = world.execute(&[]).unwrap();
     let stored = |address: Address| outcome.changes.accounts[&address].storage.clone();
-    // EIP-4788: the time at its remainder by 8191, the root 8191 behind; EIP-2935: the parent's hash at its number.
+    // EIP-4788: the timestamp at slot timestamp mod 8191, the root 8191 slots later. EIP-2935: the parent's hash at its number.
     let expected = [(slot(12), wei(12)), (slot(12 + 8191), word(&[0x88; 32]))];
     assert_eq!(stored(BEACON_ROOTS_ADDRESS).into_iter().collect::<Vec<_>>(), expected);
     let expected = [(slot(0), word(header.parent_hash.as_bytes()))];
@@ -33,8 +33,8 @@ fn beacon_roots_and_block_hashes_are_kept() {
 }
 
 #[test]
-fn roots_and_hashes_need_no_contract() {
-    // Missing, reverting, and code that is not even valid.
+fn blocks_are_valid_without_the_contracts_of_roots_and_hashes() {
+    // No code, code that reverts, and invalid code.
     for code in [None, Some("5f5ffd"), Some("fe")] {
         let mut genesis = Genesis::at(Fork::Prague);
         for address in [BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS] {
@@ -55,7 +55,7 @@ fn requests_exist_since_prague() {
 }
 
 #[test]
-fn withdrawals_and_consolidations_are_requested_by_transactions() {
+fn transactions_request_withdrawals_and_consolidations() {
     let world = Genesis::at(Fork::Prague).build();
     let request = |nonce, to, input: Vec<u8>| {
         let transaction = LegacyTransaction { nonce, to: Some(to), input: input.into(), value: wei(1), ..legacy() };
@@ -67,14 +67,14 @@ fn withdrawals_and_consolidations_are_requested_by_transactions() {
         .execute(&[
             request(0, CONSOLIDATION_REQUESTS_ADDRESS, consolidation.clone()),
             request(1, WITHDRAWAL_REQUESTS_ADDRESS, withdrawal),
-            // Without a key: the contract refuses.
+            // The contract reverts without a public key.
             request(2, WITHDRAWAL_REQUESTS_ADDRESS, vec![1]),
         ])
         .unwrap();
     let outcomes: Vec<_> = outcome.receipts.iter().map(|receipt| receipt.outcome).collect();
     assert_eq!(outcomes, [true, true, false].map(ReceiptOutcome::Success));
 
-    // The contracts hand over the sender and what it asked for; EIP-7002 turns the amount to little-endian.
+    // A request has the sender and the call data. EIP-7002 converts the amount to little-endian.
     let withdrawal = [ALICE.0.to_vec(), vec![0x11; 48], 500_u64.to_le_bytes().to_vec()].concat();
     let consolidation = [ALICE.0.to_vec(), consolidation].concat();
     let expected = [
@@ -85,7 +85,7 @@ fn withdrawals_and_consolidations_are_requested_by_transactions() {
 }
 
 #[test]
-fn deposits_come_from_logs_of_transactions_that_succeeded() {
+fn deposits_come_from_logs_of_successful_transactions() {
     // Emits the call data as a deposit event: CALLDATACOPY(0, 0, size), LOG1(0, size, topic).
     let topic = "649bbc62d0e31342afea4e5cd82d4049e7e1ee912fc0889aa790803be39038c5";
     let emit = format!("365f5f37 7f{topic} 365f a1");
@@ -107,15 +107,15 @@ fn deposits_come_from_logs_of_transactions_that_succeeded() {
     let error = world.execute(&[deposit(&event[..575])]).unwrap_err();
     assert!(matches!(error, ExecutionError::SystemContract { address, .. } if address == DEPOSIT_CONTRACT), "{error}");
 
-    // The same, but it reverts afterwards: no log, no deposit.
+    // The same code, but it reverts afterwards, so that there is no log.
     let world = Genesis::at(Fork::Prague).code(DEPOSIT_CONTRACT, &format!("{emit} 5f5ffd")).build();
     assert_eq!(world.execute(&[deposit(&event)]).unwrap().requests, Some(vec![]));
 }
 
 #[test]
-fn a_block_is_invalid_without_the_contracts_of_requests() {
+fn a_block_is_invalid_without_the_request_contracts() {
     for address in [WITHDRAWAL_REQUESTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS] {
-        // Code, and why the call of it fails.
+        // Code, and why its call fails.
         for (code, reason) in [
             (None, "it has no code"),
             (Some("5f5ffd"), "its call reverted"),
@@ -140,7 +140,7 @@ fn a_block_is_invalid_without_the_contracts_of_requests() {
 }
 
 #[test]
-fn system_calls_cost_nobody_anything() {
+fn system_calls_are_free() {
     // Stores its caller and the gas price, and returns a word.
     let world =
         Genesis::at(Fork::Prague).code(WITHDRAWAL_REQUESTS_ADDRESS, "335f55 3a600155 32600255 60205ff3").build();

@@ -15,7 +15,7 @@ use support::*;
 
 const SECRET: [u8; 32] = [7; 32];
 
-/// The account of `SECRET`.
+/// Returns the account of `SECRET`.
 fn authority() -> Address {
     SecretKey::from_bytes(&SECRET).unwrap().address()
 }
@@ -86,7 +86,7 @@ fn before_prague_there_are_no_delegations() {
 }
 
 #[test]
-fn bad_authorizations_are_skipped() {
+fn skips_invalid_authorizations() {
     let good = authorization(CHAIN_ID, CONTRACT, 0);
     let half = U256::from_big_endian(&hex("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0"));
     let order = (half << 1) + 1;
@@ -106,20 +106,20 @@ fn bad_authorizations_are_skipped() {
         assert_eq!(outcome.changes.accounts.get(&authority()), None, "{name}");
         assert_eq!(outcome.gas_used, 21_000 + 25_000, "{name}: it is paid for all the same");
     }
-    // One that does not count does not keep the next from counting.
+    // An invalid authorization does not invalidate the next one.
     let outcome = world.execute(&[set_code(0, BOB, vec![authorization(1, CONTRACT, 0), good])]).unwrap();
     assert_eq!(outcome.changes.accounts[&authority()].account.unwrap().nonce, 1);
 }
 
 #[test]
-fn an_account_with_code_of_its_own_keeps_it() {
+fn an_account_with_its_own_code_keeps_it() {
     let world = Genesis::at(Fork::Prague).code(authority(), "00").build();
     let outcome = world.execute(&[set_code(0, BOB, vec![authorization(CHAIN_ID, CONTRACT, 0)])]).unwrap();
     assert_eq!(outcome.changes.accounts.get(&authority()), None);
 }
 
 #[test]
-fn delegations_are_replaced_and_revoked() {
+fn replaces_and_revokes_delegations() {
     let other = H160::repeat_byte(0x0e);
     let world = Genesis::at(Fork::Prague).code(CONTRACT, STORE).build();
     let set = |nonce, to| set_code(nonce, BOB, vec![authorization(CHAIN_ID, to, nonce)]);
@@ -135,11 +135,11 @@ fn delegations_are_replaced_and_revoked() {
 }
 
 #[test]
-fn an_account_that_exists_gets_gas_back() {
+fn refunds_gas_for_an_existing_account() {
     let transaction = || set_code(0, BOB, vec![authorization(CHAIN_ID, CONTRACT, 0)]);
     let gas_used = |genesis: Genesis| genesis.build().execute(&[transaction()]).unwrap().gas_used;
     assert_eq!(gas_used(Genesis::at(Fork::Prague)), 46_000);
-    // 12,500 come back, but at most a fifth of what was used (EIP-3529).
+    // The refund is 12,500, but at most a fifth of the gas used (EIP-3529).
     assert_eq!(gas_used(Genesis::at(Fork::Prague).balance(authority(), wei(1))), 46_000 - 46_000 / 5);
 }
 
@@ -152,14 +152,14 @@ fn a_delegation_stays_when_the_call_fails() {
 }
 
 #[test]
-fn a_delegated_sender_sends_transactions() {
+fn an_account_with_a_delegation_sends_transactions() {
     let world = Genesis::at(Fork::Prague)
         .bytecode(authority(), delegation(CONTRACT).into())
         .balance(authority(), wei(ETHER))
         .build();
     let mut transaction = set_code(0, BOB, vec![authorization(CHAIN_ID, CONTRACT, 1)]);
     transaction.sender = authority();
-    // The sender's nonce counts first, then the authorization's.
+    // The sender's nonce increases before the authorization's is checked.
     let outcome = world.execute(&[transaction]).unwrap();
     assert_eq!(outcome.changes.accounts[&authority()].account.unwrap().nonce, 2);
 }

@@ -1,4 +1,4 @@
-//! Blocks that are only imagined.
+//! Simulated blocks.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -13,7 +13,7 @@ use node_types::consensus::{DynamicFeeTransaction, LegacyTransaction, Log, Trans
 use node_types::{Address, U256, keccak256};
 use support::*;
 
-/// What is asked of a simulation.
+/// The input of a simulation.
 #[derive(Clone, Default)]
 struct Asked {
     overrides: StateOverrides,
@@ -54,7 +54,7 @@ fn topic(address: Address) -> node_types::H256 {
     address.into()
 }
 
-/// The log that tells a transfer.
+/// Returns the log of a transfer.
 fn transfer(from: Address, to: Address, value: u64) -> Log {
     Log {
         address: Address::repeat_byte(0xee),
@@ -63,14 +63,14 @@ fn transfer(from: Address, to: Address, value: u64) -> Log {
     }
 }
 
-/// Code that calls `to` with a value of `value` and ignores the outcome.
+/// Returns code that calls `to` with `value` wei and ignores the result.
 fn send_on(to: Address, value: u8) -> String {
     let to = to.0.map(|byte| format!("{byte:02x}")).concat();
     format!("5f5f5f5f60{value:02x}73{to}5af150")
 }
 
 #[test]
-fn without_validation_nobody_needs_gas_money_or_the_right_nonce() {
+fn without_validation_fees_and_nonces_are_not_checked() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "00").build();
     let cases = [
         ("nobody", free(BOB, 0, CONTRACT, 0), None),
@@ -100,7 +100,7 @@ fn without_validation_nobody_needs_gas_money_or_the_right_nonce() {
 }
 
 #[test]
-fn with_validation_nonces_come_first_and_fees_count() {
+fn with_validation_nonces_are_checked_before_fees() {
     let world = Genesis::at(Fork::Osaka).nonce(ALICE, 5).nonce(BOB, u64::MAX).code(CONTRACT, "00").build();
     let asked = Asked { validate: true, ..Asked::default() };
     for (transaction, expected) in [
@@ -122,7 +122,7 @@ fn with_validation_nonces_come_first_and_fees_count() {
 }
 
 #[test]
-fn the_highest_nonce_is_followed_by_the_first() {
+fn the_maximum_nonce_wraps_around() {
     let world = Genesis::at(Fork::Osaka).nonce(ALICE, u64::MAX).code(CONTRACT, "00").build();
     let transactions = [free(ALICE, u64::MAX, CONTRACT, 0), free(ALICE, 0, CONTRACT, 0)];
     let (_, outcome) = simulate(&world, &Asked::default(), &transactions).unwrap();
@@ -130,7 +130,7 @@ fn the_highest_nonce_is_followed_by_the_first() {
 }
 
 #[test]
-fn overrides_are_part_of_what_changes() {
+fn overrides_are_part_of_the_changes() {
     let world = Genesis::at(Fork::Osaka).build();
     let code = AccountOverride { code: Some(hex("60015f5500")), balance: Some(wei(3)), ..AccountOverride::default() };
     let overrides: StateOverrides = [(BOB, code), (CONTRACT, AccountOverride::default())].into();
@@ -145,7 +145,7 @@ fn overrides_are_part_of_what_changes() {
 }
 
 #[test]
-fn transfers_are_told_in_their_place_and_are_in_no_receipt() {
+fn logs_transfers_in_order_but_not_in_receipts() {
     let target = Address::repeat_byte(0x77);
     // A log, a transfer, a log.
     let code = format!("5f5fa0{}5f5fa0", send_on(target, 2));
@@ -163,7 +163,7 @@ fn transfers_are_told_in_their_place_and_are_in_no_receipt() {
 }
 
 #[test]
-fn what_is_reverted_is_not_told_but_counted() {
+fn reverted_logs_are_counted_but_not_returned() {
     let reverting = Address::repeat_byte(0x66);
     let world = Genesis::at(Fork::Osaka)
         .code(CONTRACT, &format!("{}5f5fa0", send_on(reverting, 1)))
@@ -172,19 +172,19 @@ fn what_is_reverted_is_not_told_but_counted() {
     let asked = Asked { trace_transfers: true, ..Asked::default() };
     let own = Log { address: CONTRACT, topics: Vec::new(), data: Default::default() };
     let (calls, _) = simulate(&world, &asked, &[free(ALICE, 0, CONTRACT, 1), free(ALICE, 1, reverting, 1)]).unwrap();
-    // The transfer and the log of the frame that reverts are numbers 1 and 2.
+    // The transfer and the log of the reverted frame have the numbers 1 and 2.
     assert_eq!(calls[0].logs, [(0, transfer(ALICE, CONTRACT, 1)), (3, own)]);
     assert_eq!(calls[1].logs, []);
     assert!(matches!(&calls[1].failure, Some(CallFailure::Reverted { output, .. }) if output.is_empty()));
 }
 
 #[test]
-fn creations_and_selfdestructs_transfer_too() {
+fn logs_transfers_of_creations_and_selfdestructs() {
     let heir = Address::repeat_byte(0x55);
     let heir_digits = heir.0.map(|byte| format!("{byte:02x}")).concat();
     let world = Genesis::at(Fork::Osaka)
         .code(CONTRACT, &format!("73{heir_digits}ff"))
-        // Creates an empty contract with three wei.
+        // Creates an empty contract with a balance of three wei.
         .code(BOB, "5f5f6003f000")
         .balance(CONTRACT, wei(9))
         .balance(BOB, wei(3))
@@ -202,8 +202,8 @@ fn creations_and_selfdestructs_transfer_too() {
 }
 
 #[test]
-fn gas_at_the_highest_point_is_told() {
-    // Frees a slot, for which gas comes back.
+fn reports_gas_before_refunds() {
+    // Clears a slot, for which gas is refunded.
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f5f5500").slot(CONTRACT, 0, 7).build();
     let (calls, _) = simulate(&world, &Asked::default(), &[free(ALICE, 0, CONTRACT, 0)]).unwrap();
     assert_eq!(calls[0].max_used_gas, calls[0].gas_used + 4_800);

@@ -1,4 +1,4 @@
-//! Traces of calls and transactions: what they hold, what they are bounded by, and that they end.
+//! Traces of calls and transactions: content, memory limits and interruption.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -43,8 +43,8 @@ fn access_list(world: &World, call: &Call) -> Result<AccessListOutcome, Executio
 }
 
 #[test]
-fn struct_logs_hold_what_is_asked_for() {
-    // Stores 7 in slot 1, puts it in memory, and reverts with that word.
+fn struct_logs_contain_what_is_enabled() {
+    // Stores 7 at slot 1, copies it to memory and reverts with that word.
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6007600155 6001545f52 60205ffd").build();
     let word = |n: u64| format!("0x{n:064x}");
     let step = |pc: u64, op: &str, gas: u64, cost: u64, stack: &[&str]| json!({ "pc": pc, "op": op, "gas": gas, "gasCost": cost, "depth": 1, "stack": stack });
@@ -54,7 +54,7 @@ fn struct_logs_hold_what_is_asked_for() {
     };
     let slots = json!({ word(1): word(7) });
     let memory = json!([word(7)]);
-    // Gas by hand: 3 a push (2 for PUSH0), 22,100 to fill a cold slot, 100 to read it warm, 3 and 3 for a word of memory.
+    // Gas: 3 per push (2 for PUSH0), 22,100 to set a cold slot, 100 to read a warm one, 3 + 3 for a word of memory.
     let expected = [
         step(0, "PUSH1", 79_000, 3, &[]),
         step(2, "PUSH1", 78_997, 3, &["0x7"]),
@@ -92,8 +92,8 @@ fn digits(address: Address) -> String {
 }
 
 #[test]
-fn storage_that_is_warm_is_recorded_as_well() {
-    // Calls the callee, which reads its slot 1; then reads slot 1, and writes to slot 2 what is there. All of them are warm.
+fn records_warm_storage() {
+    // Calls the callee, which reads its slot 1; then reads slot 1 and writes the value of slot 2 to slot 2. All slots are warm.
     let code = format!("5f5f5f5f5f 73{} 5af150 60015450 6009600255 00", "ca".repeat(20));
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).slot(CONTRACT, 1, 7).slot(CONTRACT, 2, 9);
     let world = world.code(CALLEE, "60015400").slot(CALLEE, 1, 3).build();
@@ -109,12 +109,12 @@ fn storage_that_is_warm_is_recorded_as_well() {
     let all = StructLogs::default();
     assert_eq!(of("SLOAD", all), [json!({ word(1): word(3) }), json!({ word(1): word(7) })]);
     assert_eq!(of("SSTORE", all), [json!({ word(1): word(7), word(2): word(9) })]);
-    // What comes behind the limit changes nothing before it.
+    // Instructions after the limit do not change the records before it.
     assert_eq!(of("SLOAD", StructLogs { limit: Some(10), ..all }), [json!({ word(1): word(3) })]);
     assert_eq!(of("SLOAD", StructLogs { disable_storage: true, ..all }), [Value::Null, Value::Null]);
 }
 
-/// The contract sends 5 wei to the callee, which logs a topic and reverts if it is sent data.
+/// A contract that sends 5 wei to a callee, which logs a topic and reverts if it gets data.
 fn calling() -> World {
     let to = "ca".repeat(20);
     Genesis::at(Fork::Osaka)
@@ -125,7 +125,7 @@ fn calling() -> World {
 }
 
 #[test]
-fn calls_are_a_tree() {
+fn traces_calls_as_a_tree() {
     let world = calling();
     let got = trace(&world, &call(), Tracer::Calls { only_top_call: false, with_log: true });
     let outer = &got["calls"][0];
@@ -156,7 +156,7 @@ fn calls_are_a_tree() {
 }
 
 #[test]
-fn calls_are_a_list_of_their_own_places() {
+fn traces_calls_as_a_list() {
     let got = trace(&calling(), &call(), Tracer::FlatCalls { include_precompiles: false, parity_errors: false });
     let places: Vec<_> = got.as_array().unwrap().iter().map(|call| &call["traceAddress"]).collect();
     assert_eq!(places, [&json!([]), &json!([0])]);
@@ -169,7 +169,7 @@ fn calls_are_a_list_of_their_own_places() {
 }
 
 #[test]
-fn selectors_are_counted() {
+fn counts_selectors() {
     let world = calling();
     assert_eq!(trace(&world, &call(), Tracer::FourByte), json!({}));
     let input = hex("01020304 0506");
@@ -180,12 +180,12 @@ fn selectors_are_counted() {
 }
 
 #[test]
-fn noop_says_nothing() {
+fn noop_traces_are_empty() {
     assert_eq!(trace(&calling(), &call(), Tracer::Noop), json!({}));
 }
 
 #[test]
-fn states_before_and_after() {
+fn traces_states_before_and_after() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6007600155 600254 00").slot(CONTRACT, 2, 9).build();
     let word = |n: u64| format!("0x{n:064x}");
     let got = trace(&world, &call(), PRESTATE);
@@ -206,12 +206,12 @@ fn states_before_and_after() {
 }
 
 #[test]
-fn what_is_recorded_is_bounded() {
+fn limits_the_memory_of_records() {
     let memory =
         StructLogs { enable_memory: true, disable_stack: true, disable_storage: true, ..StructLogs::default() };
     let bare = StructLogs { disable_stack: true, disable_storage: true, ..StructLogs::default() };
     let storage = StructLogs { disable_stack: true, ..StructLogs::default() };
-    // The code, the tracer, and whether it is recorded within a megabyte.
+    // The code, the tracer, and whether a megabyte suffices.
     let cases = [
         ("an endless loop", "5b5f56", Tracer::StructLogs(StructLogs::default()), false),
         ("no stack", "5b5f56", Tracer::StructLogs(bare), false),
@@ -225,7 +225,7 @@ fn what_is_recorded_is_bounded() {
             Tracer::StructLogs(bare),
             true,
         ),
-        // Reads slot after slot.
+        // Reads one slot after the other.
         ("slots", "5f 5b 8054 50 600101 600156", Tracer::StructLogs(storage), false),
         // Calls itself with 64 KiB of data each time.
         ("call data", "5f5f 62010000 5f5f30 5a f1", CALLS, false),
@@ -250,8 +250,8 @@ fn what_is_recorded_is_bounded() {
 }
 
 #[test]
-fn code_that_is_only_read_counts() {
-    // Reads the balance of an account with 20,000 bytes of code, which the trace would tell.
+fn counts_code_of_accounts_that_are_only_read() {
+    // Reads the balance of an account with 20,000 bytes of code, which the trace would contain.
     let code = format!("73{}3100", "ca".repeat(20));
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).bytecode(CALLEE, vec![0; 20_000].into()).build();
     let context = Context::unbounded();
@@ -261,7 +261,7 @@ fn code_that_is_only_read_counts() {
 }
 
 #[test]
-fn traced_code_ends_with_the_deadline() {
+fn the_deadline_ends_traced_code() {
     for tracer in [CALLS, Tracer::Noop, Tracer::FourByte, PRESTATE] {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5b5f56").build();
         let context = Context::unbounded().with_timeout(Duration::from_millis(20));
@@ -286,8 +286,8 @@ fn refused_calls_have_no_trace() {
 }
 
 #[test]
-fn transactions_are_traced_where_they_are_and_change_the_same() {
-    // Counts its calls in slot 0, and returns the number.
+fn tracing_a_transaction_does_not_change_its_effects() {
+    // Counts its calls in slot 0 and returns the number.
     let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f54600101805f555f5260205ff3").build();
     let transactions: Vec<_> = (0..3).map(|nonce| send(LegacyTransaction { nonce, ..legacy() })).collect();
     let header = world.next_header();
@@ -305,13 +305,13 @@ fn transactions_are_traced_where_they_are_and_change_the_same() {
     let traced = block.finish(&[], None).unwrap();
     assert_eq!((traced.receipts, traced.changes), (plain.receipts, plain.changes));
 
-    // One after others that are not traced, and a call after those.
+    // Traces a transaction after others that are not traced, and then a call.
     let mut block = begin();
     block.transact(&transactions[0]).unwrap();
     assert_eq!(output(block.trace(&transactions[1], &tracing).unwrap().get()), word(2));
     assert_eq!(output(block.trace_call(&call(), &tracing).unwrap().get()), word(3));
 
-    // Where it stands is told.
+    // The trace has the position of the transaction.
     world.extend(&transactions);
     let flat = Tracing { tracer: Tracer::FlatCalls { include_precompiles: false, parity_errors: false }, ..tracing };
     let mut block = world.executor.begin_block(&context, &*world.view, &header).unwrap();
@@ -323,8 +323,8 @@ fn transactions_are_traced_where_they_are_and_change_the_same() {
 }
 
 #[test]
-fn access_lists_name_what_is_touched_beside_the_ends() {
-    // Reads slots 1 and 2 of its own and the balance of the callee; with data, it reverts after that.
+fn access_lists_leave_out_sender_and_recipient() {
+    // Reads its slots 1 and 2 and the balance of the callee, and then reverts if it gets data.
     let code = format!("600154 600254 73{}31 36 602157 00 5b 5f5ffd", "ca".repeat(20));
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).build();
     let item = |address, slots: &[u64]| AccessListItem {
@@ -334,7 +334,7 @@ fn access_lists_name_what_is_touched_beside_the_ends() {
     let got = access_list(&world, &call()).unwrap();
     assert_eq!(got.access_list, [item(CONTRACT, &[1, 2]), item(CALLEE, &[])]);
     assert_eq!(got.error, None);
-    // EIP-2930: 2,400 an address and 1,900 a slot, then all is warm: three reads at 100; pushes and the rest.
+    // EIP-2930: 2,400 per address and 1,900 per slot, after which three reads cost 100 each; then pushes and the rest.
     let list = 2 * 2_400 + 2 * 1_900;
     assert_eq!(got.gas_used - 21_000 - list - 300, 3 + 3 + 3 + 2 + 3 + 10);
 
@@ -347,8 +347,8 @@ fn access_lists_name_what_is_touched_beside_the_ends() {
 }
 
 #[test]
-fn access_lists_are_found_in_as_many_runs_as_it_takes() {
-    // Reads slot 1, and slot 2 only where less than 75,500 gas is left: with the list of the first run in place.
+fn access_lists_take_as_many_runs_as_needed() {
+    // Reads slot 1, and slot 2 only if less than 75,500 gas is left, which is the case with the list of the first run.
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "6001545a 620126ec 11 600d57 00 5b 600254 00").build();
     let got = access_list(&world, &call()).unwrap();
     assert_eq!(got.access_list, [AccessListItem { address: CONTRACT, storage_keys: vec![slot(1), slot(2)] }]);

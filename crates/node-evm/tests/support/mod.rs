@@ -1,4 +1,4 @@
-//! A chain of one genesis block, on which tests execute blocks and calls.
+//! A chain with a genesis block, on which tests execute blocks and calls.
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
 pub mod system_code;
@@ -23,15 +23,15 @@ pub const BASE_FEE: u64 = 7;
 pub const GAS_LIMIT: u64 = 60_000_000;
 pub const DEPOSIT_CONTRACT: Address = node_types::H160([0xdd; 20]);
 
-/// Has 1,000 ether and sends most transactions.
+/// An account with 1,000 ether, which sends most transactions.
 pub const ALICE: Address = node_types::H160([0xa1; 20]);
-/// Does not exist at first.
+/// An account that does not exist at genesis.
 pub const BOB: Address = node_types::H160([0xb0; 20]);
-/// Where tests put code.
+/// The account to which tests deploy code.
 pub const CONTRACT: Address = node_types::H160([0xc0; 20]);
 pub const MINER: Address = node_types::H160([0x3e; 20]);
 
-/// Bytes from hex digits; blanks are skipped.
+/// Parses bytes from hex digits. Whitespace is skipped.
 pub fn hex(digits: &str) -> Bytes {
     let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
@@ -46,7 +46,7 @@ pub fn slot(number: u64) -> H256 {
     H256(U256::from(number).to_big_endian())
 }
 
-/// A world before its first block.
+/// The genesis of a test chain.
 pub struct Genesis {
     pub spec: ChainSpec,
     pub fork: Fork,
@@ -54,7 +54,7 @@ pub struct Genesis {
 }
 
 impl Genesis {
-    /// All forks up to `fork` are in force; Alice has 1,000 ether; system contracts are where their fork wants them.
+    /// A genesis with all forks up to `fork` active, where Alice has 1,000 ether and system contracts are deployed.
     pub fn at(fork: Fork) -> Self {
         let spec = ChainSpec { deposit_contract: Some(DEPOSIT_CONTRACT), ..ChainSpec::at_genesis(CHAIN_ID, fork) };
         let mut genesis = Self { spec, fork, state: StateChanges::default() };
@@ -129,7 +129,7 @@ fn difficulty(fork: Fork) -> U256 {
     if fork >= Fork::Paris { U256::zero() } else { U256::from(0x20000) }
 }
 
-/// Hashes of the tests' headers need not be those of the protocol.
+/// Hashes of headers in these tests are not those of the protocol.
 fn hash(header: &Header) -> H256 {
     keccak256(header.number.to_be_bytes())
 }
@@ -158,7 +158,7 @@ pub struct World {
 }
 
 impl World {
-    /// The header of a block on top of the head.
+    /// Returns the header of a child of the head.
     pub fn next_header(&self) -> Header {
         let parent = self.head();
         let number = parent.number + 1;
@@ -183,7 +183,7 @@ impl World {
         self.view.header(head.number.into()).unwrap().unwrap().header.clone()
     }
 
-    /// Executes a block on top of the head.
+    /// Executes a child of the head.
     pub fn execute(&self, transactions: &[RecoveredTransaction]) -> Result<BlockOutcome, ExecutionError> {
         self.execute_with(&self.next_header(), transactions, &[], None)
     }
@@ -203,7 +203,7 @@ impl World {
         block.finish(ommers, withdrawals)
     }
 
-    /// Executes a block on top of the head and appends it.
+    /// Executes a child of the head and appends it.
     pub fn extend(&mut self, transactions: &[RecoveredTransaction]) -> BlockOutcome {
         let mut header = self.next_header();
         let outcome = self.execute_with(&header, transactions, &[], None).unwrap();
@@ -213,7 +213,7 @@ impl World {
         outcome
     }
 
-    /// The one transaction of a block, and why it was refused.
+    /// Executes a block with one transaction and returns why it was refused.
     pub fn refusal(&self, transaction: RecoveredTransaction) -> Option<TransactionError> {
         match self.execute(&[transaction]) {
             Ok(_) => None,
@@ -238,24 +238,24 @@ impl World {
     }
 }
 
-/// The single receipt of a block.
+/// Returns the only receipt of a block.
 pub fn receipt(outcome: &BlockOutcome) -> &Receipt {
     assert_eq!(outcome.receipts.len(), 1);
     &outcome.receipts[0]
 }
 
-/// What a word of 32 bytes holds.
+/// Returns the number in a word of 32 bytes.
 pub fn word(bytes: &[u8]) -> U256 {
     assert_eq!(bytes.len(), 32, "{bytes:02x?}");
     U256::from_big_endian(bytes)
 }
 
-/// A transaction of Alice's to the contract, with plenty of gas.
+/// Returns a transaction from Alice to the contract with enough gas.
 pub fn legacy() -> LegacyTransaction {
     LegacyTransaction { gas_price: wei(10), gas_limit: 1_000_000, to: Some(CONTRACT), ..LegacyTransaction::default() }
 }
 
-/// A transaction as if `sender` had signed it.
+/// Returns a transaction as if `sender` had signed it.
 pub fn signed_by(sender: Address, body: TransactionBody) -> RecoveredTransaction {
     let signature = Signature { r: U256::one(), s: U256::one(), y_parity: false };
     RecoveredTransaction { transaction: Transaction { body, signature }, hash: H256::zero(), sender }
@@ -269,7 +269,7 @@ pub fn send(transaction: LegacyTransaction) -> RecoveredTransaction {
     signed(TransactionBody::Legacy(transaction))
 }
 
-/// An account that has only a balance.
+/// Returns an account that has only a balance.
 pub fn holder(balance: U256) -> AccountState {
     AccountState { nonce: 0, balance, code_hash: KECCAK_EMPTY }
 }

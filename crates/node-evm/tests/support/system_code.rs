@@ -1,4 +1,4 @@
-//! Code of the system contracts, as the EIPs give it.
+//! Code of the system contracts, from their EIPs.
 
 /// EIP-4788.
 pub const BEACON_ROOTS: &str = "\
