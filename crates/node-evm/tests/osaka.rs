@@ -89,7 +89,7 @@ fn clz_counts_leading_zeros() {
 }
 
 #[test]
-fn p256verify_answers_one_or_nothing() {
+fn p256verify_returns_one_or_nothing() {
     // The first case of the tests of EIP-7951: hash, r, s, x, y.
     let valid = hex("bb5a52f42f9c9261ed4361f59422a1e30036e7c32b270c8807a419feca605023
          2ba3a8be6b94d5ec80a6d9d1190a436effe50d85a1eee859b8cc6af9bd5c2e18
