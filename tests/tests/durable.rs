@@ -168,6 +168,44 @@ fn refuses_unusable_folders_with_one_line() {
     refused(&fixture, &[], "database");
 }
 
+#[test]
+fn a_folder_is_bound_to_its_fork_schedule() {
+    let fixture = Fixture::new();
+    let file = |osaka: Value, blobs: bool| {
+        let mut genesis: Value = serde_json::from_str(DEV_GENESIS).unwrap();
+        genesis["extraData"] = json!("0x01");
+        genesis["config"]["osakaTime"] = osaka;
+        if !blobs {
+            for key in ["bpo1Time", "bpo2Time"] {
+                genesis["config"][key] = Value::Null;
+            }
+        }
+        let path = fixture.path("genesis.json");
+        fs::write(&path, genesis.to_string()).unwrap();
+        path
+    };
+    let later = 4_000_000_000_u64;
+    let genesis = file(json!(later), false);
+    let data = fixture.path("data");
+    let arguments = ["--data-dir", &data, "--genesis", &genesis];
+    Server::start(arguments).end("TERM");
+    // Without a genesis file, the folder says which chain it is.
+    let server = Server::start(fixture.data_dir());
+    assert_eq!(server.get("/getBlockByNumber/0/").field("Block")["ExtraData"], "0x01");
+    server.end("TERM");
+    // A change after the head is adopted, and recorded.
+    file(json!(later + 5), false);
+    Server::start(arguments).end("TERM");
+    file(json!(0), true);
+    refused(&fixture, &["--genesis", &genesis], "the fork schedules differ at or below the head, block 0 at time ");
+    refused(
+        &fixture,
+        &["--genesis", &genesis],
+        &format!("osaka is active from time {} in the folder, from time 0 in the given genesis", later + 5),
+    );
+    Server::start(fixture.data_dir()).end("TERM");
+}
+
 fn refused(fixture: &Fixture, more: &[&str], reason: &str) {
     let output = run_to_end(fixture.data_dir().iter().map(String::as_str).chain(more.iter().copied()));
     let text = String::from_utf8_lossy(&output.stderr);

@@ -45,7 +45,7 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// Imports the files one by one. A signal or an invalid block ends the import; the blocks before it are durable then.
 pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals()?;
-    let genesis = open::read_genesis(options.genesis.genesis.as_deref())?;
+    let genesis = open::genesis(options.genesis.genesis.as_deref(), &options.storage)?;
     let folder = open::folder(&options.storage, &genesis)?.ok_or(CommandError::InMemory { needed_by: "import" })?;
     let caches = &options.storage.caches;
     let store = Arc::new(open::create_store(&folder, &genesis, caches, SyncPolicy::OnDemand)?);

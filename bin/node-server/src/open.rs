@@ -5,8 +5,9 @@ use crate::error::CommandError;
 use crate::files;
 use crate::options::chain::ExistingChain;
 use crate::options::storage::{CacheOptions, StorageOptions};
+use node_chain::genesis::{ContinueError, Continued};
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::{Options, Store, StoreError, SyncPolicy};
@@ -18,6 +19,52 @@ pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError>
     let Some(path) = path else { return Ok(dev_genesis()) };
     let json = files::read(path)?;
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
+}
+
+/// Returns the genesis of the chain to open: that of the file; without a file, the one that is recorded in the folder;
+/// without a record, the built-in development genesis.
+pub(crate) fn genesis(file: Option<&Path>, storage: &StorageOptions) -> Result<Genesis, CommandError> {
+    match (file, &storage.data_dir) {
+        (None, Some(DataDir::Folder(folder))) => {
+            Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis))
+        }
+        (file, _) => read_genesis(file),
+    }
+}
+
+/// Returns the genesis that is recorded in a folder, or `None` if there is no chain or an earlier version created it.
+pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<Option<Genesis>, CommandError> {
+    if !Store::exists(folder) {
+        return Ok(None);
+    }
+    let failed = |error| CommandError::store(folder, error);
+    let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
+    warn_if_repaired(&store, folder);
+    let Some(file) = store.genesis_file().map_err(failed)? else { return Ok(None) };
+    let genesis = Genesis::parse(&file).map_err(ContinueError::Record);
+    Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
+}
+
+/// Continues the chain of a folder under the rules of `genesis`, and records it there. Logs what is scheduled differently
+/// than before, all of it after the head.
+fn continue_with(store: &Store, genesis: &Genesis) -> Result<(), BackendError> {
+    let view = store.view()?;
+    let expected = genesis.block().header.hash;
+    let found = view.canonical_hash(0)?.unwrap_or_default();
+    if found != expected {
+        return Err(StoreError::OtherGenesis { found, expected }.into());
+    }
+    let head = view.head();
+    let header = view.header(head.hash.into())?.ok_or(BackendError::UnknownBlock(head.number))?;
+    let continued = genesis.continue_from(store.genesis_file()?.as_deref(), &header);
+    let Continued { is_new, changes } = continued.map_err(|error| BackendError::Storage(error.into()))?;
+    if is_new {
+        store.record_genesis_file(&genesis.to_json())?;
+    }
+    for change in changes {
+        tracing::warn!("the fork schedule changes after the head: {change}");
+    }
+    Ok(())
 }
 
 /// The data folder of the chain with this genesis; `None` for a chain in memory.
@@ -73,6 +120,7 @@ pub(crate) fn create_store(
     let options = Options { sync, ..store_options(caches) };
     let store = Store::open(path, genesis.block(), options).map_err(|error| CommandError::store(path, error))?;
     warn_if_repaired(&store, path);
+    continue_with(&store, genesis).map_err(|error| CommandError::store(path, error))?;
     Ok(store)
 }
 
@@ -87,12 +135,9 @@ pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Res
     let store = Store::open_existing(&path, store_options(&chain.storage.caches));
     let store = store.map_err(|error| CommandError::store(&path, error))?;
     warn_if_repaired(&store, &path);
-    if chain.genesis.is_some() {
-        let expected = read_genesis(chain.genesis.as_deref())?.block().header.hash;
-        let found = store.view()?.canonical_hash(0)?.unwrap_or_default();
-        if found != expected {
-            return Err(CommandError::store(&path, StoreError::OtherGenesis { found, expected }.into()));
-        }
+    if let Some(genesis) = &chain.genesis {
+        let genesis = read_genesis(Some(genesis))?;
+        continue_with(&store, &genesis).map_err(|error| CommandError::store(&path, error))?;
     }
     Ok(store)
 }

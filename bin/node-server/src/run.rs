@@ -13,7 +13,7 @@ use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
 use crate::wiring::Wiring;
 use clap::Args;
-use node_chain::{BlockImporter, FileError, ImportSummary, import_file};
+use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
 use node_core::context::Context;
 use node_core::node::Finality;
 use node_http::{Metrics, Shutdown, serve};
@@ -57,8 +57,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = options.server.http_config()?;
     let _metrics = metrics::serve(&options.server.http, &http)?;
-    let genesis = open::read_genesis(options.chain.genesis.genesis.as_deref())?;
+    let genesis_file = options.chain.genesis.genesis.as_deref();
+    let genesis = open::genesis(genesis_file, &options.storage)?;
     let folder = open::folder(&options.storage, &genesis)?;
+    let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
     if folder.is_none() && options.prune.prune_before.is_some() {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });
     }
@@ -72,7 +74,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         built => built?,
     }
     // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
-    let development = options.chain.genesis.genesis.is_none() && wiring.backend.view()?.head().number == 0;
+    let development = is_built_in && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&options.server.limits, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
     let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {

@@ -7,7 +7,8 @@ use node_types::BlockNumber;
 /// Returns the fork identifier of a block: the CRC-32 of the genesis hash and of the block numbers and timestamps of forks,
 /// up to and including the block's. Forks that are active at genesis do not count.
 pub fn fork_id(spec: &ChainSpec, genesis: &SealedHeader, number: BlockNumber, timestamp: u64) -> [u8; 4] {
-    let blocks = spec.block_forks.iter().map(|(_, at)| *at).chain(spec.dao_fork).chain(spec.silent_forks.clone());
+    let dao_block = spec.dao_fork.map(|dao| dao.block);
+    let blocks = spec.block_forks.iter().map(|(_, at)| *at).chain(dao_block).chain(spec.merge_netsplit);
     let mut blocks: Vec<_> = blocks.filter(|at| *at > 0 && *at <= number).collect();
     let mut times: Vec<_> = times(spec).filter(|at| *at > genesis.header.timestamp && *at <= timestamp).collect();
     for list in [&mut blocks, &mut times] {
@@ -85,7 +86,7 @@ mod tests {
                 (Fork::ArrowGlacier, 13_773_000),
                 (Fork::GrayGlacier, 15_050_000),
             ],
-            dao_fork: Some(1_920_000),
+            dao_fork: Some(crate::forks::DaoFork { block: 1_920_000, supported: true }),
             time_forks: vec![(Fork::Shanghai, 1_681_338_455), (Fork::Cancun, 1_710_338_135)],
             blob_schedule: vec![(crate::forks::BlobParams::CANCUN, 1_710_338_135)],
             ..ChainSpec::default()

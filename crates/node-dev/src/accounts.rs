@@ -20,7 +20,7 @@ pub const DEFAULT_DERIVATION_PATH: &str = "m/44'/60'/0'/0/";
 pub const MAX_ACCOUNTS: u32 = 10_000;
 
 /// Which accounts to derive.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct AccountOptions {
     /// Number of accounts, at most [`MAX_ACCOUNTS`].
     pub count: u32,

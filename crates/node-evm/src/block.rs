@@ -15,7 +15,7 @@ use node_core::block::RecoveredTransaction;
 use node_core::crypto::SignatureError;
 use node_core::executor::{BlockExecution, BlockOutcome, Call, ExecutionError, TransactionError};
 use node_core::fees::{self, GAS_PER_BLOB};
-use node_core::forks::Fork;
+use node_core::forks::{DaoFork, Fork};
 use node_core::trace::{Trace, TraceError, Tracing};
 use node_types::consensus::{Bloom, Header, HeaderField, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
@@ -73,7 +73,7 @@ impl<'a> EvmBlock<'a> {
 
     /// Applies what comes before the first transaction: the DAO fork and calls of system contracts.
     pub(crate) fn start(&mut self) -> Result<(), ExecutionError> {
-        if self.run.spec.dao_fork == Some(self.header.number) {
+        if self.run.spec.dao_fork == Some(DaoFork { block: self.header.number, supported: true }) {
             dao::move_balances(self.machine.db())?;
         }
         system::begin(&mut self.machine, self.fork, self.header)

@@ -4,7 +4,7 @@
 mod support;
 
 use node_core::executor::Executor;
-use node_core::forks::Fork;
+use node_core::forks::{DaoFork, Fork};
 use node_core::state::{AccountChange, AccountState};
 use node_types::consensus::{Header, LegacyTransaction, ReceiptOutcome, Withdrawal};
 use node_types::{Address, H160, H256, KECCAK_EMPTY, U256, keccak256};
@@ -229,10 +229,10 @@ fn the_dao_fork_moves_balances() {
         genesis.spec.dao_fork = dao_fork;
         genesis.build()
     };
-    let outcome = genesis(Some(1)).execute(&[]).unwrap();
+    let outcome = genesis(Some(DaoFork { block: 1, supported: true })).execute(&[]).unwrap();
     let balance = |address: Address| outcome.changes.accounts[&address].account.unwrap().balance;
     assert_eq!([balance(dao), balance(child), balance(refund)], [wei(0), wei(0), wei(123)]);
-    for other in [None, Some(2)] {
+    for other in [None, Some(DaoFork { block: 2, supported: true }), Some(DaoFork { block: 1, supported: false })] {
         let outcome = genesis(other).execute(&[]).unwrap();
         assert_eq!(outcome.changes.accounts.keys().collect::<Vec<_>>(), [&MINER], "{other:?}");
     }

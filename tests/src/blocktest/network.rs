@@ -1,7 +1,7 @@
 //! Chain specifications from the network names of Ethereum's execution tests.
 
 use super::format::Config;
-use node_core::forks::{Activation, BlobParams, ChainSpec, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, UPGRADES, Upgrade};
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
@@ -32,7 +32,7 @@ pub(super) fn chain_spec(network: &str, config: &Config) -> Result<ChainSpec, St
     activate(&mut spec, config, 0..=from, None)?;
     match (to, point) {
         // The DAO fork changes no rule and has no row in the table of upgrades.
-        ("Dao", Point::Block(number)) => spec.dao_fork = Some(number),
+        ("Dao", Point::Block(number)) => spec.dao_fork = Some(DaoFork { block: number, supported: true }),
         _ => activate(&mut spec, config, from + 1..=position(to).ok_or_else(unknown)?, Some(point))?,
     }
     Ok(spec)
@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(fork(network, number, time, merged), expected, "{network} block {number} at {time}");
         }
         let spec = |network| chain_spec(network, &Config::default()).unwrap();
-        assert_eq!(spec("HomesteadToDaoAt5").dao_fork, Some(5));
+        assert_eq!(spec("HomesteadToDaoAt5").dao_fork, Some(DaoFork { block: 5, supported: true }));
         assert_eq!(spec("ArrowGlacierToParisAtDiffC0000").terminal_total_difficulty, Some(0xc0000.into()));
         assert_eq!(spec("BPO1ToBPO2AtTime15k").blob_params(14_999).unwrap().max, 15);
         assert_eq!(spec("BPO1ToBPO2AtTime15k").blob_params(15_000).unwrap().max, 21);

@@ -18,7 +18,7 @@ use crate::{metrics, notify};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
-use node_dev::{Accounts, DevNode, DevNodeError};
+use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
 use node_http::{HttpConfig, Shutdown, serve};
 use node_store::SyncPolicy;
 use std::io::{self, Write};
@@ -34,7 +34,16 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     let caches = &options.storage.caches;
     let genesis = match &options.chain.genesis {
         Some(path) => open::read_genesis(Some(path))?,
-        None => generated_genesis(options)?,
+        None => {
+            // If nothing was chosen, the folder determines how its chain starts.
+            let is_default =
+                options.genesis() == DevGenesis::default() && options.accounts() == AccountOptions::default();
+            let recorded = match folder.filter(|_| is_default) {
+                Some(folder) => open::recorded_genesis(folder, caches)?,
+                None => None,
+            };
+            recorded.map_or_else(|| generated_genesis(options), Ok)?
+        }
     };
     let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::Always)?;
     let chain = DevNode::builder()

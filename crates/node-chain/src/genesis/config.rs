@@ -1,7 +1,7 @@
 //! The property `config` of a genesis file: the chain's schedule of forks.
 
 use super::{GenesisError, number};
-use node_core::forks::{Activation, BlobParams, ChainSpec, Fork, UPGRADES, Upgrade};
+use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, Fork, UPGRADES, Upgrade};
 use node_types::U256;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -43,11 +43,8 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
             return Err(missing("terminalTotalDifficulty"));
         }
     }
-    // geth also refuses the fork's extra data on a chain that opposes the fork; this node does not check that.
-    let dao_fork = match config.flag("daoForkSupport")? {
-        Some(true) => config.number("daoForkBlock")?,
-        _ => None,
-    };
+    let dao_fork = config.number("daoForkBlock")?;
+    let supported = config.flag("daoForkSupport")?.unwrap_or(false);
     let deposit_contract = match config.get("depositContractAddress") {
         Some(value) => {
             const FIELD: &str = "config.depositContractAddress";
@@ -63,11 +60,11 @@ pub(super) fn parse(config: &RawObject<'_>) -> Result<ChainSpec, GenesisError> {
         // Networks without replay protection leave it out.
         chain_id: config.number("chainId")?.unwrap_or(0),
         block_forks: forks(&by_block),
-        dao_fork,
+        dao_fork: dao_fork.map(|block| DaoFork { block, supported }),
         terminal_total_difficulty,
         time_forks: forks(&by_time),
         blob_schedule: config.blob_schedule(&by_time)?,
-        silent_forks: config.silent_forks(dao_fork)?,
+        merge_netsplit: config.number("mergeNetsplitBlock")?,
         deposit_contract,
     })
 }
@@ -106,12 +103,6 @@ impl Config<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the block numbers of forks that change no rule of this chain.
-    fn silent_forks(&self, dao_fork: Option<u64>) -> Result<Vec<u64>, GenesisError> {
-        let dao = if dao_fork.is_none() { self.number("daoForkBlock")? } else { None };
-        Ok(dao.into_iter().chain(self.number("mergeNetsplitBlock")?).collect())
     }
 
     /// Returns the upgrades that activate at a block number, with that number.

@@ -5,9 +5,12 @@ mod dev;
 mod error;
 mod file;
 mod number;
+mod schedule;
+mod write;
 
 pub use dev::{DEV_GENESIS, dev_genesis};
 pub use error::{GenesisError, NumberError};
+pub use schedule::{ActivationPoint, ContinueError, Continued, ForkChange};
 
 use node_core::block::{Body, ExecutedBlock, SealedHeader};
 use node_core::forks::ChainSpec;
@@ -52,6 +55,11 @@ impl Genesis {
     /// Returns a [`GenesisError`] if the file is malformed, if a fork is unknown, or if forks are missing or out of order.
     pub fn parse(json: &[u8]) -> Result<Self, GenesisError> {
         file::parse(json)
+    }
+
+    /// Writes geth's JSON format. [`parse`](Self::parse) reads the same genesis from it.
+    pub fn to_json(&self) -> Vec<u8> {
+        write::to_json(self).to_string().into_bytes()
     }
 
     /// Returns block 0 with the initial state.

@@ -84,6 +84,120 @@ fn the_development_genesis_matches_the_public_chains() {
 }
 
 #[test]
+fn a_genesis_that_is_written_reads_back() {
+    let blobs = json!({"target": 5, "max": 7, "baseFeeUpdateFraction": 99});
+    let cases: [fn(&mut Value, Value); 6] = [
+        |_, _| {},
+        |file, _| {
+            let config = file["config"].as_object_mut().unwrap();
+            config.retain(|key, _| !key.ends_with("Time") && key != "blobSchedule");
+            file.as_object_mut().unwrap().retain(|key, _| !key.contains("lob"));
+            file["config"]["daoForkBlock"] = json!(7);
+            file["config"]["mergeNetsplitBlock"] = json!(9);
+        },
+        |file, _| {
+            file["config"]["daoForkBlock"] = json!(7);
+            file["config"]["daoForkSupport"] = json!(true);
+            file["config"]["terminalTotalDifficulty"] = json!("58750000000000000000000");
+            file["config"]["depositContractAddress"] = json!("0x00000000000000000000000000000000000000aa");
+        },
+        |file, _| file["config"] = json!({"chainId": 5, "homesteadBlock": 3}),
+        // Osaka sets parameters of its own.
+        |file, blobs| {
+            file["config"]["blobSchedule"]["osaka"] = blobs;
+        },
+        |file, blobs| {
+            file["config"]["bpo2Time"] = json!(1_900_000_000);
+            file["config"]["bpo4Time"] = json!(1_900_000_001);
+            file["config"]["blobSchedule"]["bpo4"] = blobs;
+            file["alloc"]["00000000000000000000000000000000000000aa"] = json!({
+                "balance": "7", "nonce": "3", "code": "0x6001",
+                "storage": {format!("{:#x}", H256::repeat_byte(1)): format!("{:#x}", H256::repeat_byte(2))},
+            });
+            file["extraData"] = json!("0x0102");
+        },
+    ];
+    for (index, change) in cases.into_iter().enumerate() {
+        let mut file: Value = serde_json::from_str(DEV_GENESIS).unwrap();
+        change(&mut file, blobs.clone());
+        if file["config"].get("cancunTime").is_none() {
+            let keep = ["config", "difficulty", "gasLimit", "alloc", "timestamp"];
+            file.as_object_mut().unwrap().retain(|key, _| keep.contains(&key.as_str()));
+        }
+        let genesis = Genesis::parse(file.to_string().as_bytes());
+        let genesis = genesis.unwrap_or_else(|error| panic!("case {index}: {}", chained(&error)));
+        let written = genesis.to_json();
+        let read = Genesis::parse(&written);
+        let read = read.unwrap_or_else(|error| panic!("case {index}: {}", chained(&error)));
+        assert_eq!(read, genesis, "case {index}: {}", String::from_utf8_lossy(&written));
+        assert_eq!(read.block().header, genesis.block().header, "case {index}");
+    }
+}
+
+#[test]
+fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
+    let merged = |change: fn(&mut Value)| {
+        Genesis::parse(&file(|file| {
+            file["timestamp"] = json!(50);
+            for (key, time) in [("pragueTime", 100), ("osakaTime", 200), ("bpo1Time", 300), ("bpo2Time", 300)] {
+                file["config"][key] = json!(time);
+            }
+            change(file);
+        }))
+        .unwrap_or_else(|error| panic!("{}", chained(&error)))
+    };
+    let recorded = merged(|_| {});
+    let head = |timestamp| {
+        let block = recorded.block().header;
+        SealedHeader { header: Header { number: 7, timestamp, ..block.header.clone() }, ..(*block).clone() }
+    };
+    let unrecorded = recorded.continue_from(None, &head(1_000)).unwrap();
+    assert_eq!(unrecorded, Continued { is_new: true, changes: Vec::new() });
+    let unchanged = recorded.continue_from(Some(&recorded.to_json()), &head(1_000)).unwrap();
+    assert_eq!(unchanged, Continued { is_new: false, changes: Vec::new() });
+
+    // The first time at which a head is too high for the change, and how it is named.
+    let cases: [(fn(&mut Value), u64, &str); 4] = [
+        (
+            |file| file["config"]["osakaTime"] = json!(250),
+            200,
+            "osaka is active from time 200 in the folder, from time 250 in the given genesis",
+        ),
+        (
+            |file| file["config"]["osakaTime"] = json!(150),
+            150,
+            "osaka is active from time 200 in the folder, from time 150 in the given genesis",
+        ),
+        (
+            |file| {
+                for key in ["osakaTime", "bpo1Time", "bpo2Time"] {
+                    file["config"][key] = Value::Null;
+                }
+            },
+            200,
+            "osaka is active from time 200 in the folder, never in the given genesis",
+        ),
+        (
+            |file| file["config"]["blobSchedule"]["bpo1"]["target"] = json!(9),
+            300,
+            "the blob schedule entry 10/15/8346193 of time 300 is active from time 300 in the folder, never in the given \
+             genesis",
+        ),
+    ];
+    for (change, first, text) in cases {
+        let given = merged(change);
+        let adopted = given.continue_from(Some(&recorded.to_json()), &head(first - 1)).unwrap();
+        assert!(adopted.is_new && adopted.changes.iter().any(|change| change.to_string() == text), "{adopted:?}");
+        let refused = given.continue_from(Some(&recorded.to_json()), &head(first)).unwrap_err();
+        let expected = format!("the fork schedules differ at or below the head, block 7 at time {first}: {text}");
+        assert_eq!(refused.to_string(), expected);
+    }
+    let other_id = merged(|file| file["config"]["chainId"] = json!(5));
+    let refused = other_id.continue_from(Some(&recorded.to_json()), &head(60)).unwrap_err();
+    assert!(matches!(refused, ContinueError::ChainId { recorded: 31337, given: 5 }), "{refused}");
+}
+
+#[test]
 fn parses_numbers_in_every_format() {
     let huge = "58750000000000000000000";
     // Balance as JSON; the number.

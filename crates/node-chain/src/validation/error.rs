@@ -30,11 +30,13 @@ pub enum BlockError {
         /// Length in bytes.
         length: usize,
     },
-    /// The extra data is not the one required in the first ten blocks of the DAO fork (EIP-779).
-    #[error("extra data {got}, expected that of the DAO fork")]
+    /// The extra data of the DAO fork is missing, or is present on a chain that refuses the fork (EIP-779).
+    #[error("extra data {got}, {} that of the DAO fork", if *.supported { "expected" } else { "which must not be" })]
     DaoExtraData {
         /// In the header.
         got: Bytes,
+        /// Whether the chain supports the fork.
+        supported: bool,
     },
     /// The gas limit is too far from the parent's.
     #[error("gas limit {got} is not within 1/1024 of the parent's {parent}")]

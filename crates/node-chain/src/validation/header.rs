@@ -5,14 +5,15 @@ use node_core::assembly::MAX_EXTRA_DATA;
 use node_core::block::SealedHeader;
 use node_core::difficulty::expected_difficulty;
 use node_core::fees::{ELASTICITY_MULTIPLIER, GAS_PER_BLOB, max_blob_gas, next_base_fee, next_excess_blob_gas};
-use node_core::forks::{ChainSpec, Fork};
+use node_core::forks::{ChainSpec, DaoFork, Fork};
 use node_core::gas::{BLOCK_GAS_LIMITS, is_gas_limit_step};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 
 /// Extra data of the first blocks of the DAO fork (EIP-779).
 const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
 
-/// Number of blocks from the DAO fork on that must have its extra data (EIP-779).
+/// Number of blocks from the DAO fork on that must have its extra data, or must not have it on a chain that refuses the
+/// fork (EIP-779).
 const DAO_EXTRA_RANGE: u64 = 10;
 
 /// Checks all rules that depend only on a header and its parent, except for seals.
@@ -78,9 +79,11 @@ fn extra_data(spec: &ChainSpec, header: &Header) -> Result<(), BlockError> {
     if header.extra_data.len() > MAX_EXTRA_DATA {
         return Err(BlockError::ExtraDataTooLong { length: header.extra_data.len() });
     }
-    let since_dao = spec.dao_fork.and_then(|fork| header.number.checked_sub(fork));
-    if since_dao.is_some_and(|blocks| blocks < DAO_EXTRA_RANGE) && *header.extra_data != *DAO_EXTRA_DATA {
-        return Err(BlockError::DaoExtraData { got: header.extra_data.clone() });
+    if let Some(DaoFork { block, supported }) = spec.dao_fork
+        && header.number.checked_sub(block).is_some_and(|blocks| blocks < DAO_EXTRA_RANGE)
+        && (*header.extra_data == *DAO_EXTRA_DATA) != supported
+    {
+        return Err(BlockError::DaoExtraData { got: header.extra_data.clone(), supported });
     }
     Ok(())
 }

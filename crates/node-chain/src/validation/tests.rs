@@ -4,7 +4,7 @@ use crate::genesis::dev_genesis;
 use crate::test_support::{chained, conformance_chain, empty_header, work_genesis};
 use node_core::block::SealedHeader;
 use node_core::fees::{blob_base_fee, next_base_fee, next_excess_blob_gas};
-use node_core::forks::{ChainSpec, Fork};
+use node_core::forks::{ChainSpec, DaoFork, Fork};
 use node_evm::Secp256k1Recovery;
 use node_types::consensus::{Block, Header};
 use node_types::{Bytes, H256, U256};
@@ -191,16 +191,20 @@ fn the_first_london_block_doubles_the_gas_limit() {
 }
 
 #[test]
-fn the_first_ten_blocks_of_the_dao_fork_need_its_extra_data() {
-    let mut genesis = work_genesis();
-    genesis.spec.dao_fork = Some(5);
-    let spec = &genesis.spec;
-    let root = genesis.block().header;
-    for (number, demanded) in [(4, false), (5, true), (14, true), (15, false)] {
-        let parent = sealed(&Header { number: number - 1, ..root.header.clone() }, root.total_difficulty);
-        for (extra, right) in [(&b"dao-hard-fork"[..], true), (b"", !demanded), (b"dao-hard-forK", !demanded)] {
-            let header = Header { extra_data: extra.into(), ..empty_header(spec, &parent, 10) };
-            assert_eq!(validate_header(spec, &header, &parent).is_ok(), right, "block {number}, {extra:?}");
+fn ten_blocks_from_the_dao_fork_on_have_its_extra_data_or_must_not() {
+    for supported in [true, false] {
+        let mut genesis = work_genesis();
+        genesis.spec.dao_fork = Some(DaoFork { block: 5, supported });
+        let spec = &genesis.spec;
+        let root = genesis.block().header;
+        for (number, checked) in [(4, false), (5, true), (14, true), (15, false)] {
+            let parent = sealed(&Header { number: number - 1, ..root.header.clone() }, root.total_difficulty);
+            for extra in [&b"dao-hard-fork"[..], b"", b"dao-hard-forK"] {
+                let header = Header { extra_data: extra.into(), ..empty_header(spec, &parent, 10) };
+                let valid = !checked || (extra == b"dao-hard-fork") == supported;
+                let got = validate_header(spec, &header, &parent).is_ok();
+                assert_eq!(got, valid, "block {number}, {extra:?}, supported: {supported}");
+            }
         }
     }
 }

@@ -13,9 +13,8 @@ pub struct ChainSpec {
     pub chain_id: u64,
     /// The forks before the merge with the first block of each, ascending. [`Fork::Frontier`] is implied.
     pub block_forks: Vec<(Fork, BlockNumber)>,
-    /// Block at which the balances of the DAO move to the refund contract (EIP-779). `None` if the chain does not have
-    /// that fork.
-    pub dao_fork: Option<BlockNumber>,
+    /// How the chain treats the DAO fork (EIP-779). `None` if it takes no notice of it.
+    pub dao_fork: Option<DaoFork>,
     /// Terminal total difficulty: the child of a block that reaches it follows [`Fork::Paris`] (EIP-3675). `None` if the
     /// chain never merges.
     pub terminal_total_difficulty: Option<U256>,
@@ -23,11 +22,20 @@ pub struct ChainSpec {
     pub time_forks: Vec<(Fork, u64)>,
     /// Blob parameters with the first timestamp of each in Unix seconds, ascending.
     pub blob_schedule: Vec<(BlobParams, u64)>,
-    /// Block numbers that count in fork identifiers (EIP-2124) although no rule of this chain changes there: the merge
-    /// netsplit block, and the DAO fork of a chain that did not adopt it.
-    pub silent_forks: Vec<BlockNumber>,
+    /// Merge netsplit block, which counts in fork identifiers (EIP-2124) although no rule changes there.
+    pub merge_netsplit: Option<BlockNumber>,
     /// Deposit contract, whose logs are deposit requests (EIP-6110). `None` if the chain has no deposits.
     pub deposit_contract: Option<Address>,
+}
+
+/// How a chain treats the DAO fork (EIP-779).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DaoFork {
+    /// Number of the fork block.
+    pub block: BlockNumber,
+    /// Whether the balances of the DAO move to the refund contract in that block. Ten blocks from there on must have the
+    /// extra data of the fork if so, and must not have it otherwise.
+    pub supported: bool,
 }
 
 impl ChainSpec {

@@ -18,6 +18,9 @@ pub(super) const META: TableDefinition<'static, &'static str, &'static [u8]> = T
 /// pruning did not write it.
 pub(super) const CHECKED_FLOOR: &str = "checked_floor";
 
+/// The row of [`META`] with the genesis file, which the users of a store read and write.
+pub(super) const GENESIS_FILE: &str = "genesis_file";
+
 /// Block number and hash to side block.
 pub(super) const SIDE_BLOCKS: Definition = TableDefinition::new("side_blocks");
 

@@ -22,6 +22,7 @@ use crate::files::Folder;
 use crate::journal;
 use crate::state::{NodeCache, nodes_usage};
 use crate::wal::{Sequence, Wal, WalError, WalOptions};
+use meta::{GENESIS_FILE, META};
 use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::caches::CacheUse;
@@ -191,6 +192,27 @@ impl Store {
     /// Moves all changes to the database, so that the next start does not read the log.
     pub fn flush(&self) -> Result<(), BackendError> {
         Ok(self.shared.flush()?)
+    }
+
+    /// Returns the genesis file of the chain, or `None` if none was recorded.
+    ///
+    /// The blocks do not say which rules they were executed under, so a genesis file is recorded with them.
+    pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
+        let read = || -> Result<_, StoreError> {
+            let table = self.shared.database.begin_read()?.open_table(META)?;
+            Ok(table.get(GENESIS_FILE)?.map(|file| file.value().to_vec()))
+        };
+        Ok(read()?)
+    }
+
+    /// Records the genesis file of the chain, durably.
+    pub fn record_genesis_file(&self, file: &[u8]) -> Result<(), BackendError> {
+        let write = || -> Result<_, StoreError> {
+            let transaction = self.shared.begin_write()?;
+            transaction.open_table(META)?.insert(GENESIS_FILE, file)?;
+            Ok(transaction.commit()?)
+        };
+        Ok(write()?)
     }
 
     /// Returns the number of rows that were deleted when the folder was opened, to repair a state that an earlier version

@@ -57,11 +57,16 @@ impl Store {
     ///
     /// As [`Self::open`]; also if there is no chain, in which case none is created.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
-        if !path.as_ref().join(DATABASE).exists() {
+        if !Self::exists(&path) {
             return Err(StoreError::NoChain.into());
         }
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_or_begin(Arc::new(folder), None, options)
+    }
+
+    /// Returns whether there is a chain in `path`.
+    pub fn exists(path: impl AsRef<Path>) -> bool {
+        path.as_ref().join(DATABASE).exists()
     }
 
     fn open_or_begin(

@@ -1,0 +1,122 @@
+//! Writing a genesis as geth's JSON.
+
+use super::{Genesis, GenesisAccount};
+use node_core::forks::{Activation, ChainSpec, Fork, UPGRADES, Upgrade};
+use serde_json::{Map, Value, json};
+
+/// Returns the file, of which [`Genesis::parse`] makes the same genesis.
+pub(super) fn to_json(genesis: &Genesis) -> Value {
+    let header = &genesis.header;
+    let mut file = Map::new();
+    let mut put = |key: &str, value: Value| file.insert(key.to_owned(), value);
+    put("config", config(&genesis.spec));
+    put("nonce", json!(format!("{:#x}", u64::from_be_bytes(header.nonce))));
+    put("timestamp", hex(header.timestamp));
+    put("extraData", json!(header.extra_data.to_string()));
+    put("gasLimit", hex(header.gas_limit));
+    put("gasUsed", hex(header.gas_used));
+    put("difficulty", json!(format!("{:#x}", header.difficulty)));
+    put("mixHash", json!(format!("{:#x}", header.mix_hash)));
+    put("coinbase", json!(format!("{:#x}", header.beneficiary)));
+    put("number", hex(header.number));
+    put("parentHash", json!(format!("{:#x}", header.parent_hash)));
+    let optional = [
+        ("baseFeePerGas", header.base_fee_per_gas),
+        ("blobGasUsed", header.blob_gas_used),
+        ("excessBlobGas", header.excess_blob_gas),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            put(key, hex(value));
+        }
+    }
+    if let Some(root) = header.parent_beacon_block_root {
+        put("parentBeaconBlockRoot", json!(format!("{root:#x}")));
+    }
+    let alloc = genesis.alloc.iter().map(|(address, value)| (format!("{address:#x}"), account(value)));
+    put("alloc", alloc.collect::<Map<_, _>>().into());
+    file.into()
+}
+
+fn hex(number: u64) -> Value {
+    json!(format!("{number:#x}"))
+}
+
+fn account(account: &GenesisAccount) -> Value {
+    let mut value = Map::new();
+    value.insert("balance".to_owned(), json!(format!("{:#x}", account.balance)));
+    if account.nonce != 0 {
+        value.insert("nonce".to_owned(), hex(account.nonce));
+    }
+    if !account.code.is_empty() {
+        value.insert("code".to_owned(), json!(account.code.to_string()));
+    }
+    if !account.storage.is_empty() {
+        let word = |word: &_| json!(format!("{word:#066x}"));
+        let slots = account.storage.iter().map(|(slot, value)| (format!("{slot:#x}"), word(value)));
+        value.insert("storage".to_owned(), slots.collect::<Map<_, _>>().into());
+    }
+    value.into()
+}
+
+fn config(spec: &ChainSpec) -> Value {
+    let mut config = Map::new();
+    let mut put = |key: &str, value: Value| config.insert(key.to_owned(), value);
+    put("chainId", json!(spec.chain_id));
+    for (fork, at) in spec.block_forks.iter().chain(&spec.time_forks) {
+        if let Some(key) = upgrade_of(*fork).and_then(|upgrade| upgrade.activation.key()) {
+            put(key, json!(at));
+        }
+        if *fork == Fork::SpuriousDragon {
+            put("eip155Block", json!(at));
+        }
+    }
+    if let Some(dao) = spec.dao_fork {
+        put("daoForkBlock", json!(dao.block));
+        put("daoForkSupport", json!(dao.supported));
+    }
+    if let Some(block) = spec.merge_netsplit {
+        put("mergeNetsplitBlock", json!(block));
+    }
+    if let Some(difficulty) = spec.terminal_total_difficulty {
+        put("terminalTotalDifficulty", json!(difficulty.to_string()));
+    }
+    if let Some(contract) = spec.deposit_contract {
+        put("depositContractAddress", json!(format!("{contract:#x}")));
+    }
+    let mut blob_schedule = Map::new();
+    for (upgrade, (params, at)) in blob_upgrades(spec).zip(&spec.blob_schedule) {
+        if let Activation::BlobTime { key } = upgrade.activation {
+            put(key, json!(at));
+        }
+        let params = json!({
+            "target": params.target, "max": params.max, "baseFeeUpdateFraction": params.base_fee_update_fraction,
+        });
+        blob_schedule.insert(upgrade.name.to_owned(), params);
+    }
+    if !blob_schedule.is_empty() {
+        put("blobSchedule", blob_schedule.into());
+    }
+    config.into()
+}
+
+/// Returns the row of a fork that is an upgrade of its own.
+fn upgrade_of(fork: Fork) -> Option<&'static Upgrade> {
+    UPGRADES.iter().find(|upgrade| upgrade.fork == fork)
+}
+
+/// Returns the upgrades that set the blob parameters of a chain, in the order of its schedule. Osaka need not set any: it
+/// does if there are parameters from its time on.
+fn blob_upgrades(spec: &ChainSpec) -> impl Iterator<Item = &'static Upgrade> {
+    let time_of = |fork| spec.time_forks.iter().find(|(active, _)| *active == fork).map(|(_, time)| *time);
+    let [cancun, prague, osaka] = [Fork::Cancun, Fork::Prague, Fork::Osaka].map(time_of);
+    let before_osaka = usize::from(cancun.is_some()) + usize::from(prague.is_some());
+    let osaka_sets = osaka.is_some() && spec.blob_schedule.get(before_osaka).map(|(_, time)| *time) == osaka;
+    UPGRADES.iter().filter(move |upgrade| match (upgrade.fork, upgrade.activation) {
+        (_, Activation::BlobTime { .. }) => true,
+        (Fork::Cancun, _) => cancun.is_some(),
+        (Fork::Prague, _) => prague.is_some(),
+        (Fork::Osaka, _) => osaka_sets,
+        _ => false,
+    })
+}
