@@ -3,15 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use node_core::backend::StateBackend;
+use node_core::backend::{LogFilter, StateBackend};
+use node_core::call::Call;
 use node_core::context::Context;
-use node_core::node::Node;
+use node_core::node::{BlockRange, LogBlocks, LogQuery, Node};
 use node_evm::EvmExecutor;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
-use node_types::wire::{
-    AddressFilter, CallInput, Data, EstimateGasInput, FeeHistoryInput, GetBlockByNumberInput, GetLogsInput,
-    GetProofInput, GetStorageAtInput, Quantity, StorageKey, TopicFilter, TransactionCall,
-};
 use node_types::{BlockId, BlockNumberOrTag, H256, U256};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -48,25 +45,22 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 
 fn logs(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
-    let topics = |words: [H256; 2]| words.map(|word| TopicFilter(vec![word])).to_vec();
-    let range = |first, last| GetLogsInput {
-        from_block: Some(BlockNumberOrTag::Number(first)),
-        to_block: Some(BlockNumberOrTag::Number(last)),
-        ..GetLogsInput::default()
+    let topics = |words: [H256; 2]| LogFilter { topics: words.map(|word| vec![word]).to_vec(), ..LogFilter::default() };
+    let query = |filter, first: u64, last: u64| {
+        let range = BlockRange { from: Some(first.into()), to: Some(last.into()) };
+        LogQuery { filter, blocks: LogBlocks::Range(range) }
     };
-    let address = AddressFilter(vec![CONTRACT]);
+    let address = LogFilter { addresses: vec![CONTRACT], ..LogFilter::default() };
     let cases = [
-        ("a rare topic, all blocks", GetLogsInput { topics: topics([EVENT, *slot]), ..range(0, BLOCKS) }),
-        ("an absent topic, all blocks", GetLogsInput { topics: topics([EVENT, H256::zero()]), ..range(0, BLOCKS) }),
-        ("one address, 100 blocks", GetLogsInput { address, ..range(BLOCKS - 99, BLOCKS) }),
+        ("a rare topic, all blocks", query(topics([EVENT, *slot]), 0, BLOCKS)),
+        ("an absent topic, all blocks", query(topics([EVENT, H256::zero()]), 0, BLOCKS)),
+        ("one address, 100 blocks", query(address, BLOCKS - 99, BLOCKS)),
     ];
     let mut group = criterion.benchmark_group("logs");
-    for (name, input) in cases {
-        let found = node.get_logs(&Context::unbounded(), input.clone()).unwrap().logs.len();
+    for (name, query) in cases {
+        let found = node.get_logs(&Context::unbounded(), &query).unwrap().len();
         assert_eq!(found == 0, name.contains("absent"), "{name}: {found} logs");
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| node.get_logs(&Context::unbounded(), input.clone()).unwrap())
-        });
+        group.bench_function(name, |bencher| bencher.iter(|| node.get_logs(&Context::unbounded(), &query).unwrap()));
     }
 }
 
@@ -74,10 +68,8 @@ fn proofs(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
     let mut group = criterion.benchmark_group("proof");
     for (name, block) in [("the head", BlockId::latest()), ("block 100", BlockId::number(100))] {
-        let input =
-            GetProofInput { address: Data(CONTRACT), block_number: block, storage_keys: vec![StorageKey(*slot)] };
         group.bench_function(name, |bencher| {
-            bencher.iter(|| node.get_proof(&Context::unbounded(), input.clone()).unwrap())
+            bencher.iter(|| node.get_proof(&Context::unbounded(), CONTRACT, &[*slot], block).unwrap())
         });
     }
 }
@@ -86,13 +78,10 @@ fn fee_history(criterion: &mut Criterion) {
     let World { node, .. } = &*WORLD;
     let mut group = criterion.benchmark_group("fee history");
     for blocks in [20, 1_024] {
-        let input = FeeHistoryInput {
-            block_count: Quantity(blocks),
-            newest_block: BlockNumberOrTag::Latest,
-            reward_percentiles: vec![25.0, 50.0, 75.0],
-        };
+        let percentiles = [25.0, 50.0, 75.0];
         group.bench_function(format!("{blocks} blocks"), |bencher| {
-            bencher.iter(|| node.fee_history(&Context::unbounded(), input.clone()).unwrap())
+            let context = Context::unbounded();
+            bencher.iter(|| node.fee_history(&context, blocks, BlockNumberOrTag::Latest, &percentiles).unwrap())
         });
     }
 }
@@ -100,36 +89,20 @@ fn fee_history(criterion: &mut Criterion) {
 fn state(criterion: &mut Criterion) {
     let World { node, slot } = &*WORLD;
     let mut group = criterion.benchmark_group("state");
-    let storage =
-        GetStorageAtInput { address: Data(CONTRACT), block_number: BlockId::latest(), position: StorageKey(*slot) };
+    let (context, latest) = (Context::unbounded(), BlockId::latest());
     group.bench_function("storage", |bencher| {
-        bencher.iter(|| node.get_storage_at(&Context::unbounded(), storage.clone()).unwrap())
+        bencher.iter(|| node.get_storage_at(&context, CONTRACT, *slot, latest).unwrap())
     });
-    let transaction = |input: &[u8]| TransactionCall {
-        to: Some(Data(CONTRACT)),
-        data: Some(Data(input.into())),
-        ..TransactionCall::default()
-    };
-    let read = CallInput { block_number: BlockId::latest(), transaction: transaction(slot.as_bytes()) };
-    group.bench_function("call", |bencher| bencher.iter(|| node.call(&Context::unbounded(), read.clone()).unwrap()));
-    let write = [slot_key(SHAPE.slots).0, U256::one().to_big_endian()].concat();
-    let write = EstimateGasInput { object: None, transaction: transaction(&write) };
-    group.bench_function("estimate", |bencher| {
-        bencher.iter(|| node.estimate_gas(&Context::unbounded(), write.clone()).unwrap())
-    });
+    let call = |input: &[u8]| Call { to: Some(CONTRACT), input: input.into(), ..Call::default() };
+    let read = call(slot.as_bytes());
+    group.bench_function("call", |bencher| bencher.iter(|| node.call(&context, &read, latest).unwrap()));
+    let write = call(&[slot_key(SHAPE.slots).0, U256::one().to_big_endian()].concat());
+    group.bench_function("estimate", |bencher| bencher.iter(|| node.estimate_gas(&context, &write, latest).unwrap()));
 }
 
-/// From the backend to the JSON of the response.
 fn blocks(criterion: &mut Criterion) {
     let World { node, .. } = &*WORLD;
-    let mut group = criterion.benchmark_group("block");
-    for (name, transaction_detail) in [("hashes", false), ("10 transactions", true)] {
-        let input = GetBlockByNumberInput { block_number: BlockNumberOrTag::Number(BLOCKS / 2), transaction_detail };
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                let output = node.get_block_by_number(&Context::unbounded(), input).unwrap();
-                serde_json::to_vec(&output).unwrap()
-            })
-        });
-    }
+    criterion.bench_function("block", |bencher| {
+        bencher.iter(|| node.get_block(&Context::unbounded(), BlockId::number(BLOCKS / 2)).unwrap())
+    });
 }

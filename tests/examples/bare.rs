@@ -7,7 +7,7 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use node_core::context::Context;
 use node_core::node::Node;
 use node_dev::DevNode;
-use node_types::wire::{GetStorageAtInput, decode_body};
+use node_types::wire::{GetStorageAtInput, GetStorageAtOutput, Word, decode_body};
 use std::error::Error;
 
 #[actix_web::main]
@@ -29,8 +29,8 @@ async fn get_storage_at(node: web::Data<Node>, body: web::Bytes) -> HttpResponse
         Ok(input) => input,
         Err(error) => return HttpResponse::build(StatusCode::BAD_REQUEST).body(error.to_string()),
     };
-    match node.get_storage_at(&Context::unbounded(), input) {
-        Ok(output) => HttpResponse::Ok().json(output),
+    match node.get_storage_at(&Context::unbounded(), input.address.0, input.position.0, input.block_number) {
+        Ok(value) => HttpResponse::Ok().json(GetStorageAtOutput { value: Word(value) }),
         Err(error) => HttpResponse::build(StatusCode::NOT_FOUND).body(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use node_core::block::SealedHeader;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::edits::edited_blocks;
-use node_core::node::{NewTransaction, NodeError, TransactionRequest};
+use node_core::node::{NodeError, ReplacementTransaction, TransactionRequest};
 use node_core::pool::{DropReason, PoolStatus};
 use node_core::producer::{Mining, ProducerError};
 use node_dev::DevNode;
@@ -102,7 +102,7 @@ fn transactions_of_every_type_are_filled_in_signed_and_mined() {
         ),
     ];
     for (number, (request, expected)) in (1..).zip(cases) {
-        let hash = chain.send_request(&context(), request, false).unwrap();
+        let hash = chain.send_transaction(&context(), request).unwrap();
         assert_eq!(hashes(&chain, number), [hash], "{expected:?}");
         let body = view(&chain).body(number.into()).unwrap().unwrap();
         let sent = &body.transactions[0];
@@ -142,14 +142,14 @@ fn refuses_contradictory_requests() {
         },
     ];
     for request in cases {
-        let refused = chain.send_request(&context(), request.clone(), false);
+        let refused = chain.send_transaction(&context(), request.clone());
         assert!(matches!(refused, Err(NodeError::Invalid(_))), "{request:?}: {refused:?}");
     }
     let other_chain = TransactionRequest { chain_id: Some(5), ..plain.clone() };
-    let refused = chain.send_request(&context(), other_chain, false);
+    let refused = chain.send_transaction(&context(), other_chain);
     assert!(matches!(refused, Err(NodeError::TransactionRejected(_))), "{refused:?}");
     let stranger = TransactionRequest { from: Address::from_low_u64_be(1), ..plain };
-    let refused = chain.send_request(&context(), stranger, false);
+    let refused = chain.send_transaction(&context(), stranger);
     assert!(matches!(refused, Err(NodeError::UnknownAccount(_))), "{refused:?}");
     assert_eq!(head(&chain).header.number, 0);
 }
@@ -171,12 +171,12 @@ fn signs_only_for_known_accounts() {
     chain.producer().unwrap().set_balance(stranger, U256::exp10(18)).unwrap();
     chain.producer().unwrap().impersonate_all(true);
     for (from, unsigned) in [(stranger, true), (address(&chain, 2), false)] {
-        chain.send_request(&context(), TransactionRequest { from, ..transfer(&chain, 0) }, false).unwrap();
+        chain.send_transaction(&context(), TransactionRequest { from, ..transfer(&chain, 0) }).unwrap();
         let body = view(&chain).body(view(&chain).head().number.into()).unwrap().unwrap();
         assert_eq!((body.transactions[0].sender, body.transactions[0].is_impersonating()), (from, unsigned));
     }
     chain.producer().unwrap().impersonate_all(false);
-    let refused = chain.send_request(&context(), TransactionRequest { from: stranger, ..transfer(&chain, 0) }, false);
+    let refused = chain.send_transaction(&context(), TransactionRequest { from: stranger, ..transfer(&chain, 0) });
     assert!(matches!(refused, Err(NodeError::UnknownAccount(_))), "{refused:?}");
 }
 
@@ -208,8 +208,7 @@ fn sets_the_fields_of_blocks() {
     assert!(edited[0].0 == block.block_ref() && edited[0].1.gas_limit, "{edited:?}");
     assert_eq!(mine(&chain).header.gas_limit, 50_000, "from then on");
     assert_eq!(edited_blocks(&**chain.backend()).unwrap().len(), 1, "only the first of them is far from its parent");
-    let refused =
-        chain.send_request(&context(), TransactionRequest { gas: Some(50_001), ..transfer(&chain, 0) }, false);
+    let refused = chain.send_transaction(&context(), TransactionRequest { gas: Some(50_001), ..transfer(&chain, 0) });
     assert!(matches!(refused, Err(NodeError::TransactionRejected(_))), "{refused:?}");
     for none in [4_999, 1 << 63] {
         let refused = producer.set_gas_limit(none);
@@ -223,7 +222,7 @@ fn a_lower_gas_limit_drops_transactions_above_it() {
     let [large, small] = [60_000, 40_000].map(|gas| {
         let from = if gas == 60_000 { 0 } else { 1 };
         let request = TransactionRequest { gas: Some(gas), ..transfer(&chain, from) };
-        chain.send_request(&context(), request, false).unwrap()
+        chain.send_transaction(&context(), request).unwrap()
     });
     chain.producer().unwrap().set_gas_limit(50_000).unwrap();
     assert!(matches!(chain.pool().status(large), PoolStatus::Dropped(DropReason::Invalid(_))));
@@ -255,7 +254,7 @@ fn switches_the_mining_mode() {
     let hour = Duration::from_secs(3_600);
     producer.set_automine(false);
     assert_eq!(producer.mining(), Mining::Manual);
-    let hash = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let hash = chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     assert_eq!(chain.pool().status(hash), PoolStatus::Pending);
     producer.set_interval_mining(hour);
     assert_eq!(producer.mining(), Mining::Interval(hour));
@@ -275,9 +274,9 @@ fn reset_restores_the_initial_chain() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let (genesis, rich) = (head(&chain), balance(&chain, address(&chain, 0)));
-    chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     mine(&chain);
-    let waiting = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let waiting = chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     let snapshot = producer.snapshot().unwrap();
     assert_eq!(producer.snapshots(), [(snapshot, head(&chain).block_ref())]);
     producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
@@ -302,10 +301,10 @@ fn rolls_blocks_back_with_their_transactions() {
     let chain = chain(Mining::Manual);
     let producer = chain.producer().unwrap();
     let kept = mine(&chain);
-    let gone = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let gone = chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     let second = mine(&chain);
     let third = mine(&chain);
-    let waiting = chain.send_request(&context(), transfer(&chain, 1), false).unwrap();
+    let waiting = chain.send_transaction(&context(), transfer(&chain, 1)).unwrap();
     assert_eq!(producer.rollback(2).unwrap(), [third.block_ref(), second.block_ref()]);
     assert_eq!((head(&chain).hash, chain.pool().hashes()), (kept.hash, vec![waiting]));
     assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::SetBack));
@@ -323,7 +322,7 @@ fn removed_transactions_are_not_reported() {
         arrivals.into_iter().map(|arrival| arrival.hash).collect()
     };
     let now = || chain.pool().arrivals(u64::MAX, 0).next;
-    let send = || chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let send = || chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     let kept = send();
     let snapshot = producer.snapshot().unwrap();
     mine(&chain);
@@ -358,7 +357,7 @@ fn removed_transactions_are_not_reported() {
 #[test]
 fn replaces_blocks_by_given_transactions() {
     let chain = chain(Mining::Manual);
-    let old = chain.send_request(&context(), transfer(&chain, 0), false).unwrap();
+    let old = chain.send_transaction(&context(), transfer(&chain, 0)).unwrap();
     for _ in 0..3 {
         mine(&chain);
     }
@@ -366,12 +365,12 @@ fn replaces_blocks_by_given_transactions() {
     let signed =
         chain.sign_transaction(&context(), TransactionRequest { nonce: Some(0), ..transfer(&chain, 1) }).unwrap();
     let signed = signed.transaction;
-    let request = || NewTransaction::Request(transfer(&chain, 2));
-    // An invalid transaction, and one for a block that is not replaced: nothing changes.
+    let request = || ReplacementTransaction::Request(transfer(&chain, 2));
+    // One that breaks a rule, one for a block that is not replaced: nothing happens.
     let poor = TransactionRequest { value: U256::exp10(30), gas: Some(21_000), ..transfer(&chain, 3) };
-    let refused = chain.reorganize_with(&context(), 2, vec![(1, NewTransaction::Request(poor))]).unwrap_err();
+    let refused = chain.reorganize_with(&context(), 2, vec![(1, ReplacementTransaction::Request(poor))]).unwrap_err();
     let refused_for = |error: NodeError| match error {
-        NodeError::Control { source, .. } => source,
+        NodeError::Control(source) => source,
         other => panic!("{other:?}"),
     };
     assert!(matches!(refused_for(refused), ProducerError::NotIncluded { index: 0, block: 3, .. }));
@@ -379,7 +378,7 @@ fn replaces_blocks_by_given_transactions() {
     assert!(matches!(refused_for(refused), ProducerError::NoSuchBlock { index: 0, block: 2, blocks: 2 }));
     assert_eq!(head(&chain).hash, before);
 
-    let transactions = vec![(1, request()), (0, NewTransaction::Signed(signed.clone())), (1, request())];
+    let transactions = vec![(1, request()), (0, ReplacementTransaction::Signed(signed.clone())), (1, request())];
     chain.reorganize_with(&context(), 3, transactions).unwrap();
     assert_eq!(head(&chain).header.number, 3);
     assert_eq!(hashes(&chain, 1), [signed.hash()]);
@@ -399,7 +398,7 @@ fn dumps_and_loads_the_state() {
     producer.set_code(contract, vec![0x60, 0x00].into()).unwrap();
     producer.set_storage(contract, H256::from_low_u64_be(1), 9.into()).unwrap();
     producer.set_storage(contract, H256::from_low_u64_be(2), 8.into()).unwrap();
-    source.send_request(&context(), transfer(&source, 0), false).unwrap();
+    source.send_transaction(&context(), transfer(&source, 0)).unwrap();
     producer.set_storage(contract, H256::from_low_u64_be(2), 0.into()).unwrap();
     assert_eq!(producer.add_balance(contract, 7.into()).unwrap(), 7.into());
     let accounts = producer.dump().unwrap();
@@ -420,8 +419,8 @@ fn dumps_and_loads_the_state() {
     let mined = control.dump().unwrap();
     assert_eq!(mined[&contract], accounts[&contract]);
 
-    // A nonce cannot decrease.
-    target.send_request(&context(), transfer(&target, 0), false).unwrap();
+    // A nonce does not go back.
+    target.send_transaction(&context(), transfer(&target, 0)).unwrap();
     control.load(accounts.clone()).unwrap();
     let loaded = &control.dump().unwrap()[&address(&target, 0)];
     assert_eq!((loaded.nonce, loaded.balance), (2, accounts[&address(&target, 0)].balance));
@@ -430,7 +429,7 @@ fn dumps_and_loads_the_state() {
 #[test]
 fn empties_the_pool() {
     let chain = chain(Mining::Manual);
-    let send = |from| chain.send_request(&context(), transfer(&chain, from), false).unwrap();
+    let send = |from| chain.send_transaction(&context(), transfer(&chain, from)).unwrap();
     let (first, second) = ([send(0), send(0)], send(1));
     let from = address(&chain, 0);
     let dropped = chain.pool().drop_where(DropReason::Requested, |transaction| transaction.sender() == from).unwrap();

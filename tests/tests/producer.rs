@@ -4,7 +4,7 @@
 
 use node_chain::dev_genesis;
 use node_core::context::Context;
-use node_core::node::NodeError;
+use node_core::node::{FoundBlock, NodeError};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_tests::model::{World, blob_hash, sidecar};
@@ -12,12 +12,9 @@ use node_tests::oracle::{Departures, check_blocks, import_again};
 use node_tests::wallet::{CHAIN_ID, accounts};
 use node_types::consensus::{
     BlobSidecar, BlobTransaction, DynamicFeeTransaction, EMPTY_REQUESTS_HASH, PooledTransaction, Transaction,
-    TransactionBody,
+    TransactionBody, Withdrawal,
 };
-use node_types::wire::{
-    self, Block, BlockTransactions, Data, GetBlockByNumberInput, MineInput, Quantity, SendRawTransactionInput,
-};
-use node_types::{Address, BlockNumberOrTag, Bytes, H256, U256};
+use node_types::{Address, BlockId, Bytes, H256, U256};
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
@@ -55,16 +52,15 @@ fn call(from: usize, nonce: u64, tip: u64, to: Address, value: U256, input: Byte
 
 fn send_with(world: &World, transaction: &Transaction, sidecar: Option<BlobSidecar>) -> H256 {
     let bytes = PooledTransaction { transaction: transaction.clone(), sidecar }.encode();
-    let input = SendRawTransactionInput { data: Data(bytes.into()) };
-    world.node().send_raw_transaction(&Context::unbounded(), input).unwrap().transaction_hash.0
+    world.node().send_transaction(&Context::unbounded(), Bytes::from(bytes)).unwrap()
 }
 
 fn send(world: &World, transaction: &Transaction) -> H256 {
     send_with(world, transaction, None)
 }
 
-fn mine(world: &World, input: MineInput) -> u64 {
-    world.node().mine(&Context::unbounded(), input).unwrap().block_number.0
+fn mine(world: &World, blocks: u64) -> u64 {
+    world.node().mine(&Context::unbounded(), blocks, None, Vec::new()).unwrap().number
 }
 
 /// The hashes of the transactions of each block, starting with block 1.
@@ -127,8 +123,8 @@ fn mines_at_intervals_even_if_empty() {
         thread::sleep(Duration::from_millis(1));
     }
     world.node().producer().unwrap().set_mining(Mining::Manual);
-    // A block may have been in progress. After it there are no more.
-    let head = mine(&world, MineInput::default());
+    // A block may have been on its way. From then on there are no more.
+    let head = mine(&world, 1);
     assert_eq!(mined(&world).concat(), [hash]);
     assert!(head > 3);
     check(&world);
@@ -142,7 +138,7 @@ fn orders_by_tip_or_by_arrival() {
     for (order, expected) in orders {
         let world = node(Mining::Manual, order, 30_000_000);
         let hashes: Vec<_> = sent.map(|(from, nonce, tip)| send(&world, &transfer(from, nonce, tip * GWEI))).into();
-        mine(&world, MineInput::default());
+        mine(&world, 1);
         assert_eq!(mined(&world), [expected.map(|index: usize| hashes[index]).to_vec()], "{order:?}");
         check(&world);
     }
@@ -154,11 +150,11 @@ fn a_full_block_leaves_the_rest_to_the_next() {
     for (mining, blocks) in [(Mining::Manual, 1), (Mining::Instant, 0)] {
         let world = node(Mining::Manual, TransactionOrder::Fifo, 100_000);
         let hashes: Vec<_> = (0..10).map(|from| send(&world, &transfer(from, 0, GWEI))).collect();
-        mine(&world, MineInput { blocks: Some(Quantity(blocks)), ..MineInput::default() });
+        mine(&world, blocks);
         assert_eq!(mined(&world), hashes.chunks(4).take(blocks as usize).collect::<Vec<_>>());
         world.node().producer().unwrap().set_mining(mining);
         if !mining.is_instant() {
-            mine(&world, MineInput { blocks: Some(Quantity(2)), ..MineInput::default() });
+            mine(&world, 2);
         }
         assert_eq!(mined(&world), hashes.chunks(4).collect::<Vec<_>>(), "{mining:?}");
         check(&world);
@@ -183,7 +179,7 @@ fn a_block_has_at_most_the_forks_blob_limit() {
     };
     // At most 21 per block: the fourth must wait, while the smaller one after it does not.
     let hashes: Vec<_> = [6, 6, 6, 6, 3].into_iter().enumerate().map(|(from, count)| blob(from, count)).collect();
-    mine(&world, MineInput { blocks: Some(Quantity(2)), ..MineInput::default() });
+    mine(&world, 2);
     assert_eq!(mined(&world), [[0, 1, 2, 4].map(|index: usize| hashes[index]).to_vec(), vec![hashes[3]]]);
     check(&world);
 }
@@ -192,14 +188,9 @@ fn a_block_has_at_most_the_forks_blob_limit() {
 fn withdrawals_are_paid_out() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 30_000_000);
     let [rich, new] = [accounts()[0].address(), Address::from_low_u64_be(0xee)];
-    let withdrawal = |index, address, amount| wire::Withdrawal {
-        index,
-        validator_index: 9,
-        address: Data(address),
-        amount: Quantity(amount),
-    };
+    let withdrawal = |index, address, amount| Withdrawal { index, validator_index: 9, address, amount };
     let withdrawals = vec![withdrawal(0, new, 3), withdrawal(1, rich, 5), withdrawal(2, new, 4)];
-    mine(&world, MineInput { blocks: Some(Quantity(2)), withdrawals, ..MineInput::default() });
+    world.node().mine(&Context::unbounded(), 2, None, withdrawals).unwrap();
     let view = world.view();
     let balance = |address, at| {
         view.state(at).unwrap().account(address).unwrap().map(|account| account.balance).unwrap_or_default()
@@ -224,16 +215,12 @@ fn the_header_commits_to_requests() {
     check(&world);
 }
 
-fn block(world: &World, block_number: BlockNumberOrTag) -> Block {
-    let input = GetBlockByNumberInput { block_number, transaction_detail: true };
-    world.node().get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
+fn block(world: &World, id: BlockId) -> FoundBlock {
+    world.node().get_block(&Context::unbounded(), id).unwrap().unwrap()
 }
 
-fn hashes(block: &Block) -> Vec<H256> {
-    match &block.transactions {
-        BlockTransactions::Full(transactions) => transactions.iter().map(|transaction| transaction.hash.0).collect(),
-        BlockTransactions::Hashes(hashes) => hashes.clone(),
-    }
+fn hashes(block: &FoundBlock) -> Vec<H256> {
+    block.body.transactions.iter().map(|transaction| transaction.hash).collect()
 }
 
 #[test]
@@ -249,28 +236,28 @@ fn the_pending_block_is_mined_next() {
         [(None, None, 4), (Some(NOW + 99), None, 2), (None, Some(7), 1), (None, Some(101 * GWEI), 0)];
     for (step, (timestamp, base_fee, count)) in steps.into_iter().enumerate() {
         if let Some(timestamp) = timestamp {
-            let input = wire::SetNextBlockTimestampInput { timestamp: Quantity(timestamp) };
-            world.node().set_next_block_timestamp(&context, input).unwrap();
+            world.node().set_next_block_timestamp(&context, timestamp).unwrap();
         }
         if let Some(base_fee) = base_fee {
-            let input = wire::SetNextBlockBaseFeeInput { base_fee: Quantity(base_fee) };
-            world.node().set_next_block_base_fee(&context, input).unwrap();
+            world.node().set_next_block_base_fee(&context, base_fee).unwrap();
         }
         if step >= 2 {
             send(&world, &transfer(7, step as u64 - 2, GWEI));
         }
-        let pending = block(&world, BlockNumberOrTag::Pending);
-        mine(&world, MineInput::default());
-        let mined = block(&world, BlockNumberOrTag::Latest);
+        let pending = block(&world, BlockId::pending());
+        mine(&world, 1);
+        let mined = block(&world, BlockId::latest());
         assert_eq!(hashes(&pending).len(), count, "step {step}");
         assert_eq!(hashes(&pending), hashes(&mined), "step {step}");
-        let fields = |block: &Block| {
-            let Block { state_root, receipts_root, transactions_root, gas_used, base_fee_per_gas, .. } = block;
-            (*state_root, *receipts_root, *transactions_root, *gas_used, *base_fee_per_gas, block.timestamp)
+        let fields = |block: &FoundBlock| {
+            let header = &block.header.header;
+            let roots = [header.state_root, header.receipts_root, header.transactions_root];
+            (roots, header.gas_used, header.base_fee_per_gas, header.timestamp)
         };
         assert_eq!(fields(&pending), fields(&mined), "step {step}");
-        assert_eq!(timestamp.unwrap_or(mined.timestamp.0), mined.timestamp.0, "step {step}");
-        assert_eq!(base_fee.map(|fee| Some(Quantity(fee))).unwrap_or(mined.base_fee_per_gas), mined.base_fee_per_gas);
+        let header = &mined.header.header;
+        assert_eq!(timestamp.unwrap_or(header.timestamp), header.timestamp, "step {step}");
+        assert_eq!(base_fee.or(header.base_fee_per_gas), header.base_fee_per_gas, "step {step}");
     }
     let view = world.view();
     let departures = Departures { base_fees: [3, 4].into(), ..Departures::default() };
@@ -280,9 +267,8 @@ fn the_pending_block_is_mined_next() {
 #[test]
 fn refuses_invalid_requests_to_mine() {
     let world = node(Mining::Manual, TransactionOrder::Fees, 100_000);
-    let input = MineInput { blocks: Some(Quantity(10_001)), ..MineInput::default() };
-    let refused = world.node().mine(&Context::unbounded(), input).unwrap_err();
-    assert!(matches!(refused, NodeError::Control { .. }), "{refused:?}");
+    let refused = world.node().mine(&Context::unbounded(), 10_001, None, Vec::new()).unwrap_err();
+    assert!(matches!(refused, NodeError::Control(_)), "{refused:?}");
     assert!(refused.to_string().contains("10000"), "{refused}");
     assert_eq!(mined(&world), Vec::<Vec<H256>>::new());
 }

@@ -127,7 +127,7 @@ impl Context {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
     /// The deadline has passed.
-    #[error("the time allowed for the request is over (`call-timeout`)")]
+    #[error("the time allowed for the request is over")]
     DeadlineExceeded,
     /// The request was cancelled.
     #[error("the request was cancelled")]

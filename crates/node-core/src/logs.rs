@@ -15,6 +15,8 @@ const CHUNK: usize = 2048;
 pub struct FoundLog {
     /// The block that holds it.
     pub block: BlockRef,
+    /// Whether this is the pending block.
+    pub pending: bool,
     /// Index among all logs of the block, from 0.
     pub log_index: u64,
     /// Index of its transaction in the block, from 0.
@@ -73,6 +75,7 @@ pub fn scan(
             }
             scan.logs.push(FoundLog {
                 block: BlockRef { number: *number, hash: block.hash },
+                pending: false,
                 log_index: position.log_index,
                 transaction_index: found.transaction_index,
                 transaction_hash: found.transaction_hash,

@@ -5,7 +5,6 @@
 use node_core::context::Context;
 use node_dev::DevNode;
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
-use node_types::wire::{EmptyInput, GetProofInput, GetStorageAtInput, MineInput};
 use node_types::{Address, BlockId, Bytes, H256};
 use std::error::Error;
 use std::thread;
@@ -43,14 +42,14 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
             ..Default::default()
         };
         nonce += 1;
-        chain.send(alice.sign(TransactionBody::DynamicFee(body)))
+        chain.send_transaction(&context, alice.sign(TransactionBody::DynamicFee(body)))
     };
 
     // Each transaction is mined by the time `send` returns.
     let deployment = send(None, Bytes::from(COUNTER.to_vec()))?;
-    let receipt = chain.get_transaction_receipt(&context, deployment)?.transaction_receipt.ok_or("not mined")?;
-    let counter = receipt.contract_address.ok_or("no contract")?.0;
-    let before = chain.take_snapshot(&context, EmptyInput)?;
+    let deployed = chain.get_transaction(&context, deployment)?.ok_or("not mined")?;
+    let counter = deployed.recovered().created_address();
+    let before = chain.take_snapshot(&context)?;
     for _ in 0..calls {
         send(Some(counter), Bytes::new())?;
     }
@@ -58,17 +57,14 @@ fn count(calls: u64) -> Result<(H256, u64), Box<dyn Error>> {
     if let Some(clock) = chain.clock() {
         clock.advance(3_600_000);
     }
-    let head = chain.mine(&context, MineInput::default())?.block_hash.0;
+    let head = chain.mine(&context, 1, None, Vec::new())?.hash;
 
-    let slot = |block| {
-        let input = GetStorageAtInput { address: counter.into(), block_number: block, position: Default::default() };
-        chain.get_storage_at(&context, input).map(|output| output.value.0.low_u64())
-    };
+    let slot = |block| chain.get_storage_at(&context, counter, H256::zero(), block).map(|value| value.low_u64());
     let counted = slot(BlockId::latest())?;
     // Every state since genesis can be read and proven.
     assert_eq!(slot(BlockId::number(1))?, 0);
-    let proof = GetProofInput { address: counter.into(), storage_keys: vec![Default::default()], ..Default::default() };
-    assert_eq!(chain.get_proof(&context, proof)?.storage_proof[0].value.0.low_u64(), counted);
+    let proof = chain.get_proof(&context, counter, &[H256::zero()], BlockId::latest())?;
+    assert_eq!(proof.storage[0].value.low_u64(), counted);
 
     chain.revert(&context, before)?;
     assert_eq!(slot(BlockId::latest())?, 0);

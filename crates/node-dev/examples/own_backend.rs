@@ -88,8 +88,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let genesis = DevGenesis::default().build(accounts.addresses())?;
     let backend = ChainFile { memory: MemoryBackend::new(genesis.block())?, file: Mutex::new(File::create(&path)?) };
     let node = DevNode::builder().genesis(genesis).backend(Arc::new(backend)).spawn()?;
+    let context = Context::unbounded();
     for nonce in 0..3 {
-        node.send(accounts[0].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+        let transfer = accounts[0].sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
             chain_id: node.spec().chain_id,
             nonce,
             max_fee_per_gas: 2_000_000_000.into(),
@@ -98,9 +99,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             to: Some(accounts[1].address()),
             value: 1.into(),
             ..Default::default()
-        })))?;
+        }));
+        node.send_transaction(&context, transfer)?;
     }
-    let head = node.block_number(&Context::unbounded())?.block_number.0;
+    let head = node.block_number(&context)?;
     println!("{head} blocks, {} bytes in {path}", std::fs::metadata(&path)?.len());
     Ok(())
 }

@@ -29,7 +29,8 @@ use std::sync::Arc;
 ///
 /// let chain = DevNode::spawn()?;
 /// let [alice, bob] = [&chain.accounts()[0], &chain.accounts()[1]];
-/// let hash = chain.send(alice.sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
+/// let context = Context::unbounded();
+/// let transfer = alice.sign(TransactionBody::DynamicFee(DynamicFeeTransaction {
 ///     chain_id: chain.spec().chain_id,
 ///     max_fee_per_gas: 2_000_000_000.into(),
 ///     max_priority_fee_per_gas: 1.into(),
@@ -37,13 +38,13 @@ use std::sync::Arc;
 ///     to: Some(bob.address()),
 ///     value: 7.into(),
 ///     ..Default::default()
-/// })))?;
+/// }));
+/// let hash = chain.send_transaction(&context, transfer)?;
 ///
-/// let context = Context::unbounded();
-/// let receipt = chain.get_transaction_receipt(&context, hash)?.transaction_receipt.ok_or("not mined")?;
-/// assert_eq!(receipt.block_number.map(|number| number.0), Some(1));
-/// let before = chain.get_balance(&context, bob.address(), BlockId::number(0))?.balance.0;
-/// let after = chain.get_balance(&context, bob.address(), BlockId::latest())?.balance.0;
+/// let (receipts, _) = chain.get_receipt(&context, hash)?.ok_or("not mined")?;
+/// assert_eq!(receipts.block.header.header.number, 1);
+/// let before = chain.get_balance(&context, bob.address(), BlockId::number(0))?;
+/// let after = chain.get_balance(&context, bob.address(), BlockId::latest())?;
 /// assert_eq!(after - before, 7.into());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -3,6 +3,7 @@
 //! The next events are read when the connection can take more, so a slow client costs the memory of one batch. Between
 //! batches a stream sleeps until the chain or the pool changes.
 
+use crate::convert;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
@@ -46,7 +47,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     };
     let changes = changes_for(&input, &service).listen();
     let opening = service.clone();
-    let open = move |context: &Context, input| Ok(opening.node.events(context, input)?);
+    let open = move |context: &Context, input| Ok(opening.node.events(context, &convert::event::query(input))?);
     let stream = match dispatch::run(&service.pools, Cost::Instant, service.context(), input, open).await {
         Ok(stream) => stream,
         Err(error) => return exchange.fail(&error),
@@ -141,6 +142,7 @@ impl EventBody {
         let service = self.service.clone();
         let work = move |context: &Context, stream| {
             let (events, stream) = service.node.next_events(context, stream, BATCH)?;
+            let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
             Ok((write(&events)?, stream))
         };
         let (context, stream) = (self.service.context(), self.stream.clone());
@@ -171,8 +173,9 @@ fn write(events: &[Event]) -> Result<Vec<u8>, HttpError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_types::EventId;
     use node_types::H256;
-    use node_types::wire::{Data, EventData, EventId};
+    use node_types::wire::{Data, EventData};
 
     #[test]
     fn writes_id_event_and_data_as_lines() {

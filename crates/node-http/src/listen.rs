@@ -8,6 +8,7 @@ use crate::encode;
 use crate::h2_header_limit::HeaderLimit;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::sent::Sent;
 use crate::service::Service;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
@@ -114,7 +115,7 @@ async fn reject(mut socket: TcpStream, service: &web::Data<Service>) -> io::Resu
 /// A complete HTTP/1.1 response for a client whose request is not read.
 fn canned_response(service: &Service, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
-    let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url };
+    let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url, sent: Sent::default() };
     let (status, body) = reporter.problem(error);
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\

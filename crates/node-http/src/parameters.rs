@@ -114,6 +114,11 @@ pub(crate) fn is_decodable(path: &str) -> bool {
     !path.contains('%') || decode(path, false).is_some()
 }
 
+/// Decodes percent-encoding as far as it is valid.
+pub(crate) fn decode_lossy(text: &str, query: bool) -> String {
+    decode(text, query).unwrap_or_else(|| text.to_owned())
+}
+
 /// Decodes percent-encoding, and in queries `+` for a blank.
 fn decode(text: &str, query: bool) -> Option<String> {
     let mut bytes = text.bytes();

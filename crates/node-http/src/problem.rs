@@ -2,9 +2,11 @@
 
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
+use crate::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::context::Interrupted;
 use node_core::node::NodeError;
+use node_rpc::options;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::net::IpAddr;
 
@@ -128,11 +130,7 @@ impl HttpError {
             Self::TooManyRequests { .. } => "max-requests",
             Self::Overloaded => "pool-queue",
             Self::TooManyStreams { .. } => "max-streams",
-            Self::Node(NodeError::TooManyFilters { .. }) => "max-filters",
-            Self::Node(NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. }) => "max-logs",
-            Self::Node(NodeError::TooManyBlocks { .. }) => "max-block-range",
-            Self::Node(NodeError::TraceTooLarge { .. }) => "max-trace-bytes",
-            Self::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded)) => "call-timeout",
+            Self::Node(error) => return error.limit().map(options::option),
             _ => return None,
         })
     }
@@ -167,7 +165,7 @@ pub(crate) struct Description {
 }
 
 /// Translates an error. Nothing of the inside leaks: what is not the client's fault is told in general words.
-pub(crate) fn describe(error: &HttpError) -> Description {
+pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     let (status, page) = classify(error);
     if status == StatusCode::INTERNAL_SERVER_ERROR {
         let detail = "the server failed; its log tells why, under the id of this instance".to_owned();
@@ -175,10 +173,14 @@ pub(crate) fn describe(error: &HttpError) -> Description {
     }
     let (errors, listed) = match error {
         HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => (faults.clone(), true),
-        HttpError::Node(error) => (error.details(), matches!(error, NodeError::Invalid(_))),
+        HttpError::Node(error) => (sent.details(error), matches!(error, NodeError::Invalid(_))),
         _ => (Vec::new(), false),
     };
-    let detail = if listed { summary(&errors) } else { error.to_string() };
+    let detail = match error {
+        _ if listed => summary(&errors),
+        HttpError::Node(error) => options::message(error),
+        error => error.to_string(),
+    };
     Description { status, page, detail, errors }
 }
 
@@ -232,14 +234,14 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
     match error {
         NodeError::Invalid(_)
         | NodeError::Edited(_)
-        | NodeError::Control { .. }
+        | NodeError::Control(_)
         | NodeError::NotProducing
         | NodeError::UnknownAccount(_)
         | NodeError::GenesisNotTraceable => (refused, None),
         NodeError::TransactionNotFound { .. } => (StatusCode::NOT_FOUND, None),
         NodeError::TraceTooLarge { .. } => (refused, Some(LimitExceeded)),
         NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
-        NodeError::FilterNotFound { .. } => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
+        NodeError::FilterNotFound => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
         NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),
         NodeError::ExecutionReverted { .. } => (refused, Some(ExecutionReverted)),
         NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } | NodeError::NotBuilt(_) => {
@@ -273,7 +275,7 @@ mod tests {
             (vec![fault("body.A"), fault("body.B")], "body.A: expected string; 1 more in errors"),
         ];
         for (faults, expected) in cases {
-            assert_eq!(describe(&HttpError::Parameters(faults)).detail, expected);
+            assert_eq!(describe(&HttpError::Parameters(faults), &Sent::default()).detail, expected);
         }
     }
 
@@ -282,7 +284,7 @@ mod tests {
         let secret = "/var/lib/secret is broken";
         let storage = BackendError::Storage(secret.into());
         for error in [HttpError::Node(NodeError::Backend(storage)), HttpError::Panicked] {
-            let told = describe(&error);
+            let told = describe(&error, &Sent::default());
             assert_eq!(told.status, StatusCode::INTERNAL_SERVER_ERROR, "{error:?}");
             assert!(!told.detail.contains("secret") && !told.detail.contains("backend"), "{}", told.detail);
             assert!(told.errors.is_empty(), "{error:?}");

@@ -2,6 +2,7 @@
 
 use crate::encode;
 use crate::problem::{self, Description, HttpError};
+use crate::sent::Sent;
 use actix_web::http::StatusCode;
 use node_types::wire::Problem;
 use uuid::Uuid;
@@ -12,12 +13,14 @@ pub(crate) struct Reporter {
     pub(crate) id: Uuid,
     /// Prefix of all paths.
     pub(crate) base_url: String,
+    /// What the request sent, for the locations of faults.
+    pub(crate) sent: Sent,
 }
 
 impl Reporter {
     /// Returns the status and the JSON of the problem, on one line. Logs unexpected errors of the server.
     pub(crate) fn problem(&self, error: &HttpError) -> (StatusCode, Vec<u8>) {
-        let problem = problem::describe(error);
+        let problem = problem::describe(error, &self.sent);
         if problem.status.is_server_error() && !error.is_expected() {
             let source: &dyn std::error::Error = error;
             tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");

@@ -1,63 +1,64 @@
-//! Errors as geth words and numbers them, so that clients which know geth's know these.
+//! Errors with the codes and messages of geth, so that clients recognize them.
 
+use crate::options::{fault_message, message, pool_message, with_option};
 use node_core::executor::{ExecutionError, TransactionError};
-use node_core::node::NodeError;
+use node_core::node::{Fault, Field, NodeError};
 use node_core::pool::{PoolError, Rejection};
-use node_types::wire::{Data, ErrorDetail};
+use node_types::wire::Data;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Why a method gave no result.
+/// Why a method failed.
 #[derive(Clone, Debug, Serialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct RpcError {
-    /// What kind of error it is.
+    /// Code of the kind of error.
     pub code: i64,
-    /// A sentence for people.
+    /// One sentence for humans.
     pub message: String,
-    /// More for programs: what a call that reverted returned.
+    /// Data for programs: the output of a reverted call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
 }
 
 impl RpcError {
-    /// The body is no JSON.
+    /// The message is not JSON.
     pub const PARSE: i64 = -32700;
-    /// The JSON is no request.
+    /// The JSON is not a request.
     pub const INVALID_REQUEST: i64 = -32600;
     /// There is no such method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters are not those of the method.
+    /// The parameters are invalid.
     pub const INVALID_PARAMS: i64 = -32602;
     /// A defect of the node.
     pub const INTERNAL: i64 = -32603;
-    /// Anything else that the node does not do.
+    /// Any other error of the node.
     pub const SERVER: i64 = -32000;
-    /// It took too long.
+    /// The request took too long.
     pub const TIMEOUT: i64 = -32002;
-    /// The answers of a batch would be too long together.
+    /// The responses of a batch are too long together.
     pub const RESPONSE_TOO_LARGE: i64 = -32003;
-    /// More was asked for than one request may (EIP-1474).
+    /// The request exceeds a limit (EIP-1474).
     pub const LIMIT: i64 = -32005;
     /// A call reverted.
     pub const REVERTED: i64 = 3;
 
-    /// An error with a message and nothing else.
+    /// Returns an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// What the node does not do.
+    /// Returns an error with the code [`SERVER`](Self::SERVER).
     pub fn server(message: impl Into<String>) -> Self {
         Self::new(Self::SERVER, message)
     }
 
-    /// The argument at `position`, counted from 0, is not what the method takes.
+    /// Returns the error of an invalid argument. `position` counts from 0.
     pub fn argument(position: usize, reason: impl std::fmt::Display) -> Self {
         Self::new(Self::INVALID_PARAMS, format!("invalid argument {position}: {reason}"))
     }
 
-    /// A call reverted with `output`; `reason` is what it says, decoded.
+    /// Returns the error of a call that reverted with `output`. `reason` is its decoded message.
     pub fn reverted(reason: Option<&str>, output: &[u8]) -> Self {
         let message = reason.map_or("execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"));
         let data = to_raw_value(&Data(node_types::Bytes::from(output.to_vec()))).ok();
@@ -69,14 +70,14 @@ impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
         let code = match &error {
             NodeError::Invalid(faults) => {
-                let faults: Vec<_> = faults.iter().map(located).collect();
+                let faults: Vec<_> = faults.iter().map(fault).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
-            NodeError::ExecutionFailed { reason } => return Self::server(reason),
+            NodeError::ExecutionFailed { reason, limit } => return Self::server(with_option(reason, *limit)),
             NodeError::TransactionRejected(rejection) => return Self::server(rejected(rejection)),
             NodeError::BlockNotFound { .. } => return Self::server(format!("header not found: {error}")),
-            NodeError::FilterNotFound { .. } => return Self::server("filter not found"),
+            NodeError::FilterNotFound => return Self::server("filter not found"),
             NodeError::TooManyFilters { .. }
             | NodeError::TooManyBlocks { .. }
             | NodeError::TooManyLogs { .. }
@@ -89,7 +90,7 @@ impl From<NodeError> for RpcError {
             | NodeError::TransactionNotFound { .. }
             | NodeError::GenesisNotTraceable
             | NodeError::Edited(_)
-            | NodeError::Control { .. }
+            | NodeError::Control(_)
             | NodeError::UnknownAccount(_)
             | NodeError::NoPendingBlock { .. } => Self::SERVER,
             NodeError::Interrupted(_) => Self::TIMEOUT,
@@ -98,19 +99,15 @@ impl From<NodeError> for RpcError {
                 return Self::new(Self::INTERNAL, "internal error");
             }
         };
-        Self::new(code, error.to_string())
+        Self::new(code, message(&error))
     }
 }
 
-/// A fault with the name of the property that is at fault, as this interface writes it.
-fn located(fault: &ErrorDetail) -> String {
-    let name = fault.location.rsplit('.').next().unwrap_or_default();
-    let mut letters = name.chars();
-    match letters.next() {
-        Some(first) if name != "body" => {
-            format!("{}{}: {}", first.to_ascii_lowercase(), letters.as_str(), fault.message)
-        }
-        _ => fault.message.clone(),
+/// The message of a fault, after the name of the parameter.
+fn fault(fault: &Fault) -> String {
+    match fault.field {
+        Field::Request => fault_message(fault),
+        field => format!("{field}: {}", fault_message(fault)),
     }
 }
 
@@ -119,7 +116,7 @@ fn rejected(rejection: &Rejection) -> String {
     reasons.join("; ")
 }
 
-/// What the pool says, in the words that clients look for.
+/// Returns the pool's reason with the phrases that clients look for.
 fn of_pool(error: &PoolError) -> String {
     match error {
         PoolError::Invalid(error) => of_transaction(error),
@@ -128,7 +125,9 @@ fn of_pool(error: &PoolError) -> String {
             format!("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")
         }
         PoolError::ReplacementUnderpriced { .. } => format!("replacement transaction underpriced: {error}"),
-        PoolError::PoolFull { .. } | PoolError::QueueFull { .. } => format!("txpool is full: {error}"),
+        PoolError::PoolFull { .. } | PoolError::QueueFull { .. } => {
+            format!("txpool is full: {}", pool_message(error))
+        }
         PoolError::Undecodable(_)
         | PoolError::AccountLimit { .. }
         | PoolError::MissingSidecar
@@ -137,11 +136,11 @@ fn of_pool(error: &PoolError) -> String {
         | PoolError::Blob(_)
         | PoolError::DelegatedInFlight { .. }
         | PoolError::DelegatedOutOfOrder { .. }
-        | PoolError::AuthorityReserved { .. } => error.to_string(),
+        | PoolError::AuthorityReserved { .. } => pool_message(error),
     }
 }
 
-/// Which rule a transaction breaks, in the words that clients look for.
+/// Returns the rule that a transaction breaks with the phrases that clients look for.
 fn of_transaction(error: &TransactionError) -> String {
     match error {
         TransactionError::TypeNotSupported(_) => format!("transaction type not supported: {error}"),

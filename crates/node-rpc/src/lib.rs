@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0 of an Ethereum execution node, without a transport.
 //!
-//! A second thin face over the same [`Node`](node_core::node::Node) as the REST interface: a table leads from the name of a
-//! method to its typed parameters and to an operation of the node; what comes back is written as geth writes it. A server
-//! hands in the bytes of a message and sends the bytes of the answer.
+//! A thin layer over [`Node`](node_core::node::Node), as the REST interface is: a table maps the name of a method to its
+//! typed parameters and to an operation of the node, and results are encoded as geth encodes them. A server passes in the
+//! bytes of a message and sends the bytes of the response.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -11,6 +11,7 @@ mod error;
 mod message;
 mod method;
 mod methods;
+pub mod options;
 mod parameters;
 mod rpc;
 mod session;

@@ -5,9 +5,9 @@ use crate::error::RpcError;
 use crate::method::{Client, Scope};
 use crate::wire::{Header, Timestamps, Transaction};
 use node_core::context::Context;
-use node_core::node::{EventStream, Node, NodeError};
+use node_core::node::{EventData, EventQuery, EventStream, Node, NodeError};
 use node_types::BlockId;
-use node_types::wire::{EventData, EventsInput};
+use node_types::wire::Data;
 use parking_lot::Mutex;
 
 /// Events of a subscription that are worked out at once.
@@ -49,8 +49,8 @@ struct Subscriptions {
 struct Subscription {
     id: String,
     topic: Topic,
-    /// What it is made from, to begin again with.
-    input: EventsInput,
+    /// The events that it is made from.
+    query: EventQuery,
     stream: EventStream,
 }
 
@@ -86,11 +86,11 @@ impl Session {
         &self,
         scope: Scope<'_>,
         topic: Topic,
-        input: Option<EventsInput>,
+        query: Option<EventQuery>,
     ) -> Result<String, RpcError> {
         // What happened since the view was opened is not of now.
         scope.context.release_view();
-        let stream = input.clone().map(|input| scope.node.events(scope.context, input)).transpose()?;
+        let stream = query.as_ref().map(|query| scope.node.events(scope.context, query)).transpose()?;
         let mut subscriptions = self.subscriptions.lock();
         let limit = self.limits.subscriptions;
         if subscriptions.all.len() >= limit {
@@ -99,8 +99,8 @@ impl Session {
         }
         subscriptions.made += 1;
         let id = format!("{:#x}", subscriptions.made);
-        if let Some((input, stream)) = input.zip(stream) {
-            subscriptions.all.push(Subscription { id: id.clone(), topic, input, stream });
+        if let Some((query, stream)) = query.zip(stream) {
+            subscriptions.all.push(Subscription { id: id.clone(), topic, query, stream });
         }
         Ok(id)
     }
@@ -156,7 +156,7 @@ impl Subscription {
             Ok(next) => next,
             // The chain begins anew, and with it the subscription.
             Err(NodeError::BlockNotFound { .. }) => {
-                return Ok((Vec::new(), node.events(context, self.input.clone())?));
+                return Ok((Vec::new(), node.events(context, &self.query)?));
             }
             Err(error) => return Err(error.into()),
         };
@@ -164,20 +164,20 @@ impl Subscription {
         let mut timestamps = Timestamps::default();
         for event in events.into_iter().filter_map(|event| event.data) {
             match (event, self.topic) {
-                (EventData::Block(hash), _) => {
-                    if let Some(header) = node.find_header(context, BlockId::Hash(hash.0))? {
+                (EventData::Block(block), _) => {
+                    if let Some(header) = node.get_header(context, BlockId::Hash(block.hash))? {
                         messages.push(answer::notification(&self.id, &Header::of(&header)));
                     }
                 }
                 (EventData::Log(log), _) => {
-                    messages.push(answer::notification(&self.id, &timestamps.log(scope, log)?));
+                    messages.push(answer::notification(&self.id, &timestamps.changed(scope, log)?));
                 }
                 (EventData::Transaction(hash), Topic::Transactions { whole: true }) => {
-                    if let Some(found) = node.find_transaction(context, hash.0)? {
+                    if let Some(found) = node.get_transaction(context, hash)? {
                         messages.push(answer::notification(&self.id, &Transaction::waiting(found.recovered())));
                     }
                 }
-                (EventData::Transaction(hash), _) => messages.push(answer::notification(&self.id, &hash)),
+                (EventData::Transaction(hash), _) => messages.push(answer::notification(&self.id, &Data(hash))),
             }
         }
         Ok((messages, stream))

@@ -10,6 +10,7 @@
 mod block_id;
 mod bytes;
 pub mod consensus;
+mod event_id;
 mod keccak;
 mod number;
 pub mod rlp;
@@ -17,6 +18,7 @@ pub mod wire;
 
 pub use crate::block_id::{BlockId, BlockNumberOrTag};
 pub use crate::bytes::Bytes;
+pub use crate::event_id::{ChainEventId, EventId};
 pub use crate::keccak::{KECCAK_EMPTY, keccak256};
 pub use crate::number::{DigitsError, parse_digits};
 pub use primitive_types::{H160, H256, U256};

@@ -9,6 +9,7 @@ use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_eips::eip7840::BlobParams;
 use node_core::backend::View;
 use node_core::block::SealedHeader;
+use node_core::filters::FilterId;
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_types::consensus::{Header, Log, ReceiptOutcome, Withdrawal};
@@ -73,7 +74,7 @@ pub(super) struct Model {
     /// Recently mined blob transactions, whose blobs the node still has.
     pub(super) mined_blobs: BTreeSet<H256>,
     /// Filters by id.
-    pub(super) filters: BTreeMap<String, Filter>,
+    pub(super) filters: BTreeMap<FilterId, Filter>,
     /// Impersonated accounts.
     pub(super) impersonated: BTreeSet<Address>,
     /// Mining mode.

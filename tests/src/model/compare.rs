@@ -7,8 +7,8 @@ use super::{Run, word};
 use crate::oracle;
 use node_core::backend::{BackendError, View};
 use node_core::context::Context;
+use node_core::node::TransactionStatus;
 use node_core::pool::PoolStatus;
-use node_types::wire::TransactionStatus;
 use node_types::{Address, BlockId, BlockNumber, H256, U256, keccak256};
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ impl Run {
         let next = account.nonce + self.model.pool.pending(address, &account).len() as u64;
         let (node, context) = (self.world.node(), Context::unbounded());
         let count = node.get_transaction_count(&context, address, BlockId::pending()).expect("a nonce");
-        assert_eq!(count.transaction_count.0, next, "next nonce of {address:#x}");
+        assert_eq!(count, next, "next nonce of {address:#x}");
         self.compare_pool();
         let newest = self.sent.iter().rev().take(3).cloned();
         let any: Vec<Rc<Sent>> =
@@ -60,23 +60,20 @@ impl Run {
         let actual = node.get_transaction_status(&Context::unbounded(), sent.hash).expect("a status");
         let dropped_before = self.model.pool.dropped_before.get(&sent.hash);
         let expected = match (expected, dropped_before) {
-            (Status::Unknown, Some(reason)) if actual.status == TransactionStatus::Dropped => {
+            (Status::Unknown, Some(reason)) if matches!(actual, TransactionStatus::Pool(PoolStatus::Dropped(_))) => {
                 Status::Dropped(reason.clone())
             }
             (expected, _) => expected,
         };
-        let status = match &expected {
+        let status = match expected {
             Status::Mined => TransactionStatus::Mined,
-            Status::Pending => TransactionStatus::Pending,
-            Status::Queued => TransactionStatus::Queued,
-            Status::Dropped(_) => TransactionStatus::Dropped,
-            Status::Unknown => TransactionStatus::Unknown,
+            Status::Pending => TransactionStatus::Pool(PoolStatus::Pending),
+            Status::Queued => TransactionStatus::Pool(PoolStatus::Queued),
+            Status::Dropped(reason) => TransactionStatus::Pool(PoolStatus::Dropped(reason)),
+            Status::Unknown => TransactionStatus::Pool(PoolStatus::Unknown),
         };
         let hash = sent.hash;
-        assert_eq!(actual.status, status, "status of {hash:#x}, dropped for {:?}", actual.reason);
-        if let Status::Dropped(reason) = expected {
-            assert_eq!(node.pool().status(hash), PoolStatus::Dropped(reason), "{hash:#x}");
-        }
+        assert_eq!(actual, status, "status of {hash:#x}");
         let position = self.world.view().transaction_position(hash).expect("readable");
         let position = position.map(|position| (position.block, position.index));
         assert_eq!(position, self.model.positions.get(&hash).copied(), "position of {hash:#x}");
@@ -123,7 +120,7 @@ impl Run {
         assert_eq!(canonical, expected, "canonical blocks");
         for id in self.model.filters.keys().cloned().collect::<Vec<_>>() {
             if self.random.chance(20) {
-                self.poll_one(&id);
+                self.poll_one(id);
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use super::chain::{Block, Model};
 use node_core::backend::LogFilter;
+use node_core::filters::FilterId;
+use node_core::logs::FoundLog;
 use node_types::consensus::Log;
-use node_types::{BlockNumber, Bytes, H256, wire};
+use node_types::{BlockNumber, H256};
 use std::ops::RangeInclusive;
 
 /// A filter.
@@ -59,20 +61,16 @@ pub(super) enum Changes {
 }
 
 impl Place {
-    /// Decodes the changes in a result.
-    pub(super) fn of(log: &wire::Log) -> Self {
+    /// The position of a log that the node found.
+    pub(super) fn of(found: &FoundLog, removed: bool) -> Self {
         Self {
-            block: log.block_hash.expect("it is mined").0,
-            number: log.block_number.expect("it is mined").0,
-            log_index: log.log_index.expect("it is mined").0,
-            transaction: log.transaction_hash.expect("it is mined").0,
-            transaction_index: log.transaction_index.expect("it is mined").0,
-            log: Log {
-                address: log.address.0,
-                topics: log.topics.iter().map(|topic| topic.0).collect(),
-                data: Bytes::from(&log.data.0[..]),
-            },
-            removed: log.removed,
+            block: found.block.hash,
+            number: found.block.number,
+            log_index: found.log_index,
+            transaction: found.transaction_hash,
+            transaction_index: found.transaction_index as u64,
+            log: found.log.clone(),
+            removed,
         }
     }
 }
@@ -85,8 +83,8 @@ impl Model {
     }
 
     /// The changes since the last poll. Advances the filter.
-    pub(super) fn poll(&mut self, id: &str) -> Changes {
-        let mut filter = self.filters[id].clone();
+    pub(super) fn poll(&mut self, id: FilterId) -> Changes {
+        let mut filter = self.filters[&id].clone();
         let changes = match filter.cursor {
             Cursor::Arrival(since) => {
                 filter.cursor = Cursor::Arrival(self.pool.next_arrival());

@@ -10,12 +10,12 @@ use node_core::block::RecoveredTransaction;
 use node_core::context::Context;
 use node_core::crypto::SignatureError;
 use node_core::executor::TransactionError;
-use node_core::node::NodeError;
+use node_core::filters::{FilterChanges, FilterId};
+use node_core::node::{BlockRange, FoundBlock, LogBlocks, LogQuery, NewTransaction, NodeError, TransactionRequest};
 use node_core::pool::{DropReason, PoolError};
 use node_core::producer::{Mining, ProducerError};
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody, Withdrawal};
-use node_types::wire::{self, AddressFilter, Data, FilterObject, GetLogsInput, Quantity, TopicFilter};
-use node_types::{BlockNumberOrTag, Bytes, U256};
+use node_types::{BlockId, Bytes, U256};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -110,9 +110,8 @@ impl Run {
     }
 
     fn send_bytes(&self, bytes: Vec<u8>) -> Result<node_types::H256, Vec<PoolError>> {
-        let input = wire::SendRawTransactionInput { data: Data(Bytes::from(bytes)) };
-        match self.world.node().send_raw_transaction(&Context::unbounded(), input) {
-            Ok(output) => Ok(output.transaction_hash.0),
+        match self.world.node().send_transaction(&Context::unbounded(), Bytes::from(bytes)) {
+            Ok(hash) => Ok(hash),
             Err(NodeError::TransactionRejected(rejection)) => Err(rejection.reasons),
             Err(error) => panic!("{error:?}"),
         }
@@ -151,24 +150,25 @@ impl Run {
         self.at.what = "an impersonated transaction is sent";
         let sender = self.generator.address(&mut self.random);
         let (mut fields, scarce) = self.generator.fields(&mut self.random, &self.model, sender);
-        let input = wire::ImpersonateInput { address: Data(sender) };
+        let context = Context::unbounded();
         if self.random.chance(70) {
-            let response = self.world.node().impersonate(&Context::unbounded(), input).expect("it is allowed");
-            assert_eq!(response.result, self.model.impersonated.insert(sender));
+            let changed = self.world.node().impersonate(&context, sender, true).expect("it is allowed");
+            assert_eq!(changed, self.model.impersonated.insert(sender));
         } else if self.random.chance(20) {
-            let response = self.world.node().stop_impersonating(&Context::unbounded(), input).expect("it is allowed");
-            assert_eq!(response.result, self.model.impersonated.remove(&sender));
+            let changed = self.world.node().impersonate(&context, sender, false).expect("it is allowed");
+            assert_eq!(changed, self.model.impersonated.remove(&sender));
         }
         fields.gas = if scarce { 21_000 } else { 300_000 };
-        let transaction = wire::UnsignedTransaction {
-            data: Some(Data(fields.input.clone())),
-            from: Data(sender),
-            gas: Some(Quantity(fields.gas)),
-            max_fee_per_gas: Some(Quantity(fields.fee)),
-            max_priority_fee_per_gas: Some(Quantity(fields.tip)),
-            nonce: Some(Quantity(fields.nonce)),
-            to: fields.to.map(Data),
-            value: Some(Quantity(fields.value)),
+        let request = TransactionRequest {
+            from: sender,
+            to: fields.to,
+            gas: Some(fields.gas),
+            max_fee_per_gas: Some(fields.fee),
+            max_priority_fee_per_gas: Some(fields.tip),
+            nonce: Some(fields.nonce),
+            value: fields.value,
+            input: fields.input.clone(),
+            ..TransactionRequest::default()
         };
         let body = TransactionBody::DynamicFee(DynamicFeeTransaction {
             chain_id: self.world.genesis.spec.chain_id,
@@ -184,12 +184,11 @@ impl Run {
         let RecoveredTransaction { transaction: signed, hash, .. } = RecoveredTransaction::impersonating(sender, body);
         let sent = Sent { hash, sender, transaction: signed, signers: Vec::new(), unsigned: true };
         let expected = self.refusals(&sent, false);
-        let response =
-            self.world.node().send_transaction(&Context::unbounded(), wire::SendTransactionInput { transaction });
+        let response = self.world.node().send_transaction(&context, NewTransaction::Impersonated(request));
         let response = match response {
-            Ok(output) => Ok(output.transaction_hash.0),
+            Ok(hash) => Ok(hash),
             Err(NodeError::TransactionRejected(rejection)) => Err(rejection.reasons),
-            Err(NodeError::Control { source: ProducerError::NotImpersonated(refused), .. }) => {
+            Err(NodeError::Control(ProducerError::NotImpersonated(refused))) => {
                 assert_eq!(refused, sender);
                 assert!(!self.model.impersonated.contains(&sender), "{sender:#x} is impersonated");
                 return;
@@ -212,25 +211,16 @@ impl Run {
                 amount: 1 + self.random.below(1 << 30),
             })
             .collect();
-        let sent = withdrawals.iter().map(|withdrawal| wire::Withdrawal {
-            index: withdrawal.index,
-            validator_index: withdrawal.validator_index,
-            address: Data(withdrawal.address),
-            amount: Quantity(withdrawal.amount),
-        });
-        let input = wire::MineInput {
-            blocks: Some(Quantity(blocks)),
-            interval: interval.map(Quantity),
-            withdrawals: sent.collect(),
-        };
-        let pending = self.random.chance(30).then(|| self.block(BlockNumberOrTag::Pending));
-        let output = self.world.node().mine(&Context::unbounded(), input).expect("blocks");
+        let pending = self.random.chance(30).then(|| self.block(BlockId::pending()));
+        let mined = self.world.node().mine(&Context::unbounded(), blocks, interval, withdrawals.clone());
+        let mined = mined.expect("blocks");
         let view = self.world.view();
         if let Some(pending) = pending.filter(|_| blocks == 1 && withdrawals.is_empty()) {
-            let block = self.block(BlockNumberOrTag::Latest);
-            let known = |block: &wire::Block| {
-                let wire::Block { state_root, transactions_root, receipts_root, gas_used, timestamp, .. } = block;
-                (*state_root, *transactions_root, *receipts_root, *gas_used, *timestamp, block.base_fee_per_gas)
+            let block = self.block(BlockId::latest());
+            let known = |block: &FoundBlock| {
+                let header = &block.header.header;
+                let roots = [header.state_root, header.transactions_root, header.receipts_root];
+                (roots, header.gas_used, header.timestamp, header.base_fee_per_gas)
             };
             assert_eq!(known(&pending), known(&block), "the block that was pending");
         }
@@ -242,12 +232,11 @@ impl Run {
             self.model.sealed(&*view, if block == 0 { &withdrawals } else { &[] });
         }
         let head = self.model.head();
-        assert_eq!((output.block_number.0, output.block_hash.0), (head.number(), head.header.hash));
+        assert_eq!((mined.number, mined.hash), (head.number(), head.header.hash));
     }
 
-    fn block(&self, block_number: BlockNumberOrTag) -> wire::Block {
-        let input = wire::GetBlockByNumberInput { block_number, transaction_detail: false };
-        self.world.node().get_block_by_number(&Context::unbounded(), input).expect("a block").block.expect("a block")
+    fn block(&self, id: BlockId) -> FoundBlock {
+        self.world.node().get_block(&Context::unbounded(), id).expect("a block").expect("a block")
     }
 
     fn set_mining(&mut self) {
@@ -270,42 +259,39 @@ impl Run {
     fn reorganize(&mut self) {
         self.at.what = "blocks are replaced";
         let blocks = self.random.below(12);
-        let input = wire::ReorganizeInput { blocks: Quantity(blocks) };
-        let response = self.world.node().reorganize(&Context::unbounded(), input);
+        let response = self.world.node().reorganize(&Context::unbounded(), blocks);
         if blocks > self.model.head_number() {
-            let refused = response.expect_err("too few blocks");
-            let deep =
-                matches!(&refused, NodeError::Control { source: ProducerError::ReorganizationTooDeep { .. }, .. });
+            let refused = response.expect_err("there are not so many");
+            let deep = matches!(&refused, NodeError::Control(ProducerError::ReorganizationTooDeep { .. }));
             assert!(deep, "{refused:?}");
             return;
         }
         let response = response.expect("blocks are replaced");
         let removed = self.model.canonical[(self.model.head_number() - blocks + 1) as usize..].to_vec();
         // Newest first.
-        assert!(response.removed.iter().rev().map(|hash| hash.0).eq(removed), "removed blocks");
+        assert!(response.removed.iter().rev().map(|block| block.hash).eq(removed), "removed blocks");
         let view = self.world.view();
         if blocks > 0 {
             self.summary.reorganizations += 1;
             self.model.reorganized(&*view, blocks);
             let added = &self.model.canonical[(self.model.head_number() - blocks + 1) as usize..];
-            assert!(response.added.iter().map(|hash| hash.0).eq(added.iter().copied()), "added blocks");
+            assert!(response.added.iter().map(|block| block.hash).eq(added.iter().copied()), "added blocks");
         }
         self.model.changed(&*view);
     }
 
     fn snapshot(&mut self) {
         self.at.what = "a snapshot";
-        let id = self.world.node().take_snapshot(&Context::unbounded(), wire::EmptyInput).expect("a snapshot");
-        self.model.snapshot(id.snapshot_id.0);
-        self.snapshots.push(id.snapshot_id.0);
+        let id = self.world.node().take_snapshot(&Context::unbounded()).expect("a snapshot");
+        self.model.snapshot(id);
+        self.snapshots.push(id);
     }
 
     fn revert(&mut self) {
         self.at.what = "a revert to a snapshot";
         let recent = &self.snapshots[self.snapshots.len().saturating_sub(4)..];
         let id = if recent.is_empty() || self.random.chance(5) { 1 << 40 } else { *self.random.pick(recent) };
-        let input = wire::SnapshotId { snapshot_id: Quantity(id) };
-        let done = self.world.node().revert(&Context::unbounded(), input).expect("success").result;
+        let done = self.world.node().revert(&Context::unbounded(), id).expect("it is answered");
         assert_eq!(done, self.model.revert(id), "snapshot {id}");
         if done {
             self.summary.reorganizations += 1;
@@ -321,8 +307,7 @@ impl Run {
             true if self.sent.is_empty() => return,
             true => self.random.pick(&self.sent).clone(),
         };
-        let input = wire::DropTransactionInput { transaction_hash: Data(sent.hash) };
-        let done = self.world.node().drop_transaction(&Context::unbounded(), input).expect("success").result;
+        let done = self.world.node().drop_transaction(&Context::unbounded(), sent.hash).expect("it is answered");
         let there = waiting.iter().any(|waiting| waiting.hash == sent.hash);
         assert_eq!(done, there, "{:#x}", sent.hash);
         if there {
@@ -336,17 +321,15 @@ impl Run {
         let context = Context::unbounded();
         if self.random.chance(50) {
             let seconds = self.random.below(100);
-            let input = wire::IncreaseTimeInput { seconds: Quantity(seconds) };
-            self.world.node().increase_time(&context, input).expect("time moves");
+            self.world.node().increase_time(&context, seconds).expect("time moves");
             self.model.offset += seconds as i64 * 1_000;
             return;
         }
         let head = self.model.head().header.header.timestamp;
         let timestamp = head + self.random.below(100);
-        let input = wire::SetNextBlockTimestampInput { timestamp: Quantity(timestamp) };
-        match self.world.node().set_next_block_timestamp(&context, input) {
-            Ok(_) => self.model.wished_time = Some(timestamp),
-            Err(NodeError::Control { source: ProducerError::TimestampTooLow { least, .. }, .. }) => {
+        match self.world.node().set_next_block_timestamp(&context, timestamp) {
+            Ok(()) => self.model.wished_time = Some(timestamp),
+            Err(NodeError::Control(ProducerError::TimestampTooLow { least, .. })) => {
                 assert_eq!((timestamp, least), (head, head + 1));
                 return;
             }
@@ -359,8 +342,7 @@ impl Run {
         self.at.what = "the base fee is set";
         let by_rules = self.model.base_fee_by_rules();
         let base_fee = [0, 1, by_rules, 7, 1_000_000_000, by_rules * 2][self.random.below(6) as usize];
-        let input = wire::SetNextBlockBaseFeeInput { base_fee: Quantity(base_fee) };
-        self.world.node().set_next_block_base_fee(&Context::unbounded(), input).expect("it is set");
+        self.world.node().set_next_block_base_fee(&Context::unbounded(), base_fee).expect("it is set");
         self.model.wished_fee = Some(base_fee);
     }
 
@@ -371,22 +353,19 @@ impl Run {
         let address = self.generator.address(&mut self.random);
         let account = self.model.state.account(address);
         let node = self.world.node();
-        let data = Data(address);
         match self.random.below(4) {
             0 => {
                 let least = u64::from(account.is_empty() || !account.storage.is_empty());
                 let balances = [U256::from(least), U256::exp10(17), U256::exp10(22)];
                 let balance = *self.random.pick(&balances);
-                node.set_balance(&context, wire::SetBalanceInput { address: data, balance: Quantity(balance) })
-                    .expect("it is set");
+                node.set_balance(&context, address, balance).expect("it is set");
                 self.model.edit(address, |account| account.balance = balance);
             }
             1 => {
                 let nonce = (account.nonce + self.random.below(4)).saturating_sub(1);
-                let response = node.set_nonce(&context, wire::SetNonceInput { address: data, nonce: Quantity(nonce) });
-                match response {
-                    Ok(_) => assert!(nonce >= account.nonce, "the nonce went back to {nonce}"),
-                    Err(NodeError::Control { source: ProducerError::NonceTooLow { current, .. }, .. }) => {
+                match node.set_nonce(&context, address, nonce) {
+                    Ok(()) => assert!(nonce >= account.nonce, "the nonce went back to {nonce}"),
+                    Err(NodeError::Control(ProducerError::NonceTooLow { current, .. })) => {
                         assert!(current == account.nonce && nonce < current, "{nonce} is not below {current}");
                         return;
                     }
@@ -410,8 +389,7 @@ impl Run {
                 if code.is_empty() && account.nonce == 0 && account.balance.is_zero() {
                     return;
                 }
-                let input = wire::SetCodeInput { address: data, code: Data(code.clone()) };
-                node.set_code(&context, input).expect("it is set");
+                node.set_code(&context, address, code.clone()).expect("it is set");
                 self.model.edit(address, |account| account.code = code);
             }
             _ => {
@@ -419,9 +397,7 @@ impl Run {
                     return;
                 }
                 let (slot, value) = (word(self.random.below(8)), U256::from(self.random.below(3)));
-                let input =
-                    wire::SetStorageInput { address: data, position: wire::StorageKey(slot), value: Quantity(value) };
-                node.set_storage(&context, input).expect("it is set");
+                node.set_storage(&context, address, slot, value).expect("it is set");
                 self.model.edit(address, |account| account.set_slot(slot, value));
             }
         }
@@ -468,15 +444,9 @@ impl Run {
                 let latest = self.model.head_number();
                 let first = self.random.chance(30).then(|| self.random.below(latest + 5));
                 let last = self.random.chance(30).then(|| first.unwrap_or(0) + self.random.below(latest + 9));
-                let filter_object = FilterObject {
-                    address: AddressFilter(criteria.addresses.clone()),
-                    topics: criteria.topics.iter().cloned().map(TopicFilter).collect(),
-                    from_block: first.map(BlockNumberOrTag::Number),
-                    to_block: last.map(BlockNumberOrTag::Number),
-                };
-                let input = wire::NewFilterInput { filter_object };
-                let kind = Kind::Logs(criteria, first.unwrap_or(0)..=last.unwrap_or(u64::MAX));
-                (self.world.node().new_filter(&context, input), kind, head)
+                let range = BlockRange { from: first.map(Into::into), to: last.map(Into::into) };
+                let id = self.world.node().new_filter(&context, criteria.clone(), range);
+                (id, Kind::Logs(criteria, first.unwrap_or(0)..=last.unwrap_or(u64::MAX)), head)
             }
         };
         if self.model.filters.len() == MAX_FILTERS {
@@ -485,41 +455,47 @@ impl Run {
         }
         let number = self.summary.filters;
         self.summary.filters += 1;
-        self.model.filters.insert(id.expect("a filter").filter_id, Filter { number, kind, cursor });
+        self.model.filters.insert(id.expect("a filter"), Filter { number, kind, cursor });
     }
 
-    /// The index of any filter, if there is one. Ids are random, so filters are identified by index.
-    fn any_filter(&mut self) -> Option<String> {
+    /// A filter, if there is one: names are random, places among the filters are not.
+    fn any_filter(&mut self) -> Option<FilterId> {
         let mut filters: Vec<_> = self.model.filters.iter().collect();
         filters.sort_by_key(|(_, filter)| filter.number);
-        let names: Vec<_> = filters.into_iter().map(|(id, _)| id.clone()).collect();
-        (!names.is_empty()).then(|| self.random.pick(&names).clone())
+        let names: Vec<_> = filters.into_iter().map(|(id, _)| *id).collect();
+        (!names.is_empty()).then(|| *self.random.pick(&names))
     }
 
     fn uninstall(&mut self) {
         self.at.what = "a filter is ended";
         let Some(id) = self.any_filter() else { return };
-        assert!(self.world.node().uninstall_filter(&Context::unbounded(), &id).expect("success").result);
+        assert!(self.world.node().uninstall_filter(&Context::unbounded(), id).expect("it is answered"));
         self.model.filters.remove(&id);
-        let gone = self.world.node().get_filter_changes(&Context::unbounded(), &id);
-        assert!(matches!(gone, Err(NodeError::FilterNotFound { .. })), "{gone:?}");
+        let gone = self.world.node().get_filter_changes(&Context::unbounded(), id);
+        assert!(matches!(gone, Err(NodeError::FilterNotFound)), "{gone:?}");
     }
 
     fn poll(&mut self) {
         self.at.what = "a filter is polled";
         let Some(id) = self.any_filter() else { return };
-        self.poll_one(&id);
+        self.poll_one(id);
     }
 
     /// Polls a filter.
-    pub(super) fn poll_one(&mut self, id: &str) {
-        let response = self.world.node().get_filter_changes(&Context::unbounded(), id).expect("changes").result;
-        let kind = format!("{:?}", self.model.filters[id]);
+    pub(super) fn poll_one(&mut self, id: FilterId) {
+        let response = self.world.node().get_filter_changes(&Context::unbounded(), id).expect("changes");
+        let kind = format!("{:?}", self.model.filters[&id]);
         let expected = self.model.poll(id);
         let (count, actual) = match response {
-            wire::FilterChanges::Logs(logs) => (logs.len(), Changes::Logs(logs.iter().map(Place::of).collect())),
-            wire::FilterChanges::Hashes(hashes) => {
-                (hashes.len(), Changes::Hashes(hashes.into_iter().map(|hash| hash.0).collect()))
+            FilterChanges::Logs(logs) => (
+                logs.len(),
+                Changes::Logs(logs.iter().map(|change| Place::of(&change.found, change.removed)).collect()),
+            ),
+            FilterChanges::Blocks(blocks) => {
+                (blocks.len(), Changes::Hashes(blocks.into_iter().map(|block| block.hash).collect()))
+            }
+            FilterChanges::Transactions(arrivals) => {
+                (arrivals.len(), Changes::Hashes(arrivals.into_iter().map(|arrival| arrival.hash).collect()))
             }
         };
         self.summary.reported += count;
@@ -535,15 +511,10 @@ impl Run {
         let criteria = self.criteria();
         let first = self.random.below(self.model.head_number() + 1);
         let last = first + self.random.below(self.model.head_number() + 1 - first);
-        let input = GetLogsInput {
-            address: AddressFilter(criteria.addresses.clone()),
-            topics: criteria.topics.iter().cloned().map(TopicFilter).collect(),
-            from_block: Some(BlockNumberOrTag::Number(first)),
-            to_block: Some(BlockNumberOrTag::Number(last)),
-            ..GetLogsInput::default()
-        };
-        let logs = self.world.node().get_logs(&Context::unbounded(), input).expect("logs").logs;
-        let logs: Vec<_> = logs.iter().map(Place::of).collect();
+        let range = BlockRange { from: Some(first.into()), to: Some(last.into()) };
+        let query = LogQuery { filter: criteria.clone(), blocks: LogBlocks::Range(range) };
+        let logs = self.world.node().get_logs(&Context::unbounded(), &query).expect("logs");
+        let logs: Vec<_> = logs.iter().map(|log| Place::of(log, false)).collect();
         assert_eq!(logs, self.model.logs(&criteria, first..=last), "{criteria:?} from {first} to {last}");
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;
     }
-    let gas_price = chain.gas_price(&Context::unbounded())?.gas_price.0;
+    let gas_price = chain.gas_price(&Context::unbounded())?;
     let (scheme, base_path, picks_port) = (http.scheme(), http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
         let url = format!("{scheme}://{}{}", reachable(address), base_path.as_str());

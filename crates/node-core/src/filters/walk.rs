@@ -135,6 +135,7 @@ fn logs_of<'a>(block: BlockRef, body: &'a Body, receipts: &'a [Receipt]) -> impl
         .flat_map(|(index, (transaction, receipt))| receipt.logs.iter().map(move |log| (index, transaction.hash, log)));
     logs.zip(0..).map(move |((transaction_index, transaction_hash, log), log_index)| FoundLog {
         block,
+        pending: false,
         log_index,
         transaction_index,
         transaction_hash,

@@ -1,29 +1,55 @@
-//! getBlockByNumber, getBlockByHash, and what counts a block's parts.
+//! Blocks and their parts.
 
-use super::found::FoundBlock;
-use super::{Node, NodeError, assemble};
-use crate::block::Body;
+use super::resolve::Snapshot;
+use super::{Field, Node, NodeError};
+use crate::backend::BackendError;
+use crate::block::{BlockHashOrNumber, Body, SealedHeader};
 use crate::context::Context;
-use node_types::wire::{
-    Block, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput, Quantity,
-    TransactionCountOutput, UncleCountOutput,
-};
 use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
+/// A block of any branch, or the pending block.
+#[derive(Clone, Debug)]
+pub struct FoundBlock {
+    /// The header.
+    pub header: Arc<SealedHeader>,
+    /// Transactions, ommers, withdrawals.
+    pub body: Arc<Body>,
+    /// Whether this is the pending block, which is assembled from the pool and not sealed.
+    pub pending: bool,
+}
+
+impl FoundBlock {
+    /// Reads a block, canonical or not.
+    pub(super) fn read(snapshot: &Snapshot, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
+        let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
+        let number = header.header.number;
+        let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(number))?;
+        Ok(Some(Self { header, body, pending: snapshot.is_pending(number) }))
+    }
+}
+
 impl Node {
-    /// The canonical block of a height; none beyond the head.
-    pub fn get_block_by_number(
-        &self,
-        context: &Context,
-        input: GetBlockByNumberInput,
-    ) -> Result<GetBlockByNumberOutput, NodeError> {
-        let block = self.find_block(context, input.block_number.into())?;
-        Ok(GetBlockByNumberOutput { block: block.map(|block| wire_block(&block, input.transaction_detail)) })
+    /// Returns the header of a block, or `None` if the block is unknown. A hash may be that of a side block.
+    pub fn get_header(&self, context: &Context, block: BlockId) -> Result<Option<Arc<SealedHeader>>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        match snapshot.known(block) {
+            Some(id) => Ok(snapshot.view.header(id)?),
+            None => Ok(None),
+        }
     }
 
-    /// The hash of the canonical block of a height; none beyond the head, and of the pending block.
-    pub fn block_hash(&self, context: &Context, block: BlockNumberOrTag) -> Result<Option<H256>, NodeError> {
+    /// Returns a block, or `None` if it is unknown. A hash may be that of a side block.
+    pub fn get_block(&self, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        match snapshot.known(block) {
+            Some(id) => FoundBlock::read(&snapshot, id),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the hash of a canonical block, or `None` above the head and for the pending block.
+    pub fn get_block_hash(&self, context: &Context, block: BlockNumberOrTag) -> Result<Option<H256>, NodeError> {
         if block == BlockNumberOrTag::Pending {
             return Ok(None);
         }
@@ -32,74 +58,23 @@ impl Node {
         Ok(hash.transpose()?.flatten())
     }
 
-    /// Whether a block has this hash, on any branch.
-    pub fn knows_block(&self, context: &Context, hash: H256) -> Result<bool, NodeError> {
-        Ok(self.snapshot(context)?.view.header(hash.into())?.is_some())
-    }
-
-    /// The block with a hash, on any branch; none where it is not known.
-    pub fn get_block_by_hash(
-        &self,
-        context: &Context,
-        input: GetBlockByHashInput,
-    ) -> Result<GetBlockByHashOutput, NodeError> {
-        let block = self.find_block(context, BlockId::Hash(input.hash.0))?;
-        Ok(GetBlockByHashOutput { block: block.map(|block| wire_block(&block, input.transaction_detail)) })
-    }
-
-    /// How many transactions the canonical block of a height holds.
-    pub fn get_block_transaction_count_by_number(
-        &self,
-        context: &Context,
-        block: BlockId,
-    ) -> Result<TransactionCountOutput, NodeError> {
-        Ok(transaction_count(&*self.body_by_number(context, block)?))
-    }
-
-    /// How many transactions the block with a hash holds.
-    pub fn get_block_transaction_count_by_hash(
-        &self,
-        context: &Context,
-        hash: H256,
-    ) -> Result<TransactionCountOutput, NodeError> {
-        Ok(transaction_count(&*self.body_by_hash(context, hash)?))
-    }
-
-    /// How many ommers the canonical block of a height names.
-    pub fn get_uncle_count_by_block_number(
-        &self,
-        context: &Context,
-        block: BlockId,
-    ) -> Result<UncleCountOutput, NodeError> {
-        Ok(uncle_count(&*self.body_by_number(context, block)?))
-    }
-
-    /// How many ommers the block with a hash names.
-    pub fn get_uncle_count_by_block_hash(&self, context: &Context, hash: H256) -> Result<UncleCountOutput, NodeError> {
-        Ok(uncle_count(&*self.body_by_hash(context, hash)?))
-    }
-
-    fn body_by_number(&self, context: &Context, block: BlockId) -> Result<Arc<Body>, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        snapshot.body(snapshot.canonical(block, "path.BlockNumber")?)
-    }
-
-    fn body_by_hash(&self, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
-        let unknown = || NodeError::BlockNotFound { block: BlockId::Hash(hash), location: "path.Hash" };
+    /// Returns the body of the block with this hash, canonical or not.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] if the block is unknown.
+    pub fn get_body(&self, context: &Context, hash: H256) -> Result<Arc<Body>, NodeError> {
+        let unknown = || NodeError::BlockNotFound { block: hash.into(), field: Field::Hash };
         self.snapshot(context)?.view.body(hash.into())?.ok_or_else(unknown)
     }
-}
 
-fn transaction_count(body: &Body) -> TransactionCountOutput {
-    TransactionCountOutput { transaction_count: Quantity(body.transactions.len() as u64) }
-}
-
-fn uncle_count(body: &Body) -> UncleCountOutput {
-    UncleCountOutput { uncle_count: Quantity(body.ommers.len() as u64) }
-}
-
-fn wire_block(block: &FoundBlock, full: bool) -> Block {
-    assemble::block(&block.header, &block.body, full, block.pending)
+    /// Returns the body of a canonical block, or of the pending one.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] if no canonical block has this id.
+    pub fn get_canonical_body(&self, context: &Context, block: BlockId) -> Result<Arc<Body>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        snapshot.body(snapshot.canonical(block, Field::BlockNumber)?)
+    }
 }
 
 #[cfg(test)]
@@ -109,11 +84,9 @@ mod tests {
     use crate::node::testing::World;
     use crate::state::StateChanges;
     use crate::test_chain::{child, transaction, word};
-    use node_types::BlockNumberOrTag;
-    use node_types::wire::{BlockTransactions, Data};
 
     #[test]
-    fn blocks_by_number_and_by_hash() {
+    fn finds_blocks_by_number_and_by_hash() {
         let world = World::new();
         let mined = transaction(1, 0, 1);
         let block = world.push(vec![(mined.clone(), Vec::new())]);
@@ -121,51 +94,42 @@ mod tests {
         let side = child(&*view, 0, 1, Vec::new(), StateChanges::default());
         world.backend.keep_side_block(side.clone()).unwrap();
 
-        let by_number = |block_number, transaction_detail| {
-            let input = GetBlockByNumberInput { block_number, transaction_detail };
-            world.node.get_block_by_number(&Context::unbounded(), input).unwrap().block
-        };
-        let by_hash = |hash: H256, transaction_detail| {
-            let input = GetBlockByHashInput { hash: Data(hash), transaction_detail };
-            world.node.get_block_by_hash(&Context::unbounded(), input).unwrap().block
-        };
-        let found = |block: Option<Block>| block.map(|block| block.hash.unwrap().0);
         let genesis = view.canonical_hash(0).unwrap();
-        assert_eq!(found(by_number(BlockNumberOrTag::Earliest, false)), genesis);
-        assert_eq!(found(by_number(BlockNumberOrTag::Latest, false)), Some(block.header.hash));
-        assert_eq!(found(by_number(BlockNumberOrTag::Number(1), true)), Some(block.header.hash));
-        assert_eq!(found(by_number(BlockNumberOrTag::Number(2), false)), None);
-        assert_eq!(found(by_hash(block.header.hash, false)), Some(block.header.hash));
-        assert_eq!(found(by_hash(side.header.hash, false)), Some(side.header.hash));
-        assert_eq!(found(by_hash(word(1), false)), None);
-
-        let hashes = by_hash(block.header.hash, false).unwrap().transactions;
-        assert_eq!(hashes, BlockTransactions::Hashes(vec![mined.hash]));
-        match by_hash(block.header.hash, true).unwrap().transactions {
-            BlockTransactions::Full(full) => assert_eq!(full[0].hash.0, mined.hash),
-            BlockTransactions::Hashes(hashes) => panic!("{hashes:?}"),
+        let cases = [
+            (BlockId::earliest(), genesis),
+            (BlockId::latest(), Some(block.header.hash)),
+            (BlockId::number(1), Some(block.header.hash)),
+            (BlockId::number(2), None),
+            (BlockId::Hash(block.header.hash), Some(block.header.hash)),
+            (BlockId::Hash(side.header.hash), Some(side.header.hash)),
+            (BlockId::Hash(word(1)), None),
+        ];
+        let context = Context::unbounded();
+        for (id, expected) in cases {
+            let found = world.node.get_block(&context, id).unwrap();
+            assert_eq!(found.map(|found| found.header.hash), expected, "{id}");
+            let header = world.node.get_header(&context, id).unwrap();
+            assert_eq!(header.map(|header| header.hash), expected, "{id}");
         }
+        let found = world.node.get_block(&context, BlockId::latest()).unwrap().unwrap();
+        assert_eq!(found.body.transactions, [mined]);
+        assert!(!found.pending);
     }
 
     #[test]
-    fn counts() {
+    fn finds_bodies_of_known_blocks() {
         let world = World::new();
         let block = world.push(vec![(transaction(1, 0, 1), Vec::new()), (transaction(2, 0, 1), Vec::new())]);
         let (node, context) = (&world.node, Context::unbounded());
         let hash = block.header.hash;
-        for argument in [BlockId::latest(), BlockId::number(1), BlockId::Hash(hash)] {
-            let count = node.get_block_transaction_count_by_number(&context, argument).unwrap();
-            assert_eq!(count.transaction_count, Quantity(2), "{argument}");
-            let count = node.get_uncle_count_by_block_number(&context, argument).unwrap();
-            assert_eq!(count.uncle_count, Quantity(0), "{argument}");
+        for id in [BlockId::latest(), BlockId::number(1), BlockId::Hash(hash)] {
+            assert_eq!(node.get_canonical_body(&context, id).unwrap(), block.body, "{id}");
         }
-        assert_eq!(node.get_block_transaction_count_by_hash(&context, hash).unwrap().transaction_count, Quantity(2));
-        assert_eq!(node.get_uncle_count_by_block_hash(&context, hash).unwrap().uncle_count, Quantity(0));
+        assert_eq!(node.get_body(&context, hash).unwrap(), block.body);
         let unknown = [
-            node.get_block_transaction_count_by_number(&context, BlockId::number(2)).map(drop),
-            node.get_block_transaction_count_by_hash(&context, word(1)).map(drop),
-            node.get_uncle_count_by_block_number(&context, BlockId::number(2)).map(drop),
-            node.get_uncle_count_by_block_hash(&context, word(1)).map(drop),
+            node.get_canonical_body(&context, BlockId::number(2)),
+            node.get_canonical_body(&context, BlockId::Hash(word(1))),
+            node.get_body(&context, word(1)),
         ];
         for result in unknown {
             assert!(matches!(result, Err(NodeError::BlockNotFound { .. })), "{result:?}");

@@ -1,5 +1,6 @@
-//! Blocks that are made on request, and not kept.
+//! Blocks that are built on request and not stored.
 
+use super::fault::{Fault, Field};
 use super::{Node, NodeError};
 use crate::assembly::{Assembled, MAX_EXTRA_DATA, assemble, next_header};
 use crate::backend::{GrowingBranch, View};
@@ -8,63 +9,64 @@ use crate::context::Context;
 use crate::executor::{BlockExecution, ExecutionError, TransactionError};
 use crate::gas::gas_limit_towards;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, Request, Withdrawal};
-use node_types::wire::ErrorDetail;
-use node_types::{Address, BlockId, Bytes, H256, U256};
+use node_types::{Address, Bytes, H256, U256};
 
-/// The gas limit towards which blocks go where nobody else decides: that of most producers of Ethereum.
+/// The gas limit that blocks approach on chains that the node does not produce: that of most block producers of mainnet.
 const GAS_LIMIT: u64 = 60_000_000;
 
-/// What a block on request is to be like.
+/// A block to build.
 #[derive(Clone, Debug, Default)]
 pub struct BlockRequest {
-    /// The canonical block below it.
+    /// Hash of the parent, which must be canonical.
     pub parent: H256,
     /// Unix seconds.
     pub timestamp: u64,
     /// PREVRANDAO.
     pub prev_randao: H256,
-    /// Who gets the tips.
+    /// Receiver of the tips.
     pub fee_recipient: Address,
-    /// Withdrawals; count from Shanghai on.
+    /// Withdrawals; ignored before Shanghai.
     pub withdrawals: Vec<Withdrawal>,
-    /// Root of the parent beacon block; counts from Cancun on.
+    /// Root of the parent beacon block; ignored before Cancun.
     pub parent_beacon_block_root: Option<H256>,
-    /// Its transactions as they are sent, all of them; none for what the pool has.
+    /// All transactions, encoded as they are sent; `None` takes those of the pool.
     pub transactions: Option<Vec<Bytes>>,
     /// Extra data of the header.
     pub extra_data: Bytes,
 }
 
-/// A block that was made on request.
+/// A block that was built on request.
 #[derive(Clone, Debug)]
 pub struct BuiltBlock {
     /// The block.
     pub block: ExecutedBlock,
-    /// The blobs of its transactions in their order, as far as they are known.
+    /// Sidecars of its blob transactions in their order, as far as they are known.
     pub sidecars: Vec<BlobSidecar>,
     /// Its execution requests, since Prague.
     pub requests: Option<Vec<Request>>,
-    /// What its transactions tip, in wei.
+    /// Sum of the tips in wei.
     pub value: U256,
 }
 
 impl Node {
-    /// Makes a block on top of a canonical one. The chain stays as it is.
+    /// Builds a block on top of a canonical one, without adding it to the chain.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`] for the parent, [`NodeError::Invalid`] for fields out of
+    /// range, [`NodeError::NotBuilt`] if a transaction or a system contract fails.
     pub fn build_block(&self, context: &Context, request: BlockRequest) -> Result<BuiltBlock, NodeError> {
         let snapshot = self.snapshot(context)?;
-        let number = snapshot.state(BlockId::Hash(request.parent), "body.ParentHash")?;
+        let number = snapshot.state(request.parent.into(), Field::ParentHash)?;
         let parent = snapshot.header(number)?;
         let mut faults = Vec::new();
         let least = parent.header.timestamp.saturating_add(1);
         if request.timestamp < least {
-            faults.push(ErrorDetail::new(
-                "body.Timestamp",
-                format!("expected at least {least}, got {}", request.timestamp),
-            ));
+            let message = format!("expected at least {least}, got {}", request.timestamp);
+            faults.push(Fault::new(Field::Timestamp, message));
         }
         if request.extra_data.len() > MAX_EXTRA_DATA {
             let message = format!("expected at most {MAX_EXTRA_DATA} bytes, got {}", request.extra_data.len());
-            faults.push(ErrorDetail::new("body.ExtraData", message));
+            faults.push(Fault::new(Field::ExtraData, message));
         }
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
@@ -90,7 +92,7 @@ impl Node {
         }
     }
 
-    /// Makes a block of exactly these transactions.
+    /// Builds a block with exactly these transactions.
     fn build_of(
         &self,
         context: &Context,
@@ -102,10 +104,8 @@ impl Node {
         let mut recovered = Vec::with_capacity(transactions.len());
         let mut sidecars = Vec::new();
         for (index, bytes) in transactions.iter().enumerate() {
-            let PooledTransaction { transaction, sidecar } = PooledTransaction::decode(bytes).map_err(|error| {
-                let location = format!("body.Transactions[{index}]");
-                NodeError::Invalid(vec![ErrorDetail::new(location, error.to_string())])
-            })?;
+            let PooledTransaction { transaction, sidecar } = PooledTransaction::decode(bytes)
+                .map_err(|error| NodeError::invalid(Field::TransactionAt(index), error.to_string()))?;
             let sender = self.recovery.sender(&transaction);
             let sender = sender.map_err(|error| NodeError::NotBuilt(TransactionError::Signature(error).into()))?;
             sidecars.extend(sidecar);
@@ -119,7 +119,7 @@ impl Node {
         Ok(built(assembled.map_err(|error| self.not_built(error))?, sidecars))
     }
 
-    /// Makes a block of what the pool has.
+    /// Builds a block with the best transactions of the pool.
     fn build_of_pool(
         &self,
         context: &Context,
@@ -151,7 +151,7 @@ fn built(assembled: Assembled, sidecars: Vec<BlobSidecar>) -> BuiltBlock {
     BuiltBlock { block, sidecars, requests, value }
 }
 
-/// What the producer of a block gets from its transactions, in wei.
+/// Returns the sum of the tips of a block in wei.
 fn tips(block: &ExecutedBlock) -> U256 {
     let base_fee = block.header.header.base_fee_per_gas.unwrap_or(0);
     let mut before = 0;

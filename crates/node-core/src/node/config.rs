@@ -1,4 +1,4 @@
-//! Which rules are in force, and what of the chain can be asked for.
+//! The active fork rules, and which data the node keeps.
 
 use super::{Node, NodeError};
 use crate::backend::BackendError;
@@ -12,18 +12,18 @@ use node_types::BlockNumber;
 /// The rules at three times (EIP-7910).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkConfigs {
-    /// Those of the head.
+    /// Rules of the head.
     pub current: ForkConfig,
-    /// Those that come into force next.
+    /// Rules of the next scheduled fork.
     pub next: Option<ForkConfig>,
-    /// Those that come into force last, as far as it is known.
+    /// Rules of the last scheduled fork.
     pub last: Option<ForkConfig>,
 }
 
-/// The rules that come into force at one time.
+/// The rules of a fork.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkConfig {
-    /// Unix seconds; zero for rules from before the first fork that goes by time.
+    /// Unix seconds; zero for rules that do not activate by timestamp.
     pub activation_time: u64,
     /// Blob parameters, since Cancun.
     pub blob_params: Option<BlobParams>,
@@ -33,21 +33,21 @@ pub struct ForkConfig {
     pub fork_id: [u8; 4],
     /// Precompiled contracts.
     pub precompiles: Vec<NamedContract>,
-    /// Contracts that blocks call.
+    /// System contracts that blocks call.
     pub system_contracts: Vec<NamedContract>,
 }
 
-/// From which block on there is what.
+/// For each kind of data, the first block for which it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The newest mined block.
     pub head: BlockRef,
-    /// The earliest block whose state is kept, with its proofs. Blocks, transactions, receipts and logs are always kept.
+    /// The first block whose state is kept, with its proofs. Blocks, transactions, receipts and logs are always kept.
     pub earliest_state: BlockNumber,
 }
 
 impl Node {
-    /// The rules in force now, next, and last.
+    /// Returns the current, the next and the last scheduled rules (EIP-7910).
     pub fn fork_configs(&self, context: &Context) -> Result<ForkConfigs, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
@@ -56,7 +56,7 @@ impl Node {
         let begun = fork_id::times(&self.spec).filter(|at| *at <= now).max().unwrap_or(0);
         let coming = || fork_id::times(&self.spec).filter(|at| *at > now);
         let merged = head.header.difficulty.is_zero();
-        // Whatever comes by time comes behind the merge, and all heights lie before it.
+        // Forks that activate by timestamp come after the merge, and those that activate by number before it.
         let at = |time: u64| self.fork_config(&genesis, BlockNumber::MAX, time, true);
         Ok(ForkConfigs {
             current: ForkConfig {
@@ -80,7 +80,7 @@ impl Node {
         }
     }
 
-    /// From which block on there is what.
+    /// Returns for each kind of data the first block for which it is kept.
     pub fn capabilities(&self, context: &Context) -> Result<Capabilities, NodeError> {
         let snapshot = self.snapshot(context)?;
         Ok(Capabilities { head: snapshot.mined_head()?, earliest_state: snapshot.view.earliest_state() })
@@ -93,7 +93,7 @@ mod tests {
     use crate::node::testing::World;
 
     #[test]
-    fn what_was_mined_can_be_asked_for() {
+    fn reports_the_head_and_the_earliest_state() {
         let world = World::new();
         world.grow(2);
         let got = world.node.capabilities(&Context::unbounded()).unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_behind_the_last_rules() {
+    fn has_no_rules_after_the_last_fork() {
         let world = World::new();
         world.grow(1);
         let got = world.node.fork_configs(&Context::unbounded()).unwrap();

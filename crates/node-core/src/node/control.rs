@@ -1,181 +1,102 @@
-//! Control of a chain that the node produces itself, for tests.
+//! Control of a development chain that the node produces itself.
+//!
+//! Each operation fails with [`NodeError::NotProducing`] if the node does not produce blocks.
 
-use super::{Node, NodeError, TransactionRequest, assemble};
+use super::{Node, NodeError};
+use crate::backend::HeadChange;
 use crate::block::BlockRef;
 use crate::context::Context;
-use crate::pool::PoolTransaction;
 use crate::producer::{Producer, ProducerError};
 use node_types::consensus::Withdrawal;
-use node_types::wire::{
-    ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput,
-    PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput, SendTransactionInput,
-    SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput, SetNonceInput,
-    SetStorageInput, SnapshotId, Transaction, UnsignedTransaction,
-};
-use node_types::{Address, U256};
-use std::collections::BTreeMap;
+use node_types::{Address, Bytes, H256, U256};
 use std::sync::Arc;
 
-/// Something was done.
-const DONE: ControlOutput = ControlOutput { result: true };
-
 impl Node {
-    pub(super) fn controlled(&self) -> Result<&Arc<Producer>, NodeError> {
+    pub(super) fn controlled(&self, context: &Context) -> Result<&Arc<Producer>, NodeError> {
+        context.check()?;
         self.producer.as_ref().ok_or(NodeError::NotProducing)
     }
 
-    /// Makes blocks of what the pool holds, whether it holds anything or not.
-    pub fn mine(&self, context: &Context, input: MineInput) -> Result<MineOutput, NodeError> {
-        let MineInput { blocks, interval, withdrawals } = input;
-        let withdrawals = withdrawals.into_iter().map(|withdrawal| Withdrawal {
-            index: withdrawal.index,
-            validator_index: withdrawal.validator_index,
-            address: withdrawal.address.0,
-            amount: withdrawal.amount.0,
-        });
-        let count = blocks.map_or(1, |blocks| blocks.0);
-        let mined = self.controlled()?.mine(count, interval.map(|interval| interval.0), withdrawals.collect())?;
-        let head = match mined.last() {
-            Some(head) => *head,
-            None => self.snapshot(context)?.view.head(),
-        };
-        let BlockRef { number, hash } = head;
-        Ok(MineOutput { block_hash: Data(hash), block_number: Quantity(number) })
-    }
-
-    /// Lets the next block have a timestamp, from which time goes on.
-    pub fn set_next_block_timestamp(
+    /// Mines `blocks` blocks with the transactions of the pool, or empty ones, and returns the head. `interval` is the
+    /// number of seconds between them. The withdrawals go into the first block.
+    pub fn mine(
         &self,
-        _context: &Context,
-        input: SetNextBlockTimestampInput,
-    ) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_next_timestamp(input.timestamp.0)?;
-        Ok(DONE)
+        context: &Context,
+        blocks: u64,
+        interval: Option<u64>,
+        withdrawals: Vec<Withdrawal>,
+    ) -> Result<BlockRef, NodeError> {
+        let mined = self.controlled(context)?.mine(blocks, interval, withdrawals)?;
+        match mined.last() {
+            Some(head) => Ok(*head),
+            None => Ok(self.snapshot(context)?.view.head()),
+        }
     }
 
-    /// Lets the time of the chain jump ahead.
-    pub fn increase_time(&self, _context: &Context, input: IncreaseTimeInput) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.increase_time(input.seconds.0)?;
-        Ok(DONE)
+    /// Sets the timestamp of the next block in Unix seconds. The time of the chain continues from there.
+    pub fn set_next_block_timestamp(&self, context: &Context, timestamp: u64) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_next_timestamp(timestamp)?)
     }
 
-    /// Lets the next block have a base fee.
-    pub fn set_next_block_base_fee(
-        &self,
-        _context: &Context,
-        input: SetNextBlockBaseFeeInput,
-    ) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_next_base_fee(input.base_fee.0)?;
-        Ok(DONE)
+    /// Moves the time of the chain ahead by `seconds`.
+    pub fn increase_time(&self, context: &Context, seconds: u64) -> Result<(), NodeError> {
+        self.controlled(context)?.increase_time(seconds)?;
+        Ok(())
     }
 
-    /// Remembers the chain as it is.
-    pub fn take_snapshot(&self, _context: &Context, _input: EmptyInput) -> Result<SnapshotId, NodeError> {
-        Ok(SnapshotId { snapshot_id: Quantity(self.controlled()?.snapshot()?) })
+    /// Sets the base fee of the next block in wei per gas.
+    pub fn set_next_block_base_fee(&self, context: &Context, base_fee: u64) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_next_base_fee(base_fee)?)
     }
 
-    /// Goes back to a snapshot. False where there is none of this number.
-    pub fn revert(&self, _context: &Context, input: SnapshotId) -> Result<ControlOutput, NodeError> {
-        match self.controlled()?.revert(input.snapshot_id.0) {
-            Ok(()) => Ok(DONE),
-            Err(ProducerError::UnknownSnapshot(_)) => Ok(ControlOutput { result: false }),
+    /// Takes a snapshot of the chain and returns its id.
+    pub fn take_snapshot(&self, context: &Context) -> Result<u64, NodeError> {
+        Ok(self.controlled(context)?.snapshot()?)
+    }
+
+    /// Reverts the chain to a snapshot. Returns false if there is no snapshot with this id.
+    pub fn revert(&self, context: &Context, snapshot: u64) -> Result<bool, NodeError> {
+        match self.controlled(context)?.revert(snapshot) {
+            Ok(()) => Ok(true),
+            Err(ProducerError::UnknownSnapshot(_)) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Replaces the newest blocks by empty ones.
-    pub fn reorganize(&self, _context: &Context, input: ReorganizeInput) -> Result<ReorganizeOutput, NodeError> {
-        let change = self.controlled()?.reorganize(input.blocks.0)?;
-        let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
-        Ok(ReorganizeOutput { added: hashes(change.added), removed: hashes(change.removed) })
+    /// Replaces the newest `blocks` blocks with empty ones.
+    pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, NodeError> {
+        Ok(self.controlled(context)?.reorganize(blocks)?)
     }
 
-    /// Lets anyone send transactions in the name of an account.
-    pub fn impersonate(&self, _context: &Context, input: ImpersonateInput) -> Result<ControlOutput, NodeError> {
-        let result = self.controlled()?.impersonate(input.address.0, true);
-        Ok(ControlOutput { result })
+    /// Starts or stops impersonating an account: while it is impersonated, anyone may send transactions from it. Returns
+    /// whether this changed anything.
+    pub fn impersonate(&self, context: &Context, address: Address, allowed: bool) -> Result<bool, NodeError> {
+        Ok(self.controlled(context)?.impersonate(address, allowed))
     }
 
-    /// Ends that.
-    pub fn stop_impersonating(&self, _context: &Context, input: ImpersonateInput) -> Result<ControlOutput, NodeError> {
-        let result = self.controlled()?.impersonate(input.address.0, false);
-        Ok(ControlOutput { result })
+    /// Sets the balance of an account in wei.
+    pub fn set_balance(&self, context: &Context, address: Address, balance: U256) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_balance(address, balance)?)
     }
 
-    /// Sends a transaction in the name of an impersonated account. What is not given is found out.
-    pub fn send_transaction(
-        &self,
-        context: &Context,
-        input: SendTransactionInput,
-    ) -> Result<SendRawTransactionOutput, NodeError> {
-        let producer = self.controlled()?;
-        let sender = input.transaction.from.0;
-        if !producer.is_impersonated(sender) {
-            return Err(ProducerError::NotImpersonated(sender).into());
-        }
-        let hash = self.send_request(context, request(input.transaction), true)?;
-        Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
+    /// Sets the nonce of an account, which may not decrease.
+    pub fn set_nonce(&self, context: &Context, address: Address, nonce: u64) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_nonce(address, nonce)?)
     }
 
-    /// Sets an account's balance.
-    pub fn set_balance(&self, _context: &Context, input: SetBalanceInput) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_balance(input.address.0, input.balance.0)?;
-        Ok(DONE)
-    }
-
-    /// Sets an account's nonce.
-    pub fn set_nonce(&self, _context: &Context, input: SetNonceInput) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_nonce(input.address.0, input.nonce.0)?;
-        Ok(DONE)
-    }
-
-    /// Sets an account's code.
-    pub fn set_code(&self, _context: &Context, input: SetCodeInput) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_code(input.address.0, input.code.0)?;
-        Ok(DONE)
+    /// Sets the code of an account.
+    pub fn set_code(&self, context: &Context, address: Address, code: Bytes) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_code(address, code)?)
     }
 
     /// Sets a storage slot of an account.
-    pub fn set_storage(&self, _context: &Context, input: SetStorageInput) -> Result<ControlOutput, NodeError> {
-        self.controlled()?.set_storage(input.address.0, input.position.0, input.value.0)?;
-        Ok(DONE)
+    pub fn set_storage(&self, context: &Context, address: Address, slot: H256, value: U256) -> Result<(), NodeError> {
+        Ok(self.controlled(context)?.set_storage(address, slot, value)?)
     }
 
-    /// Drops a transaction of the pool. False where it is not in it.
-    pub fn drop_transaction(
-        &self,
-        _context: &Context,
-        input: DropTransactionInput,
-    ) -> Result<ControlOutput, NodeError> {
-        self.controlled()?;
-        Ok(ControlOutput { result: self.pool.remove(input.transaction_hash.0)? })
+    /// Drops a transaction from the pool. Returns whether it was there.
+    pub fn drop_transaction(&self, context: &Context, hash: H256) -> Result<bool, NodeError> {
+        self.controlled(context)?;
+        Ok(self.pool.remove(hash)?)
     }
-
-    /// All transactions of the pool.
-    pub fn pool_content(&self, _context: &Context) -> Result<PoolContentOutput, NodeError> {
-        let content = self.pool.content();
-        Ok(PoolContentOutput { pending: pooled(content.pending), queued: pooled(content.queued) })
-    }
-}
-
-fn request(transaction: UnsignedTransaction) -> TransactionRequest {
-    let UnsignedTransaction { data, from, gas, max_fee_per_gas, max_priority_fee_per_gas, nonce, to, value } =
-        transaction;
-    TransactionRequest {
-        from: from.0,
-        to: to.map(|to| to.0),
-        gas: gas.map(|gas| gas.0),
-        max_fee_per_gas: max_fee_per_gas.map(|fee| fee.0),
-        max_priority_fee_per_gas: max_priority_fee_per_gas.map(|fee| fee.0),
-        nonce: nonce.map(|nonce| nonce.0),
-        value: value.map_or_else(U256::zero, |value| value.0),
-        input: data.unwrap_or_default().0,
-        ..TransactionRequest::default()
-    }
-}
-
-/// Transactions by sender, as they are answered.
-fn pooled(transactions: BTreeMap<Address, Vec<Arc<PoolTransaction>>>) -> Vec<Transaction> {
-    let all = transactions.into_values().flatten();
-    all.map(|transaction| assemble::pooled_transaction(&transaction.recovered)).collect()
 }

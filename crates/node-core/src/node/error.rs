@@ -1,47 +1,46 @@
-//! Why an operation gave no answer.
+//! Errors of operations.
 
+use super::fault::{Fault, Field};
+use super::limits::Limit;
 use super::proof::InvalidProof;
 use crate::backend::BackendError;
 use crate::context::Interrupted;
 use crate::executor::{CallFailure, ExecutionError};
+use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, Rejection};
 use crate::producer::ProducerError;
-use node_types::wire::{Data, ErrorDetail, Quantity};
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
 use std::time::Duration;
 
-/// Why an operation gave no answer. `Display` is one sentence for the caller; [`details`](Self::details) lists every fault.
+/// Why an operation failed. `Display` is one sentence for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// Fields out of range, or contradicting each other.
+    /// Fields are out of range, or contradict each other.
     #[error("the request is invalid")]
-    Invalid(Vec<ErrorDetail>),
+    Invalid(Vec<Fault>),
     /// The canonical chain has no such block.
     #[error("the canonical chain has no block {block}")]
     BlockNotFound {
-        /// What was asked for.
+        /// The block that was requested.
         block: BlockId,
-        /// Where the request asks for it.
-        location: &'static str,
+        /// The field that requests it.
+        field: Field,
     },
-    /// The filter never was, was uninstalled, or was not used for too long.
+    /// The filter never existed, was uninstalled, or expired.
     #[error("no filter has this id")]
-    FilterNotFound {
-        /// What was asked for.
-        id: String,
-    },
-    /// The state was dropped.
+    FilterNotFound,
+    /// The state has been pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
     StatePruned {
-        /// Block asked for.
+        /// The block that was requested.
         block: BlockNumber,
-        /// Lowest block with a state.
+        /// The lowest block whose state is kept.
         earliest: BlockNumber,
-        /// Where the request asks for it.
-        location: &'static str,
+        /// The field that requests the block.
+        field: Field,
     },
-    /// The account was changed by hand after the block.
+    /// The account was edited after the block.
     #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
     Edited(BlockNumber),
     /// The call reverted.
@@ -49,88 +48,85 @@ pub enum NodeError {
     ExecutionReverted {
         /// The decoded `Error(string)` or `Panic(uint256)`.
         reason: Option<String>,
-        /// What the call returned.
+        /// The data that the call returned.
         output: Bytes,
     },
-    /// The call could not be run, or not to its end.
+    /// The call could not be executed, or not to its end.
     #[error("execution failed: {reason}")]
     ExecutionFailed {
-        /// In a few words.
+        /// A few words.
         reason: String,
+        /// The limit that the call exceeded, if that is the reason.
+        limit: Option<Limit>,
     },
-    /// The pool does not take the transaction.
+    /// The pool rejected the transaction.
     #[error(transparent)]
     TransactionRejected(Rejection),
-    /// The chain is not changed as asked.
-    #[error("{source}")]
-    Control {
-        /// Why.
-        source: ProducerError,
-        /// Where the request asks for it.
-        location: &'static str,
-    },
+    /// The chain cannot be changed as requested.
+    #[error(transparent)]
+    Control(ProducerError),
     /// The node does not produce blocks, and its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,
-    /// The node has no key of the account, and nobody may send in its name.
+    /// The node has no key of the account, and the account is not impersonated.
     #[error("unknown account {0:#x}")]
     UnknownAccount(Address),
-    /// There are as many filters as may be.
-    #[error("there are {limit} filters already, which is all there may be (`max-filters`)")]
+    /// No more filters may be installed.
+    #[error("there are {limit} filters already, which is all there may be")]
     TooManyFilters {
         /// Most filters at a time.
         limit: usize,
     },
     /// The query spans too many blocks.
-    #[error("the query spans {blocks} blocks, and {limit} are the most (`max-block-range`)")]
+    #[error("the query spans {blocks} blocks, and {limit} are the most")]
     TooManyBlocks {
-        /// Blocks that it spans.
+        /// Number of blocks that the query spans.
         blocks: u64,
         /// Most blocks of one query.
         limit: u64,
-        /// Last block that would fit.
+        /// Last block of the longest range that is allowed.
         to_block: BlockNumber,
-        /// Where the request sets the last block.
-        location: &'static str,
+        /// The field that sets the last block.
+        field: Field,
     },
-    /// The answer would hold too many logs.
-    #[error("more than {limit} logs match (`max-logs`)")]
+    /// Too many logs match.
+    #[error("more than {limit} logs match")]
     TooManyLogs {
-        /// Most logs in one answer.
+        /// Most logs in one result.
         limit: usize,
-        /// Last block up to which the answer would fit; none where one block alone holds too many.
+        /// Last block of a range whose logs fit; `None` if a single block has too many.
         to_block: Option<BlockNumber>,
-        /// Where the request sets the last block.
-        location: &'static str,
+        /// The field that sets the last block.
+        field: Field,
     },
-    /// The answer would hold too many logs of a filter, whose range is fixed.
-    #[error("more than {limit} logs match the filter (`max-logs`)")]
+    /// Too many logs match a filter, whose range is fixed.
+    #[error("more than {limit} logs match the filter")]
     TooManyFilterLogs {
-        /// Most logs in one answer.
+        /// Most logs in one result.
         limit: usize,
     },
-    /// The canonical chain holds no such transaction.
+    /// The canonical chain has no such transaction.
     #[error("transaction not found")]
     TransactionNotFound {
-        /// What was asked for.
+        /// The hash that was requested.
         hash: H256,
     },
-    /// Nothing leads to the genesis block.
+    /// The genesis block has no transactions to trace, and no parent.
     #[error("genesis is not traceable")]
     GenesisNotTraceable,
-    /// What was recorded of the run takes too much memory.
-    #[error("the trace takes more than {limit} bytes of memory (`max-trace-bytes`)")]
+    /// The trace takes too much memory.
+    #[error("the trace takes more than {limit} bytes of memory")]
     TraceTooLarge {
         /// Most bytes of a trace.
         limit: u64,
     },
-    /// The request ended before the work was done.
+    /// The request was cancelled or its time ran out.
     #[error(transparent)]
     Interrupted(Interrupted),
     /// The backend failed.
     #[error("the backend failed")]
     Backend(#[source] BackendError),
-    /// No block on top of the head is valid: a system contract of the fork in force is missing or failed.
+    /// No block on top of the head is valid: a system contract of the active fork is missing or failed.
     #[error("there is no pending block: system contract {address:#x}: {reason}")]
     NoPendingBlock {
         /// The contract.
@@ -141,80 +137,54 @@ pub enum NodeError {
     /// A block cannot be executed on top of the head.
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
-    /// The block that was asked for cannot be made.
+    /// The requested block cannot be built.
     #[error("the block cannot be made: {0}")]
-    NotBuilt(#[source] ExecutionError),
-    /// The backend answered a proof that does not hold.
+    NotBuilt(ExecutionError),
+    /// The backend returned an invalid proof.
     #[error("the proof as of block {block} does not hold")]
     Proof {
-        /// Block asked for.
+        /// The block that was requested.
         block: BlockNumber,
-        /// What is wrong with it.
+        /// What is wrong with the proof.
         #[source]
         source: InvalidProof,
     },
 }
 
 impl NodeError {
-    /// Every fault, with where it is in the request.
-    pub fn details(&self) -> Vec<ErrorDetail> {
-        let here = |location: &str| ErrorDetail::new(location, self.to_string());
+    /// A single invalid field.
+    pub(super) fn invalid(field: Field, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![Fault::new(field, message)])
+    }
+
+    /// A call that failed for a reason other than a limit.
+    pub(super) fn execution_failed(reason: impl ToString) -> Self {
+        Self::ExecutionFailed { reason: reason.to_string(), limit: None }
+    }
+
+    /// The limit that the request exceeded, if that is why it failed. The faults of [`NodeError::Invalid`] have their own.
+    pub fn limit(&self) -> Option<Limit> {
         match self {
-            Self::Invalid(faults) => faults.clone(),
-            Self::BlockNotFound { block, location } => vec![here(location).with_value(block)],
-            Self::FilterNotFound { id } => vec![here("path.FilterId").with_text(id)],
-            Self::StatePruned { block, location, .. } => vec![here(location).with_value(&Quantity(*block))],
-            Self::ExecutionFailed { .. } => vec![here("body.Transaction")],
-            Self::ExecutionReverted { output, .. } => {
-                vec![here("body.Transaction").with_value(&Data(output.clone()))]
-            }
-            Self::TransactionRejected(rejection) => {
-                let reasons = rejection.reasons.iter();
-                reasons.map(|reason| ErrorDetail::new("body.Data", reason.to_string())).collect()
-            }
-            Self::TooManyLogs { to_block: Some(block), location, .. } => {
-                let message = format!("the logs up to block {block} would fit");
-                vec![ErrorDetail::new(*location, message).with_value(&Quantity(*block))]
-            }
-            Self::TooManyLogs { to_block: None, location, .. } => {
-                vec![ErrorDetail::new(*location, "a single block holds too many; narrow the filter, or ask for pages")]
-            }
-            Self::TooManyBlocks { to_block, location, .. } => {
-                let message = format!("the blocks up to {to_block} would fit");
-                vec![ErrorDetail::new(*location, message).with_value(&Quantity(*to_block))]
-            }
-            Self::TooManyFilterLogs { .. } => {
-                let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
-                vec![ErrorDetail::new("path.FilterId", message)]
-            }
-            Self::Control { location, .. } => vec![here(location)],
-            Self::TransactionNotFound { .. }
-            | Self::GenesisNotTraceable
-            | Self::TraceTooLarge { .. }
-            | Self::TooManyFilters { .. }
-            | Self::NotProducing
-            | Self::UnknownAccount(_)
-            | Self::Edited(_)
-            | Self::Interrupted(_)
-            | Self::Backend(_)
-            | Self::NoPendingBlock { .. }
-            | Self::PendingBlock(_)
-            | Self::NotBuilt(_)
-            | Self::Proof { .. } => Vec::new(),
+            Self::TooManyFilters { .. } => Some(Limit::Filters),
+            Self::TooManyBlocks { .. } => Some(Limit::BlockRange),
+            Self::TooManyLogs { .. } | Self::TooManyFilterLogs { .. } => Some(Limit::Logs),
+            Self::TraceTooLarge { .. } => Some(Limit::TraceBytes),
+            Self::Interrupted(Interrupted::DeadlineExceeded) => Some(Limit::CallTimeout),
+            Self::ExecutionFailed { limit, .. } => *limit,
+            _ => None,
         }
     }
 
-    /// What became of a call that the executor did not finish.
+    /// Converts the error of a call. `timeout` is the longest that the call may take.
     pub(super) fn of_call(error: ExecutionError, timeout: Duration) -> Self {
         match error {
-            ExecutionError::Refused(refusal) => Self::ExecutionFailed { reason: refusal.to_string() },
-            ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => {
-                Self::ExecutionFailed { reason: error.to_string() }
-            }
+            ExecutionError::Refused(refusal) => Self::execution_failed(refusal),
+            ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => Self::execution_failed(error),
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
                 Interrupted::DeadlineExceeded => Self::ExecutionFailed {
-                    reason: format!("it took longer than the {timeout:?} allowed (`call-timeout`)"),
+                    reason: format!("it took longer than the {timeout:?} allowed"),
+                    limit: Some(Limit::CallTimeout),
                 },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
             },
@@ -242,43 +212,67 @@ impl From<AddError> for NodeError {
     }
 }
 
-impl From<ProducerError> for NodeError {
-    fn from(error: ProducerError) -> Self {
+impl From<FilterError> for NodeError {
+    fn from(error: FilterError) -> Self {
         match error {
-            ProducerError::Backend(BackendError::StatePruned { block, earliest }) => {
-                Self::StatePruned { block, earliest, location: "body" }
+            FilterError::NotFound(_) => Self::FilterNotFound,
+            FilterError::NotALogFilter(_) => Self::invalid(Field::FilterId, error.to_string()),
+            FilterError::TooMany(limit) => Self::TooManyFilters { limit },
+            FilterError::CursorForgotten(block) => {
+                Self::BlockNotFound { block: block.hash.into(), field: Field::FilterId }
             }
-            ProducerError::Backend(error) => error.into(),
-            ProducerError::Execution(error) => error.into(),
-            other => Self::Control { location: control_location(&other), source: other },
+            FilterError::Backend(error) => error.into(),
         }
     }
 }
 
-/// Where a request asks for what the producer does not do.
-fn control_location(error: &ProducerError) -> &'static str {
-    match error {
-        ProducerError::TimestampTooLow { .. } | ProducerError::TimestampTooHigh { .. } => "body.Timestamp",
-        ProducerError::TooFarAhead { .. } => "body.Seconds",
-        ProducerError::IntervalTooLong { .. } => "body.Interval",
-        ProducerError::NoBaseFee => "body.BaseFee",
-        // Of operations that REST does not have.
-        ProducerError::GasLimitRange { .. }
-        | ProducerError::NoPrevRandao
-        | ProducerError::NotIncluded { .. }
-        | ProducerError::NoSuchBlock { .. }
-        | ProducerError::NotSigned => "body",
-        ProducerError::TooManyBlocks { .. } | ProducerError::ReorganizationTooDeep { .. } => "body.Blocks",
-        ProducerError::NoWithdrawals => "body.Withdrawals",
-        ProducerError::UnknownSnapshot(_) | ProducerError::SnapshotLost(_) => "body.SnapshotId",
-        ProducerError::NonceTooLow { .. } => "body.Nonce",
-        ProducerError::NotImpersonated(_) => "body.Transaction.From",
-        ProducerError::TooManySnapshots(_) | ProducerError::Execution(_) | ProducerError::Backend(_) => "body",
+impl From<InvalidFilterId> for NodeError {
+    /// No filter has an invalid id.
+    fn from(_: InvalidFilterId) -> Self {
+        Self::FilterNotFound
+    }
+}
+
+impl From<ProducerError> for NodeError {
+    fn from(error: ProducerError) -> Self {
+        match error {
+            ProducerError::Backend(BackendError::StatePruned { block, earliest }) => {
+                Self::StatePruned { block, earliest, field: Field::Request }
+            }
+            ProducerError::Backend(error) => error.into(),
+            ProducerError::Execution(error) => error.into(),
+            other => Self::Control(other),
+        }
+    }
+}
+
+impl ProducerError {
+    /// The field of the request that the error is about.
+    pub fn field(&self) -> Field {
+        match self {
+            Self::TimestampTooLow { .. } | Self::TimestampTooHigh { .. } => Field::Timestamp,
+            Self::TooFarAhead { .. } => Field::Seconds,
+            Self::IntervalTooLong { .. } => Field::Interval,
+            Self::NoBaseFee => Field::BaseFee,
+            Self::TooManyBlocks { .. } | Self::ReorganizationTooDeep { .. } => Field::Blocks,
+            Self::NoWithdrawals => Field::Withdrawals,
+            Self::UnknownSnapshot(_) | Self::SnapshotLost(_) => Field::SnapshotId,
+            Self::NonceTooLow { .. } => Field::Nonce,
+            Self::NotImpersonated(_) => Field::Sender,
+            Self::GasLimitRange { .. }
+            | Self::NoPrevRandao
+            | Self::NotIncluded { .. }
+            | Self::NoSuchBlock { .. }
+            | Self::NotSigned
+            | Self::TooManySnapshots(_)
+            | Self::Execution(_)
+            | Self::Backend(_) => Field::Request,
+        }
     }
 }
 
 impl From<ExecutionError> for NodeError {
-    /// Of the pending block; what becomes of a call is told by `of_call`.
+    /// Converts an error of the pending block; those of calls go through [`of_call`](Self::of_call).
     fn from(error: ExecutionError) -> Self {
         match error {
             ExecutionError::Backend(error) => error.into(),
@@ -299,17 +293,18 @@ impl From<CallFailure> for NodeError {
     fn from(failure: CallFailure) -> Self {
         match failure {
             CallFailure::Reverted { reason, output } => Self::ExecutionReverted { reason, output },
-            CallFailure::Halted { reason } => Self::ExecutionFailed { reason },
+            CallFailure::Halted { reason } => Self::execution_failed(reason),
             CallFailure::GasCap { cap } => Self::ExecutionFailed {
                 reason: format!(
-                    "it needs more than the {cap} gas that Gas, the balance, the block and `gas-cap` allow"
+                    "it needs more than the {cap} gas that its gas limit, the balance, the block and the node allow"
                 ),
+                limit: Some(Limit::GasCap),
             },
         }
     }
 }
 
-/// The end of a sentence that may give a reason.
+/// The reason of a revert as the end of a sentence; empty without a reason.
 struct Reason<'a>(Option<&'a str>);
 
 impl fmt::Display for Reason<'_> {

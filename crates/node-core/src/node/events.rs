@@ -1,67 +1,121 @@
-//! Events: what filters report, told as it happens.
+//! Streams of events: what filters report, as it happens.
 //!
-//! A stream is a subscription whose cursor goes with each event as its id. Nothing of it is kept here, so that a client may
-//! go on anywhere, at any time.
+//! The node keeps no state for a stream. Its cursor is the id of its last event, so that a client can resume anywhere, at
+//! any time.
 
-use super::logs::log_filter;
+use super::fault::Field;
+use super::logs::filter_faults;
 use super::resolve::Snapshot;
-use super::{Node, NodeError, assemble};
-use crate::block::{BlockHashOrNumber, BlockRef};
+use super::{Node, NodeError};
+use crate::backend::LogFilter;
+use crate::block::BlockRef;
 use crate::context::Context;
 use crate::filters::{
     ChainPosition, ChangedLog, ChangesError, Cursor, FilterChanges, FilterCriteria, LogCriteria, Subscription,
 };
-use node_types::wire::{ChainEventId, Data, ErrorDetail, Event, EventData, EventId, EventsInput, LastEvent};
-use node_types::{BlockId, BlockNumberOrTag};
+use node_types::{BlockNumberOrTag, ChainEventId, EventId, H256};
 
-/// Events of which some were told.
+/// Events to stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventQuery {
+    /// Logs that join or leave the canonical chain.
+    Logs {
+        /// Addresses and topics of the logs.
+        filter: LogFilter,
+        /// Where the stream starts.
+        start: EventStart,
+    },
+    /// Blocks that join the canonical chain.
+    Blocks {
+        /// Where the stream starts.
+        start: EventStart,
+    },
+    /// Transactions that enter the pool.
+    PendingTransactions {
+        /// Start after the transaction with this arrival number; `None` for transactions from now on.
+        after: Option<u64>,
+    },
+}
+
+/// Where a stream of chain events starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStart {
+    /// After the current head.
+    Now,
+    /// With this block.
+    Block(BlockNumberOrTag),
+    /// After an event that the client has received.
+    After(ChainEventId),
+}
+
+/// An event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Identifies the position after the event; `None` if a stream cannot resume there.
+    pub id: Option<EventId>,
+    /// What happened; `None` if only the position has moved.
+    pub data: Option<EventData>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventData {
+    /// A log joined or left the canonical chain.
+    Log(ChangedLog),
+    /// A block joined the canonical chain.
+    Block(BlockRef),
+    /// A transaction with this hash entered the pool.
+    Transaction(H256),
+}
+
+/// A stream of events at some position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventStream {
     subscription: Subscription,
-    /// The id that the client has.
-    told: Option<EventId>,
+    /// The last id that the client has received.
+    last_id: Option<EventId>,
 }
 
 impl Node {
-    /// Begins to tell what happens: behind the last event of the client, at a block, or from now on.
-    pub fn events(&self, context: &Context, input: EventsInput) -> Result<EventStream, NodeError> {
+    /// Opens a stream of events.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] if the block of the client's last event is unknown, [`NodeError::Invalid`] for a filter
+    /// beyond the limits or a first block above the block after the head.
+    pub fn events(&self, context: &Context, query: &EventQuery) -> Result<EventStream, NodeError> {
         context.check()?;
         let snapshot = self.snapshot(context)?;
-        let (criteria, cursor, resumed) = match input {
-            EventsInput::Logs { address, topics, from_block, after } => {
-                let mut faults = Vec::new();
-                let filter = log_filter(&address, &topics, &self.limits, "query", &mut faults);
+        let (criteria, cursor, resumed) = match query {
+            EventQuery::Logs { filter, start: from } => {
+                let faults = filter_faults(filter, &self.limits);
                 if !faults.is_empty() {
                     return Err(NodeError::Invalid(faults));
                 }
-                let start = start(&snapshot, from_block, after)?;
-                let criteria = LogCriteria { filter, from: 0, to: None };
-                (FilterCriteria::Logs(criteria), Cursor::Chain(start), after.is_some())
+                let criteria = LogCriteria { filter: filter.clone(), from: 0, to: None };
+                (FilterCriteria::Logs(criteria), Cursor::Chain(start(&snapshot, from)?), from.resumes())
             }
-            EventsInput::Blocks { from_block, after } => {
-                let resumed = after.is_some();
-                let after = after.map(|LastEvent { id, location }| LastEvent {
-                    id: ChainEventId { block: id.0, log_index: None },
-                    location,
-                });
-                (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from_block, after)?), resumed)
+            EventQuery::Blocks { start: from } => {
+                (FilterCriteria::Blocks, Cursor::Chain(start(&snapshot, from)?), from.resumes())
             }
-            EventsInput::PendingTransactions { after } => {
+            EventQuery::PendingTransactions { after } => {
                 let next = match after {
-                    Some(last) => last.id.0.saturating_add(1),
+                    Some(last) => last.saturating_add(1),
                     None => self.pool.arrivals(u64::MAX, 0).next,
                 };
                 (FilterCriteria::PendingTransactions, Cursor::Arrival(next), after.is_some())
             }
         };
-        let told = if resumed { id_of(cursor) } else { None };
-        Ok(EventStream { subscription: Subscription { criteria, cursor }, told })
+        let last_id = if resumed { id_of(cursor) } else { None };
+        Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id })
     }
 
-    /// The next events, about `page` of them at most, and the stream behind them. None when nothing has happened.
+    /// Returns the next events, about `page` of them at most, and the stream after them. No events means that nothing has
+    /// happened.
     ///
-    /// The last event names the place that was reached, with nothing else where nothing that is wanted happened on the way
-    /// there.
+    /// The last event has the id of the position that the stream has reached. It has no data if nothing matched on the way.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] if the block of the last event is not known any more.
     pub fn next_events(
         &self,
         context: &Context,
@@ -69,8 +123,7 @@ impl Node {
         page: usize,
     ) -> Result<(Vec<Event>, EventStream), NodeError> {
         let view = self.backend.view()?;
-        let next = stream.subscription.next(context, &*view, &self.pool, page);
-        let (changes, cursor) = next.map_err(failed)?;
+        let (changes, cursor) = stream.subscription.next(context, &*view, &self.pool, page)?;
         context.check()?;
         let mut events: Vec<_> = match changes {
             FilterChanges::Logs(logs) => logs.into_iter().map(log_event).collect(),
@@ -78,60 +131,63 @@ impl Node {
             FilterChanges::Transactions(arrivals) => (arrivals.into_iter())
                 .map(|arrival| Event {
                     id: Some(EventId::Arrival(arrival.number)),
-                    data: Some(EventData::Transaction(Data(arrival.hash))),
+                    data: Some(EventData::Transaction(arrival.hash)),
                 })
                 .collect(),
         };
-        let told = events.last().map_or(stream.told, |last| last.id);
+        let last_id = events.last().map_or(stream.last_id, |last| last.id);
         stream.subscription.cursor = cursor;
-        stream.told = id_of(cursor);
-        if stream.told != told {
-            events.push(Event { id: stream.told, data: None });
+        stream.last_id = id_of(cursor);
+        if stream.last_id != last_id {
+            events.push(Event { id: stream.last_id, data: None });
         }
         Ok((events, stream))
     }
 }
 
-/// Where a stream of the chain begins.
-fn start(
-    snapshot: &Snapshot,
-    from_block: Option<BlockNumberOrTag>,
-    after: Option<LastEvent<ChainEventId>>,
-) -> Result<ChainPosition, NodeError> {
-    let view = &*snapshot.view;
-    if let Some(LastEvent { id: ChainEventId { block, log_index }, location }) = after {
-        let header = view.header(BlockHashOrNumber::Hash(block))?;
-        let header = header.ok_or(NodeError::BlockNotFound { block: BlockId::Hash(block), location })?;
-        return Ok(ChainPosition { block: header.block_ref(), log_index });
+impl EventStart {
+    fn resumes(&self) -> bool {
+        matches!(self, Self::After(_))
     }
+}
+
+fn start(snapshot: &Snapshot, start: &EventStart) -> Result<ChainPosition, NodeError> {
+    let view = &*snapshot.view;
     let head = view.head();
-    let Some(tag) = from_block else { return Ok(ChainPosition::end_of(head)) };
+    let tag = match *start {
+        EventStart::Now => return Ok(ChainPosition::end_of(head)),
+        EventStart::After(ChainEventId { block, log_index }) => {
+            let unknown = || NodeError::BlockNotFound { block: block.into(), field: Field::LastEventId };
+            let header = view.header(block.into())?.ok_or_else(unknown)?;
+            return Ok(ChainPosition { block: header.block_ref(), log_index });
+        }
+        EventStart::Block(tag) => tag,
+    };
     let first = if tag == BlockNumberOrTag::Pending { head.number.saturating_add(1) } else { snapshot.height(tag) };
-    // Genesis has no logs, and nothing is before it.
+    // The genesis block has no logs, and no parent to start after.
     let number = first.saturating_sub(1);
     match view.canonical_hash(number)? {
         Some(hash) => Ok(ChainPosition::end_of(BlockRef { number, hash })),
         None => {
             let message = format!("beyond the block after the head, which is block {}", head.number);
-            Err(NodeError::Invalid(vec![ErrorDetail::new("query.FromBlock", message).with_value(&tag)]))
+            Err(NodeError::invalid(Field::FromBlock, message))
         }
     }
 }
 
 fn log_event(change: ChangedLog) -> Event {
-    let id = change.reached.map(|position| id_of_position(&position));
-    Event { id, data: Some(EventData::Log(assemble::log(change.found, false, change.removed))) }
+    Event { id: change.reached.map(|position| id_of_position(&position)), data: Some(EventData::Log(change)) }
 }
 
 fn block_event(block: BlockRef) -> Event {
-    Event { id: Some(id_of_position(&ChainPosition::end_of(block))), data: Some(EventData::Block(Data(block.hash))) }
+    Event { id: Some(id_of_position(&ChainPosition::end_of(block))), data: Some(EventData::Block(block)) }
 }
 
 fn id_of_position(position: &ChainPosition) -> EventId {
     EventId::Chain(ChainEventId { block: position.block.hash, log_index: position.log_index })
 }
 
-/// None before the first arrival of all.
+/// Returns the id of a position, or `None` before the first arrival.
 fn id_of(cursor: Cursor) -> Option<EventId> {
     match cursor {
         Cursor::Chain(position) => Some(id_of_position(&position)),
@@ -139,12 +195,14 @@ fn id_of(cursor: Cursor) -> Option<EventId> {
     }
 }
 
-fn failed(error: ChangesError) -> NodeError {
-    match error {
-        ChangesError::CursorForgotten(block) => {
-            NodeError::BlockNotFound { block: BlockId::Hash(block.hash), location: "query.LastEventId" }
+impl From<ChangesError> for NodeError {
+    fn from(error: ChangesError) -> Self {
+        match error {
+            ChangesError::CursorForgotten(block) => {
+                Self::BlockNotFound { block: block.hash.into(), field: Field::LastEventId }
+            }
+            ChangesError::Backend(error) => error.into(),
         }
-        ChangesError::Backend(error) => error.into(),
     }
 }
 
@@ -155,9 +213,7 @@ mod tests {
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::state::StateChanges;
-    use crate::test_chain::{account, address, child, log, transaction};
-    use node_types::H256;
-    use node_types::wire::{AddressFilter, Quantity, TopicFilter};
+    use crate::test_chain::{account, address, child, log, transaction, word};
 
     const PAGE: usize = 64;
 
@@ -165,12 +221,15 @@ mod tests {
         Context::unbounded()
     }
 
-    fn logs(from_block: Option<BlockNumberOrTag>, after: Option<EventId>) -> EventsInput {
-        let after = after.map(|id| match id {
-            EventId::Chain(id) => LastEvent { id, location: "query.LastEventId" },
-            EventId::Arrival(number) => panic!("{number}"),
-        });
-        EventsInput::Logs { address: AddressFilter::default(), topics: Vec::new(), from_block, after }
+    fn logs(start: EventStart) -> EventQuery {
+        EventQuery::Logs { filter: LogFilter::default(), start }
+    }
+
+    fn after(id: Option<EventId>) -> EventStart {
+        match id {
+            Some(EventId::Chain(id)) => EventStart::After(id),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A block with a log for each topic.
@@ -179,7 +238,7 @@ mod tests {
         world.push(vec![(transaction(1, nonce, 1), logs)]).header.hash
     }
 
-    /// An event as what it shows, and its id.
+    /// The data and the id of an event.
     type Shown = (String, Option<String>);
 
     fn show(event: &Event) -> Shown {
@@ -187,14 +246,15 @@ mod tests {
             None => String::new(),
             Some(EventData::Log(log)) => {
                 let sign = if log.removed { "-" } else { "+" };
-                format!("{sign}{}:{}", log.block_number.unwrap().0, log.log_index.unwrap().0)
+                format!("{sign}{}:{}", log.found.block.number, log.found.log_index)
             }
-            Some(EventData::Block(hash) | EventData::Transaction(hash)) => hash.to_string(),
+            Some(EventData::Block(block)) => format!("{:#x}", block.hash),
+            Some(EventData::Transaction(hash)) => format!("{hash:#x}"),
         };
         (data, event.id.map(|id| id.to_string()))
     }
 
-    /// All that there is to tell.
+    /// Reads all events that there are.
     fn drain(world: &World, stream: &mut EventStream) -> Vec<Shown> {
         let mut all = Vec::new();
         loop {
@@ -207,8 +267,8 @@ mod tests {
         }
     }
 
-    fn open(world: &World, input: EventsInput) -> EventStream {
-        world.node.events(&context(), input).unwrap()
+    fn open(world: &World, query: EventQuery) -> EventStream {
+        world.node.events(&context(), &query).unwrap()
     }
 
     fn at(block: H256, log_index: Option<u64>) -> Option<String> {
@@ -216,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn logs_come_with_ids_at_which_a_client_goes_on() {
+    fn streams_resume_after_any_log() {
         let world = World::new();
         let one = push_logs(&world, 0, &[1]);
-        let mut stream = open(&world, logs(None, None));
+        let mut stream = open(&world, logs(EventStart::Now));
         assert_eq!(drain(&world, &mut stream), [(String::new(), at(one, None))], "where it begins");
         let two = push_logs(&world, 1, &[1, 2]);
         let expected =
@@ -229,15 +289,15 @@ mod tests {
         let three = push_logs(&world, 2, &[]);
         assert_eq!(drain(&world, &mut stream), [(String::new(), at(three, None))], "the head moved");
 
-        let first = EventId::Chain(ChainEventId { block: two, log_index: Some(0) });
-        let mut resumed = open(&world, logs(None, Some(first)));
+        let first = ChainEventId { block: two, log_index: Some(0) };
+        let mut resumed = open(&world, logs(EventStart::After(first)));
         assert_eq!(drain(&world, &mut resumed), [expected[1].clone(), (String::new(), at(three, None))]);
-        let mut whole = open(&world, logs(None, stream.told));
+        let mut whole = open(&world, logs(after(stream.last_id)));
         assert_eq!(drain(&world, &mut whole), [], "it knows where it is");
     }
 
     #[test]
-    fn removed_logs_have_no_id_but_the_last() {
+    fn only_the_last_removed_log_has_an_id() {
         let world = World::new();
         let one = push_logs(&world, 0, &[1]);
         let two = push_logs(&world, 1, &[1, 2, 3]);
@@ -246,8 +306,8 @@ mod tests {
         let new = sibling.header.hash;
         world.backend.switch(1, vec![sibling]).unwrap();
         // The second of three logs was the last that the client has.
-        let told = EventId::Chain(ChainEventId { block: two, log_index: Some(1) });
-        let mut stream = open(&world, logs(None, Some(told)));
+        let last = ChainEventId { block: two, log_index: Some(1) };
+        let mut stream = open(&world, logs(EventStart::After(last)));
         let expected = [
             ("-2:0".into(), None),
             ("-2:1".into(), at(one, None)),
@@ -258,10 +318,10 @@ mod tests {
     }
 
     #[test]
-    fn long_answers_come_in_pages() {
+    fn splits_long_results_into_pages() {
         let world = World::new();
         push_logs(&world, 0, &vec![1; PAGE + 1]);
-        let mut stream = open(&world, logs(Some(BlockNumberOrTag::Earliest), None));
+        let mut stream = open(&world, logs(EventStart::Block(BlockNumberOrTag::Earliest)));
         let (events, next) = world.node.next_events(&context(), stream.clone(), PAGE).unwrap();
         assert_eq!(events.len(), PAGE);
         stream = next;
@@ -270,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn places_to_begin() {
+    fn starts_at_any_block() {
         let world = World::new();
         (0..3).for_each(|nonce| assert_ne!(push_logs(&world, nonce, &[1]), H256::zero()));
         let number = BlockNumberOrTag::Number;
@@ -285,63 +345,63 @@ mod tests {
             (number(5), Err(())),
         ];
         for (tag, expected) in cases {
-            match (world.node.events(&context(), logs(Some(tag), None)), expected) {
+            match (world.node.events(&context(), &logs(EventStart::Block(tag))), expected) {
                 (Ok(mut stream), Ok(expected)) => {
                     let told = drain(&world, &mut stream);
                     let data: Vec<_> =
                         told.iter().map(|(data, _)| data.as_str()).filter(|data| !data.is_empty()).collect();
                     assert_eq!(data, expected, "{tag}");
                 }
-                (Err(error), Err(())) => assert_eq!(error.details()[0].location, "query.FromBlock", "{tag}"),
+                (Err(NodeError::Invalid(faults)), Err(())) => assert_eq!(faults[0].field, Field::FromBlock, "{tag}"),
                 (got, expected) => panic!("{tag}: {got:?}, {expected:?}"),
             }
         }
-        let unknown = EventId::Chain(ChainEventId { block: H256::repeat_byte(9), log_index: None });
-        let refused = world.node.events(&context(), logs(None, Some(unknown)));
-        assert!(matches!(refused, Err(NodeError::BlockNotFound { location: "query.LastEventId", .. })), "{refused:?}");
+        let unknown = ChainEventId { block: H256::repeat_byte(9), log_index: None };
+        let refused = world.node.events(&context(), &logs(EventStart::After(unknown)));
+        assert!(matches!(refused, Err(NodeError::BlockNotFound { field: Field::LastEventId, .. })), "{refused:?}");
     }
 
     #[test]
-    fn addresses_and_topics_choose_within_limits() {
+    fn filters_logs_within_limits() {
         let world = World::with(Finality::Head, Limits { addresses: 1, topics: 1, ..Limits::default() });
-        let input = |addresses: &[u8], topics: &[&[u64]]| EventsInput::Logs {
-            address: addresses.iter().copied().map(address).collect(),
-            topics: (topics.iter())
-                .map(|words| TopicFilter(words.iter().copied().map(H256::from_low_u64_be).collect()))
-                .collect(),
-            from_block: Some(BlockNumberOrTag::Earliest),
-            after: None,
+        let query = |addresses: &[u8], topics: &[&[u64]]| EventQuery::Logs {
+            filter: LogFilter {
+                addresses: addresses.iter().copied().map(address).collect(),
+                topics: topics.iter().map(|words| words.iter().copied().map(word).collect()).collect(),
+            },
+            start: EventStart::Block(BlockNumberOrTag::Earliest),
         };
         push_logs(&world, 0, &[1, 2, 1]);
-        let chosen = drain(&world, &mut open(&world, input(&[1], &[&[1]])));
+        let chosen = drain(&world, &mut open(&world, query(&[1], &[&[1]])));
         assert_eq!(chosen.iter().map(|(data, _)| data.as_str()).collect::<Vec<_>>(), ["+1:0", "+1:2", ""]);
-        let error = world.node.events(&context(), input(&[1, 2], &[&[], &[1, 2]])).unwrap_err();
-        let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
-        assert_eq!(locations, ["query.Address", "query.Topic1"]);
+        let error = world.node.events(&context(), &query(&[1, 2], &[&[], &[1, 2]])).unwrap_err();
+        let NodeError::Invalid(faults) = error else { panic!("{error:?}") };
+        let fields: Vec<_> = faults.iter().map(|fault| fault.field).collect();
+        assert_eq!(fields, [Field::Address, Field::Topic(1)]);
     }
 
     #[test]
-    fn blocks_and_pending_transactions() {
+    fn streams_blocks_and_pending_transactions() {
         let world = World::new();
         world.change(account(1, 0, u64::MAX, &[]));
-        let mut blocks = open(&world, EventsInput::Blocks { from_block: None, after: None });
-        let mut pending = open(&world, EventsInput::PendingTransactions { after: None });
+        let mut blocks = open(&world, EventQuery::Blocks { start: EventStart::Now });
+        let mut pending = open(&world, EventQuery::PendingTransactions { after: None });
         drain(&world, &mut blocks);
         drain(&world, &mut pending);
         let hashes: Vec<_> = (0..3)
             .map(|nonce| {
                 let sent = transaction(1, nonce, 5);
                 world.send(&sent);
-                Data(sent.hash).to_string()
+                format!("{:#x}", sent.hash)
             })
             .collect();
         let block = world.push(Vec::new()).header.hash;
-        assert_eq!(drain(&world, &mut blocks), [(Data(block).to_string(), at(block, None))]);
+        assert_eq!(drain(&world, &mut blocks), [(format!("{block:#x}"), at(block, None))]);
 
         let told = drain(&world, &mut pending);
         assert_eq!(told.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(), hashes);
-        let first = LastEvent { id: Quantity(told[0].1.as_ref().unwrap().parse().unwrap()), location: "" };
-        let mut resumed = open(&world, EventsInput::PendingTransactions { after: Some(first) });
+        let first = told[0].1.as_ref().unwrap().parse().unwrap();
+        let mut resumed = open(&world, EventQuery::PendingTransactions { after: Some(first) });
         assert_eq!(drain(&world, &mut resumed), told[1..]);
     }
 }

@@ -1,72 +1,68 @@
-//! feeHistory (EIP-1559).
+//! Fee history (EIP-1559).
 
-use super::limits::too_many;
-use super::{Node, NodeError};
+use super::fault::{Fault, Field};
+use super::{Limit, Node, NodeError};
 use crate::backend::FeeRow;
 use crate::context::Context;
 use crate::fees;
 use crate::forks::ChainSpec;
 use node_types::consensus::Header;
-use node_types::wire::{ErrorDetail, FeeHistoryInput, FeeHistoryOutput, Quantity};
-use node_types::{BlockNumber, U256};
+use node_types::{BlockNumber, BlockNumberOrTag, U256};
 
-/// Fees of consecutive blocks, the oldest first.
+/// Fees of consecutive blocks, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeeHistory {
-    /// Height of the first block.
-    pub oldest: BlockNumber,
-    /// Base fee of each block and of the one after the last, in wei per gas; zero before London.
+    /// Number of the first block.
+    pub oldest_block: BlockNumber,
+    /// Base fee of each block and of the block after the last, in wei per gas; zero before London.
     pub base_fees: Vec<U256>,
-    /// Gas used of each block as a share of its limit.
+    /// Gas used of each block divided by its gas limit.
     pub gas_used_ratios: Vec<f64>,
-    /// Blob base fee of each block and of the one after the last, in wei per blob gas; zero before Cancun.
+    /// Blob base fee of each block and of the block after the last, in wei per blob gas; zero before Cancun.
     pub blob_base_fees: Vec<U256>,
-    /// Blob gas used of each block as a share of the most that it may use; zero before Cancun.
+    /// Blob gas used of each block divided by the maximum; zero before Cancun.
     pub blob_gas_used_ratios: Vec<f64>,
-    /// For each block the tips at the percentiles that were asked for, in wei per gas; empty where none were.
+    /// For each block the tips at the requested percentiles, in wei per gas; empty if no percentiles were requested.
     pub rewards: Vec<Vec<U256>>,
 }
 
 impl FeeHistory {
-    /// Most blocks in one answer.
+    /// Most blocks in one result.
     pub const MAX_BLOCKS: u64 = 1_024;
 
-    /// So many blocks are read in some microseconds; their rewards may take longer, and look at the context.
+    /// Most blocks that are read in a few microseconds, apart from their rewards.
     pub const FEW_BLOCKS: u64 = 32;
 }
 
 impl Node {
-    /// Base fees, gas used ratios and tips of consecutive blocks; fewer than asked for where the chain begins later.
-    pub fn fee_history(&self, context: &Context, input: FeeHistoryInput) -> Result<FeeHistoryOutput, NodeError> {
-        let found = self.find_fee_history(context, &input)?;
-        let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect::<Vec<_>>();
-        Ok(FeeHistoryOutput {
-            base_fee_per_gas: quantities(found.base_fees),
-            gas_used_ratio: found.gas_used_ratios,
-            oldest_block: Quantity(found.oldest),
-            reward: found.rewards.into_iter().map(quantities).collect(),
-        })
-    }
-
-    /// As [`fee_history`](Self::fee_history), with the fees of blobs.
-    pub fn find_fee_history(&self, context: &Context, input: &FeeHistoryInput) -> Result<FeeHistory, NodeError> {
-        let faults = faults(input, self.limits.percentiles);
+    /// Returns base fees, gas used ratios and tips of `block_count` consecutive blocks that end with `newest_block`; fewer
+    /// if the chain is shorter. `percentiles` are from 0 to 100 and must not decrease.
+    ///
+    /// # Errors
+    /// [`NodeError::Invalid`] for a count or percentiles out of range, [`NodeError::BlockNotFound`] above the head.
+    pub fn fee_history(
+        &self,
+        context: &Context,
+        block_count: u64,
+        newest_block: BlockNumberOrTag,
+        percentiles: &[f64],
+    ) -> Result<FeeHistory, NodeError> {
+        let faults = faults(block_count, percentiles, self.limits.percentiles);
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
         context.check()?;
         let snapshot = self.snapshot(context)?;
-        let newest = snapshot.canonical(input.newest_block.into(), "body.NewestBlock")?;
-        let oldest = newest.saturating_sub(input.block_count.0 - 1);
+        let newest = snapshot.canonical(newest_block.into(), Field::NewestBlock)?;
+        let oldest = newest.saturating_sub(block_count - 1);
         let rows = snapshot.view.fee_rows(oldest..=newest)?;
         let headers = || rows.iter().map(|row| &row.header.header);
         let next_base_fee = headers().next_back().map(|last| fees::next_base_fee(&self.spec, last));
         let next_blob_fee = headers().next_back().map(|last| next_blob_base_fee(&self.spec, last));
         let base_fees = headers().map(|header| header.base_fee_per_gas).chain(next_base_fee);
         let blob_fees = headers().map(|header| fees::blob_base_fee(&self.spec, header)).chain(next_blob_fee);
-        let percentiles = &input.reward_percentiles;
         Ok(FeeHistory {
-            oldest,
+            oldest_block: oldest,
             base_fees: base_fees.map(|base_fee| base_fee.unwrap_or(0).into()).collect(),
             gas_used_ratios: headers().map(|header| ratio(header.gas_used, header.gas_limit)).collect(),
             blob_base_fees: blob_fees.map(Option::unwrap_or_default).collect(),
@@ -86,24 +82,28 @@ impl Node {
     }
 }
 
-/// The blob base fee of a block after `last` under the rules of `last`.
+/// Returns the blob base fee of a child of `last` under the rules of `last`, or `None` before Cancun.
 fn next_blob_base_fee(spec: &ChainSpec, last: &Header) -> Option<U256> {
     let params = spec.blob_params(last.timestamp)?;
     let excess = fees::next_excess_blob_gas(spec, last, last.timestamp)?;
     Some(fees::blob_base_fee_at(params, excess))
 }
 
-fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
+fn faults(block_count: u64, percentiles: &[f64], max_percentiles: usize) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let count = input.block_count.0;
-    if !(1..=FeeHistory::MAX_BLOCKS).contains(&count) {
+    if !(1..=FeeHistory::MAX_BLOCKS).contains(&block_count) {
         let message = format!("expected a number from 1 to {}", FeeHistory::MAX_BLOCKS);
-        faults.push(ErrorDetail::new("body.BlockCount", message).with_value(&input.block_count));
+        faults.push(Fault::new(Field::BlockCount, message));
     }
-    let percentiles = &input.reward_percentiles;
     if percentiles.len() > max_percentiles {
-        let message = too_many(percentiles.len(), max_percentiles, "percentiles", "max-percentiles");
-        faults.push(ErrorDetail::new("body.RewardPercentiles", message));
+        let count = percentiles.len();
+        faults.push(Fault::too_many(
+            Field::RewardPercentiles,
+            count,
+            max_percentiles,
+            "percentiles",
+            Limit::Percentiles,
+        ));
     }
     let mut last = 0.0;
     for (index, percentile) in percentiles.iter().enumerate().take(max_percentiles) {
@@ -115,18 +115,18 @@ fn faults(input: &FeeHistoryInput, max_percentiles: usize) -> Vec<ErrorDetail> {
             last = *percentile;
             continue;
         };
-        faults.push(ErrorDetail::new(format!("body.RewardPercentiles[{index}]"), message).with_value(percentile));
+        faults.push(Fault::new(Field::RewardPercentile(index), message));
     }
     faults
 }
 
-/// A share; nothing of nothing.
+/// Returns `used / limit`, or 0 if `limit` is 0.
 fn ratio(used: u64, limit: u64) -> f64 {
     if limit == 0 { 0.0 } else { used as f64 / limit as f64 }
 }
 
-/// For each percentile, the tip of the transaction at which that share of the block's gas is reached, from the lowest
-/// tip on; zeroes for an empty block. The percentiles do not decrease.
+/// Returns for each percentile the tip of the transaction at which this percentage of the block's gas is reached, when the
+/// transactions are sorted by tip; zeros for an empty block. The percentiles must not decrease.
 fn rewards(row: &FeeRow, percentiles: &[f64]) -> Vec<U256> {
     let gas_used = row.header.header.gas_used as f64;
     let mut tips = row.tips.iter();
@@ -154,12 +154,11 @@ mod tests {
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::test_chain::{BASE_FEE, GAS, transaction};
-    use node_types::BlockNumberOrTag;
     use node_types::consensus::Header;
     use std::sync::Arc;
 
     #[test]
-    fn rewards_are_weighted_by_gas() {
+    fn weights_rewards_by_gas() {
         // Tips with gas, percentiles, rewards.
         type Case = (&'static [(u64, u64)], &'static [f64], &'static [u64]);
         let cases: &[Case] = &[
@@ -198,13 +197,12 @@ mod tests {
             (1, BlockNumberOrTag::Earliest, 0, 2, vec![0]),
         ];
         for (count, newest_block, oldest, base_fees, rewards) in cases {
-            let input = FeeHistoryInput { block_count: Quantity(count), newest_block, reward_percentiles: vec![50.0] };
-            let output = world.node.fee_history(&Context::unbounded(), input).unwrap();
-            let expected: Vec<_> = rewards.iter().map(|tip| vec![Quantity(U256::from(*tip))]).collect();
-            assert_eq!(output.oldest_block, Quantity(oldest), "{count} up to {newest_block}");
-            assert_eq!(output.base_fee_per_gas.len(), base_fees, "{count} up to {newest_block}");
-            assert_eq!(output.gas_used_ratio.len(), base_fees - 1, "{count} up to {newest_block}");
-            assert_eq!(output.reward, expected, "{count} up to {newest_block}");
+            let history = world.node.fee_history(&Context::unbounded(), count, newest_block, &[50.0]).unwrap();
+            let expected: Vec<_> = rewards.iter().map(|tip| vec![U256::from(*tip)]).collect();
+            assert_eq!(history.oldest_block, oldest, "{count} up to {newest_block}");
+            assert_eq!(history.base_fees.len(), base_fees, "{count} up to {newest_block}");
+            assert_eq!(history.gas_used_ratios.len(), base_fees - 1, "{count} up to {newest_block}");
+            assert_eq!(history.rewards, expected, "{count} up to {newest_block}");
         }
     }
 
@@ -212,56 +210,49 @@ mod tests {
     fn fees_and_ratios() {
         let world = World::new();
         world.push(vec![(transaction(1, 0, 3), Vec::new())]);
-        let output = world.node.fee_history(&Context::unbounded(), FeeHistoryInput::default()).unwrap();
+        let history = world.node.fee_history(&Context::unbounded(), 2, BlockNumberOrTag::Latest, &[]).unwrap();
         // An almost empty block lowers the base fee by almost an eighth (EIP-1559).
         let next = BASE_FEE - BASE_FEE * (15_000_000 - GAS) / 15_000_000 / 8;
-        assert_eq!(output.base_fee_per_gas, [BASE_FEE, BASE_FEE, next].map(|fee| Quantity(fee.into())));
-        assert_eq!(output.gas_used_ratio, [0.0, 0.0007]);
-        assert_eq!(output.reward, Vec::<Vec<_>>::new());
+        assert_eq!(history.base_fees, [BASE_FEE, BASE_FEE, next].map(U256::from));
+        assert_eq!(history.gas_used_ratios, [0.0, 0.0007]);
+        assert_eq!(history.rewards, Vec::<Vec<_>>::new());
     }
 
     #[test]
-    fn the_number_of_percentiles_is_an_option() {
+    fn limits_the_number_of_percentiles() {
         for (limit, count, accepted) in [(200, 101, true), (200, 200, true), (200, 201, false), (1, 2, false)] {
             let world = World::with(Finality::Head, Limits { percentiles: limit, ..Limits::default() });
-            let input = FeeHistoryInput { reward_percentiles: vec![50.0; count], ..FeeHistoryInput::default() };
-            let output = world.node.fee_history(&Context::unbounded(), input);
-            assert_eq!(output.is_ok(), accepted, "{count} percentiles of at most {limit}: {output:?}");
+            let percentiles = vec![50.0; count];
+            let history = world.node.fee_history(&Context::unbounded(), 2, BlockNumberOrTag::Latest, &percentiles);
+            assert_eq!(history.is_ok(), accepted, "{count} percentiles of at most {limit}: {history:?}");
         }
     }
 
     #[test]
-    fn every_fault_is_told() {
+    fn reports_every_fault() {
         let world = World::new();
-        let ok = FeeHistoryInput::default();
-        let percentiles = |reward_percentiles| FeeHistoryInput { reward_percentiles, ..ok.clone() };
-        let cases = [
-            (FeeHistoryInput { block_count: Quantity(0), ..ok.clone() }, vec!["body.BlockCount"]),
-            (FeeHistoryInput { block_count: Quantity(1_025), ..ok.clone() }, vec!["body.BlockCount"]),
-            (percentiles(vec![-0.1]), vec!["body.RewardPercentiles[0]"]),
-            (percentiles(vec![50.0, 100.5]), vec!["body.RewardPercentiles[1]"]),
-            (percentiles(vec![f64::NAN]), vec!["body.RewardPercentiles[0]"]),
-            (percentiles(vec![50.0, 40.0, 50.0]), vec!["body.RewardPercentiles[1]"]),
-            (percentiles(vec![0.0; 101]), vec!["body.RewardPercentiles"]),
-            (
-                FeeHistoryInput { block_count: Quantity(0), ..percentiles(vec![-1.0, 101.0]) },
-                vec!["body.BlockCount", "body.RewardPercentiles[0]", "body.RewardPercentiles[1]"],
-            ),
+        let history = |count, newest_block, percentiles: &[f64]| {
+            world.node.fee_history(&Context::unbounded(), count, newest_block, percentiles)
+        };
+        let cases: [(u64, Vec<f64>, Vec<Field>); 8] = [
+            (0, vec![], vec![Field::BlockCount]),
+            (1_025, vec![], vec![Field::BlockCount]),
+            (2, vec![-0.1], vec![Field::RewardPercentile(0)]),
+            (2, vec![50.0, 100.5], vec![Field::RewardPercentile(1)]),
+            (2, vec![f64::NAN], vec![Field::RewardPercentile(0)]),
+            (2, vec![50.0, 40.0, 50.0], vec![Field::RewardPercentile(1)]),
+            (2, vec![0.0; 101], vec![Field::RewardPercentiles]),
+            (0, vec![-1.0, 101.0], vec![Field::BlockCount, Field::RewardPercentile(0), Field::RewardPercentile(1)]),
         ];
-        for (input, expected) in cases {
-            let error = world.node.fee_history(&Context::unbounded(), input.clone()).unwrap_err();
-            assert!(matches!(error, NodeError::Invalid(_)), "{input:?}: {error:?}");
-            let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
-            assert_eq!(locations, expected, "{input:?}");
+        for (count, percentiles, expected) in cases {
+            let error = history(count, BlockNumberOrTag::Latest, &percentiles).unwrap_err();
+            let NodeError::Invalid(faults) = error else { panic!("{count}, {percentiles:?}: {error:?}") };
+            let fields: Vec<_> = faults.iter().map(|fault| fault.field).collect();
+            assert_eq!(fields, expected, "{count}, {percentiles:?}");
         }
-        let error = world.node.fee_history(&Context::unbounded(), percentiles(vec![50.0, 40.5])).unwrap_err();
-        assert_eq!(error.details()[0].value.as_ref().unwrap().0.get(), "40.5");
         assert!(matches!(
-            world.node.fee_history(
-                &Context::unbounded(),
-                FeeHistoryInput { newest_block: BlockNumberOrTag::Number(1), ..ok }
-            ),
-            Err(NodeError::BlockNotFound { location: "body.NewestBlock", .. })
+            history(2, BlockNumberOrTag::Number(1), &[]),
+            Err(NodeError::BlockNotFound { field: Field::NewestBlock, .. })
         ));
     }
 }

@@ -1,11 +1,11 @@
-//! What one request may ask for.
+//! Upper bounds of requests and results.
 
 use std::time::Duration;
 
-/// Upper bounds of requests and answers. Each is an option of the server.
+/// Upper bounds of one request and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most logs in one answer.
+    /// Most logs in one result.
     pub logs: usize,
     /// Most blocks that one query for logs may span, both ends included.
     pub block_range: u64,
@@ -21,7 +21,7 @@ pub struct Limits {
     pub gas_cap: u64,
     /// Longest time that a call or an estimate may take.
     pub call_timeout: Duration,
-    /// Most bytes of memory that what is recorded for one request may take.
+    /// Most bytes of memory for the traces of one request.
     pub trace_bytes: u64,
 }
 
@@ -41,7 +41,27 @@ impl Default for Limits {
     }
 }
 
-/// The fault of a list that is longer than `limit`, which `option` of the server sets.
-pub(super) fn too_many(got: usize, limit: usize, what: &str, option: &str) -> String {
-    format!("expected at most {limit} {what}, got {got} (`{option}`)")
+/// An upper bound that a request exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::addresses`].
+    Addresses,
+    /// [`Limits::block_range`].
+    BlockRange,
+    /// [`Limits::call_timeout`].
+    CallTimeout,
+    /// [`FilterLimits::count`](crate::filters::FilterLimits::count).
+    Filters,
+    /// [`Limits::gas_cap`].
+    GasCap,
+    /// [`Limits::logs`].
+    Logs,
+    /// [`Limits::percentiles`].
+    Percentiles,
+    /// [`Limits::storage_keys`].
+    StorageKeys,
+    /// [`Limits::topics`].
+    Topics,
+    /// [`Limits::trace_bytes`].
+    TraceBytes,
 }

@@ -1,65 +1,119 @@
-//! getLogs, whole or by pages.
+//! Searches for logs, whole or by pages.
 
-use super::limits::too_many;
+use super::fault::{Fault, Field};
 use super::resolve::Snapshot;
-use super::{Limits, Node, NodeError, assemble};
+use super::{Limit, Limits, Node, NodeError};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::Context;
 use crate::logs::{FoundLog, LogScan, scan};
-use node_types::wire::{AddressFilter, ErrorDetail, GetLogsInput, GetLogsOutput, TopicFilter};
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// The EVM's highest LOG instruction writes four topics.
+/// Most topics of a log: the EVM's highest LOG instruction writes four.
 const MAX_TOPICS: usize = 4;
 
-/// A part of the logs that were asked for.
+/// Which logs to return.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogQuery {
+    /// Addresses and topics of the logs.
+    pub filter: LogFilter,
+    /// Blocks to search.
+    pub blocks: LogBlocks,
+}
+
+/// Blocks to search for logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogBlocks {
+    /// The canonical block with this hash.
+    Hash(H256),
+    /// Consecutive canonical blocks. An end that is `None` is the latest block.
+    Range(BlockRange),
+}
+
+impl Default for LogBlocks {
+    fn default() -> Self {
+        Self::Range(BlockRange::default())
+    }
+}
+
+/// A range of blocks with both ends included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockRange {
+    /// First block.
+    pub from: Option<BlockNumberOrTag>,
+    /// Last block.
+    pub to: Option<BlockNumberOrTag>,
+}
+
+impl BlockRange {
+    /// The fault of a range that ends before it starts, in an end that was given. `first` and `last` are the resolved ends.
+    pub(super) fn reversed(&self, first: BlockNumber, last: BlockNumber) -> Fault {
+        let field = match (self.from, self.to) {
+            (None, Some(_)) => Field::ToBlock,
+            (Some(_), _) => Field::FromBlock,
+            (None, None) => Field::Request,
+        };
+        Fault::new(field, format!("the range begins with block {first} and ends with block {last}, before that"))
+    }
+}
+
+/// Some of the logs that match a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
     /// The logs.
-    pub output: GetLogsOutput,
-    /// Where the next page begins; none if this is the last.
+    pub logs: Vec<FoundLog>,
+    /// Start of the next page, or `None` if this is the last.
     pub next: Option<LogCursor>,
 }
 
-/// Where a page of logs begins. It holds for one filter, and as long as the block where it points is canonical.
+/// Start of a page of logs. It is valid for one query, and as long as its block is canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogCursor {
     /// The first log of the page.
     position: LogPosition,
-    /// Hash of its block, the last one scanned.
+    /// Hash of its block.
     block: H256,
-    /// Digest of the request.
-    request: H256,
+    /// Digest of the query.
+    query: H256,
 }
 
 impl Node {
-    /// All logs that match; an error if they are more than one answer may hold.
-    pub fn get_logs(&self, context: &Context, input: GetLogsInput) -> Result<GetLogsOutput, NodeError> {
-        let (snapshot, range, found) = self.find_logs(context, &input, None)?;
+    /// Returns all logs that match, in the order of the chain.
+    ///
+    /// # Errors
+    /// [`NodeError::TooManyLogs`] if more than [`Limits::logs`] match, [`NodeError::TooManyBlocks`] for a range longer than
+    /// [`Limits::block_range`], [`NodeError::Invalid`] for an invalid range or filter.
+    pub fn get_logs(&self, context: &Context, query: &LogQuery) -> Result<Vec<FoundLog>, NodeError> {
+        let (_, range, found) = self.find_logs(context, query, None)?;
         match found.next {
-            None => Ok(answer(&snapshot, found.logs)),
+            None => Ok(found.logs),
             Some(next) => Err(NodeError::TooManyLogs {
                 limit: self.limits.logs,
                 to_block: next.block.checked_sub(1).filter(|last| range.contains(last)),
-                location: if input.block_hash.is_none() { "body.ToBlock" } else { "body.BlockHash" },
+                field: match query.blocks {
+                    LogBlocks::Hash(_) => Field::BlockHash,
+                    LogBlocks::Range(_) => Field::ToBlock,
+                },
             }),
         }
     }
 
-    /// The first logs that match, or those from `cursor` on, as many as one answer may hold. A page may end inside a
-    /// block. A cursor of another request is refused.
+    /// Returns the first [`Limits::logs`] logs that match, or those from `cursor` on. A page may end inside a block.
+    ///
+    /// # Errors
+    /// As [`get_logs`](Self::get_logs); [`NodeError::Invalid`] for a cursor of another query, and
+    /// [`NodeError::BlockNotFound`] if the block of the cursor is not canonical any more.
     pub fn get_logs_page(
         &self,
         context: &Context,
-        input: GetLogsInput,
+        query: &LogQuery,
         cursor: Option<LogCursor>,
     ) -> Result<LogPage, NodeError> {
-        let (snapshot, _, found) = self.find_logs(context, &input, cursor)?;
+        let (snapshot, _, found) = self.find_logs(context, query, cursor)?;
         let next = match found.next {
             None => None,
             Some(position) => Some(LogCursor {
@@ -68,163 +122,121 @@ impl Node {
                     .view
                     .canonical_hash(position.block)?
                     .ok_or(BackendError::UnknownBlock(position.block))?,
-                request: digest(&input),
+                query: digest(query),
             }),
         };
-        Ok(LogPage { output: answer(&snapshot, found.logs), next })
+        Ok(LogPage { logs: found.logs, next })
     }
 
     fn find_logs(
         &self,
         context: &Context,
-        input: &GetLogsInput,
+        query: &LogQuery,
         cursor: Option<LogCursor>,
     ) -> Result<(Snapshot, RangeInclusive<BlockNumber>, LogScan), NodeError> {
-        let mut faults = Vec::new();
-        let filter = log_filter(&input.address, &input.topics, &self.limits, "body", &mut faults);
-        let with_pending = [input.from_block, input.to_block].contains(&Some(BlockNumberOrTag::Pending));
-        let argument = if with_pending { BlockId::pending() } else { BlockId::latest() };
-        let snapshot = self.snapshot_for(context, argument)?;
-        let range = block_range(&snapshot, input, &mut faults)?;
-        if let Some(cursor) = cursor
-            && cursor.request != digest(input)
-        {
-            faults.push(ErrorDetail::new("query.cursor", "the cursor belongs to another request"));
+        let mut faults = filter_faults(&query.filter, &self.limits);
+        let pending = Some(BlockNumberOrTag::Pending);
+        let with_pending =
+            matches!(query.blocks, LogBlocks::Range(BlockRange { from, to }) if from == pending || to == pending);
+        let snapshot = self.snapshot_for(context, if with_pending { BlockId::pending() } else { BlockId::latest() })?;
+        let range = match query.blocks {
+            LogBlocks::Hash(hash) => {
+                let number = snapshot.canonical(hash.into(), Field::BlockHash)?;
+                number..=number
+            }
+            LogBlocks::Range(range) => resolve_range(&snapshot, &range, &mut faults),
+        };
+        if cursor.is_some_and(|cursor| cursor.query != digest(query)) {
+            faults.push(Fault::new(Field::Cursor, "the cursor belongs to another request"));
         }
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
-        check_span(&range, self.limits.block_range, if input.to_block.is_some() { "body.ToBlock" } else { "body" })?;
+        let ends_with_head = matches!(query.blocks, LogBlocks::Range(BlockRange { to: None, .. }));
+        check_span(&range, self.limits.block_range, if ends_with_head { Field::Request } else { Field::ToBlock })?;
         let mut from = LogPosition { block: *range.start(), log_index: 0 };
         if let Some(cursor) = cursor {
             if snapshot.view.canonical_hash(cursor.position.block)? != Some(cursor.block) {
-                let block = BlockId::Hash(cursor.block);
-                return Err(NodeError::BlockNotFound { block, location: "query.cursor" });
+                return Err(NodeError::BlockNotFound { block: cursor.block.into(), field: Field::Cursor });
             }
             from = from.max(cursor.position);
         }
-        let found = scan(&*snapshot.view, context, &filter, from, *range.end(), self.limits.logs)?;
+        let mut found = scan(&*snapshot.view, context, &query.filter, from, *range.end(), self.limits.logs)?;
+        for log in &mut found.logs {
+            log.pending = snapshot.is_pending(log.block.number);
+        }
         Ok((snapshot, range, found))
     }
 }
 
-fn answer(snapshot: &Snapshot, found: Vec<FoundLog>) -> GetLogsOutput {
-    let log = |found: FoundLog| {
-        let pending = snapshot.is_pending(found.block.number);
-        assemble::log(found, pending, false)
-    };
-    GetLogsOutput { logs: found.into_iter().map(log).collect() }
+/// Resolves the ends of a range. If this adds faults, the result is meaningless.
+fn resolve_range(snapshot: &Snapshot, range: &BlockRange, faults: &mut Vec<Fault>) -> RangeInclusive<BlockNumber> {
+    let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
+    let (first, last) = (snapshot.height(from), snapshot.height(to));
+    if snapshot.known_height(to).is_none() {
+        faults.push(Fault::new(Field::ToBlock, format!("beyond the head, which is block {}", snapshot.latest())));
+    }
+    if first > last {
+        faults.push(range.reversed(first, last));
+    }
+    first..=last
 }
 
-/// The blocks to look at, both ends included. Where there are faults, the range means nothing.
-fn block_range(
-    snapshot: &Snapshot,
-    input: &GetLogsInput,
-    faults: &mut Vec<ErrorDetail>,
-) -> Result<RangeInclusive<BlockNumber>, NodeError> {
-    if let Some(hash) = input.block_hash {
-        for (location, tag) in [("body.FromBlock", input.from_block), ("body.ToBlock", input.to_block)] {
-            if let Some(tag) = tag {
-                faults.push(ErrorDetail::new(location, "unexpected property beside BlockHash").with_value(&tag));
-            }
-        }
-        if !faults.is_empty() {
-            return Ok(0..=0);
-        }
-        let number = snapshot.canonical(BlockId::Hash(hash.0), "body.BlockHash")?;
-        return Ok(number..=number);
-    }
-    let from = snapshot.height(input.from_block.unwrap_or_default());
-    let to_tag = input.to_block.unwrap_or_default();
-    let to = snapshot.height(to_tag);
-    if snapshot.known_height(to_tag).is_none() {
-        let message = format!("beyond the head, which is block {}", snapshot.latest());
-        faults.push(ErrorDetail::new("body.ToBlock", message).with_value(&to_tag));
-    }
-    if from > to {
-        faults.push(range_fault("body", (input.from_block, from), (input.to_block, to)));
-    }
-    Ok(from..=to)
-}
-
-/// The fault of a range that ends before it begins, at the end of it that was sent. Ends are what was asked for and the
-/// height that it means.
-pub(super) fn range_fault(
-    parent: &str,
-    (from, first): (Option<BlockNumberOrTag>, BlockNumber),
-    (to, last): (Option<BlockNumberOrTag>, BlockNumber),
-) -> ErrorDetail {
-    let message = format!("the range begins with block {first} and ends with block {last}, before that");
-    match (from, to) {
-        (None, Some(to)) => ErrorDetail::new(format!("{parent}.ToBlock"), message).with_value(&to),
-        (Some(from), _) => ErrorDetail::new(format!("{parent}.FromBlock"), message).with_value(&from),
-        (None, None) => ErrorDetail::new(parent, message),
-    }
-}
-
-/// Refuses to look at more than `limit` blocks. `location` says where the request sets the last one.
-pub(super) fn check_span(
-    range: &RangeInclusive<BlockNumber>,
-    limit: u64,
-    location: &'static str,
-) -> Result<(), NodeError> {
+fn check_span(range: &RangeInclusive<BlockNumber>, limit: u64, field: Field) -> Result<(), NodeError> {
     let blocks = (range.end() - range.start()).saturating_add(1);
     if blocks <= limit {
         return Ok(());
     }
-    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + (limit - 1), location })
+    Err(NodeError::TooManyBlocks { blocks, limit, to_block: range.start() + (limit - 1), field })
 }
 
-/// What addresses and topics ask for. Whatever is beyond the limits is added to the faults.
-pub(super) fn log_filter(
-    addresses: &AddressFilter,
-    topics: &[TopicFilter],
-    limits: &Limits,
-    parent: &str,
-    faults: &mut Vec<ErrorDetail>,
-) -> LogFilter {
-    let mut check = |location: String, what: &str, option: &str, got: usize, limit: usize| {
-        if got > limit {
-            faults.push(ErrorDetail::new(location, too_many(got, limit, what, option)));
+/// Returns where a filter exceeds the limits.
+pub(super) fn filter_faults(filter: &LogFilter, limits: &Limits) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let addresses = filter.addresses.len();
+    if addresses > limits.addresses {
+        faults.push(Fault::too_many(Field::Address, addresses, limits.addresses, "addresses", Limit::Addresses));
+    }
+    for (position, words) in filter.topics.iter().map(Vec::len).enumerate().take(MAX_TOPICS) {
+        if words > limits.topics {
+            faults.push(Fault::too_many(Field::Topic(position), words, limits.topics, "topics", Limit::Topics));
         }
-    };
-    check(format!("{parent}.Address"), "addresses", "max-addresses", addresses.0.len(), limits.addresses);
-    for (index, position) in topics.iter().enumerate().take(MAX_TOPICS) {
-        // A query has a parameter for each position.
-        let name = if parent == "query" { format!("Topic{index}") } else { format!("Topics[{index}]") };
-        check(format!("{parent}.{name}"), "topics", "max-topics", position.0.len(), limits.topics);
     }
-    if topics.len() > MAX_TOPICS {
-        let message = format!("expected at most {MAX_TOPICS} positions, got {}", topics.len());
-        faults.push(ErrorDetail::new(format!("{parent}.Topics"), message));
+    if filter.topics.len() > MAX_TOPICS {
+        let message = format!("expected at most {MAX_TOPICS} positions, got {}", filter.topics.len());
+        faults.push(Fault::new(Field::Topics, message));
     }
-    LogFilter { addresses: addresses.0.clone(), topics: topics.iter().map(|position| position.0.clone()).collect() }
+    faults
 }
 
-/// Tells requests apart: the keccak of the RLP list of all fields.
-fn digest(input: &GetLogsInput) -> H256 {
+/// Returns the keccak of the RLP list of all fields, which binds a cursor to its query.
+fn digest(query: &LogQuery) -> H256 {
     let tag = |tag: Option<BlockNumberOrTag>| tag.map(|tag| tag.to_string()).unwrap_or_default();
-    let mut stream = RlpStream::new_list(4 + input.topics.len());
-    stream.append_list(&input.address.0);
-    stream.append(&input.block_hash.map(|hash| hash.0).unwrap_or_default());
-    stream.append(&tag(input.from_block)).append(&tag(input.to_block));
-    for position in &input.topics {
-        stream.append_list(&position.0);
+    let mut stream = RlpStream::new();
+    stream.begin_unbounded_list();
+    stream.append_list(&query.filter.addresses);
+    match query.blocks {
+        LogBlocks::Hash(hash) => drop(stream.append(&hash)),
+        LogBlocks::Range(BlockRange { from, to }) => drop(stream.append(&tag(from)).append(&tag(to))),
     }
+    for words in &query.filter.topics {
+        stream.append_list(words);
+    }
+    stream.finalize_unbounded_list();
     keccak256(stream.out())
 }
 
-/// Lengths of the parts of a cursor's text: block number, log index, block hash, digest of the request; in bytes.
+/// Bytes of a cursor: block number, log index, block hash, digest of the query.
 const CURSOR_BYTES: usize = 8 + 8 + 32 + 32;
 
 impl fmt::Display for LogCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LogPosition { block, log_index } = self.position;
-        write!(f, "{block:016x}{log_index:016x}{:x}{:x}", self.block, self.request)
+        write!(f, "{block:016x}{log_index:016x}{:x}{:x}", self.block, self.query)
     }
 }
 
-/// The text is no cursor.
+/// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor that this node made")]
 pub struct InvalidCursor;
@@ -242,7 +254,7 @@ impl FromStr for LogCursor {
         Ok(Self {
             position: LogPosition { block: number(0..16)?, log_index: number(16..32)? },
             block: hash(32..96)?,
-            request: hash(96..160)?,
+            query: hash(96..160)?,
         })
     }
 }
@@ -255,7 +267,6 @@ mod tests {
     use crate::node::testing::World;
     use crate::state::StateChanges;
     use crate::test_chain::{address, child, log, transaction, word};
-    use node_types::wire::Data;
     use proptest::prelude::*;
 
     /// Three blocks with two, none and three logs.
@@ -268,137 +279,116 @@ mod tests {
         world
     }
 
-    fn range(from: u64, to: u64) -> GetLogsInput {
-        GetLogsInput { from_block: Some(from.into()), to_block: Some(to.into()), ..GetLogsInput::default() }
+    fn range(from: u64, to: u64) -> LogQuery {
+        bounds(Some(from.into()), Some(to.into()))
+    }
+
+    fn bounds(from: Option<BlockNumberOrTag>, to: Option<BlockNumberOrTag>) -> LogQuery {
+        LogQuery { blocks: LogBlocks::Range(BlockRange { from, to }), ..LogQuery::default() }
+    }
+
+    fn filter(addresses: &[u8], topics: &[&[u64]]) -> LogFilter {
+        LogFilter {
+            addresses: addresses.iter().copied().map(address).collect(),
+            topics: topics.iter().map(|words| words.iter().copied().map(word).collect()).collect(),
+        }
     }
 
     /// Block and index of each log.
-    fn places(output: &GetLogsOutput) -> Vec<(u64, u64)> {
-        output.logs.iter().map(|log| (log.block_number.unwrap().0, log.log_index.unwrap().0)).collect()
+    fn places(logs: &[FoundLog]) -> Vec<(u64, u64)> {
+        logs.iter().map(|log| (log.block.number, log.log_index)).collect()
     }
 
     #[test]
-    fn ranges_and_filters() {
+    fn searches_ranges_with_filters() {
         let world = world(100);
         let view = world.backend.view().unwrap();
-        let of_block = |number: u64| GetLogsInput {
-            block_hash: Some(Data(view.canonical_hash(number).unwrap().unwrap())),
-            ..GetLogsInput::default()
+        let of_block = |number: u64| {
+            let hash = view.canonical_hash(number).unwrap().unwrap();
+            LogQuery { blocks: LogBlocks::Hash(hash), ..LogQuery::default() }
         };
-        let from_one = GetLogsInput { from_block: Some(1.into()), ..GetLogsInput::default() };
-        let cases: Vec<(GetLogsInput, &[(u64, u64)])> = vec![
-            (GetLogsInput::default(), &[(3, 0), (3, 1), (3, 2)]),
+        let from_one = bounds(Some(1.into()), None);
+        let cases: Vec<(LogQuery, &[(u64, u64)])> = vec![
+            (LogQuery::default(), &[(3, 0), (3, 1), (3, 2)]),
             (from_one.clone(), &[(1, 0), (1, 1), (3, 0), (3, 1), (3, 2)]),
             (range(0, 1), &[(1, 0), (1, 1)]),
             (range(2, 2), &[]),
             (of_block(1), &[(1, 0), (1, 1)]),
             (of_block(2), &[]),
-            (GetLogsInput { address: AddressFilter(vec![address(2)]), ..from_one.clone() }, &[(1, 1), (3, 2)]),
-            (GetLogsInput { topics: vec![TopicFilter(vec![word(5)])], ..from_one.clone() }, &[(1, 0), (3, 0), (3, 2)]),
-            (GetLogsInput { topics: vec![TopicFilter::default(); 2], ..from_one }, &[]),
+            (LogQuery { filter: filter(&[2], &[]), ..from_one.clone() }, &[(1, 1), (3, 2)]),
+            (LogQuery { filter: filter(&[], &[&[5]]), ..from_one.clone() }, &[(1, 0), (3, 0), (3, 2)]),
+            (LogQuery { filter: filter(&[], &[&[], &[]]), ..from_one }, &[]),
         ];
-        for (input, expected) in cases {
-            let output = world.node.get_logs(&Context::unbounded(), input.clone()).unwrap();
-            assert_eq!(places(&output), expected, "{input:?}");
+        for (query, expected) in cases {
+            let logs = world.node.get_logs(&Context::unbounded(), &query).unwrap();
+            assert_eq!(places(&logs), expected, "{query:?}");
         }
     }
 
     #[test]
-    fn every_fault_is_told() {
+    fn reports_every_fault() {
+        use BlockNumberOrTag::{Earliest, Latest, Number, Pending};
         let world = world(100);
-        let hash = Some(Data(H256::zero()));
-        let tag = |tag| Some(tag);
         let cases = [
-            (range(2, 1), vec!["body.FromBlock"]),
-            (range(0, 4), vec!["body.ToBlock"]),
-            (range(6, 5), vec!["body.ToBlock", "body.FromBlock"]),
+            (range(2, 1), vec![Field::FromBlock]),
+            (range(0, 4), vec![Field::ToBlock]),
+            (range(6, 5), vec![Field::ToBlock, Field::FromBlock]),
+            (bounds(None, Some(Number(1))), vec![Field::ToBlock]),
+            (bounds(Some(Number(4)), None), vec![Field::FromBlock]),
+            (bounds(Some(Pending), None), vec![Field::FromBlock]),
+            (bounds(Some(Latest), Some(Earliest)), vec![Field::FromBlock]),
             (
-                GetLogsInput { to_block: tag(BlockNumberOrTag::Number(1)), ..GetLogsInput::default() },
-                vec!["body.ToBlock"],
+                LogQuery { filter: filter(&[1; 3], &[&[], &[1; 3]]), ..range(2, 1) },
+                vec![Field::Address, Field::Topic(1), Field::FromBlock],
             ),
-            (
-                GetLogsInput { from_block: tag(BlockNumberOrTag::Number(4)), ..GetLogsInput::default() },
-                vec!["body.FromBlock"],
-            ),
-            (GetLogsInput { block_hash: hash, ..range(1, 2) }, vec!["body.FromBlock", "body.ToBlock"]),
-            (
-                GetLogsInput { block_hash: hash, to_block: tag(BlockNumberOrTag::Latest), ..GetLogsInput::default() },
-                vec!["body.ToBlock"],
-            ),
-            (
-                GetLogsInput {
-                    address: AddressFilter(vec![address(1); 3]),
-                    topics: vec![TopicFilter::default(), TopicFilter(vec![word(1); 3])],
-                    ..range(2, 1)
-                },
-                vec!["body.Address", "body.Topics[1]", "body.FromBlock"],
-            ),
-            (GetLogsInput { topics: vec![TopicFilter::default(); 5], ..range(1, 2) }, vec!["body.Topics"]),
+            (LogQuery { filter: filter(&[], &[&[][..]; 5]), ..range(1, 2) }, vec![Field::Topics]),
         ];
-        for (input, expected) in cases {
-            let error = world.node.get_logs(&Context::unbounded(), input.clone()).unwrap_err();
-            assert!(matches!(error, NodeError::Invalid(_)), "{input:?}: {error:?}");
-            let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
-            assert_eq!(locations, expected, "{input:?}");
+        for (query, expected) in cases {
+            let error = world.node.get_logs(&Context::unbounded(), &query).unwrap_err();
+            let NodeError::Invalid(faults) = error else { panic!("{query:?}: {error:?}") };
+            assert_eq!(faults.iter().map(|fault| fault.field).collect::<Vec<_>>(), expected, "{query:?}");
         }
     }
 
     #[test]
-    fn the_value_of_a_fault_was_sent() {
-        let world = world(100);
-        let bounds = |from_block, to_block| GetLogsInput { from_block, to_block, ..GetLogsInput::default() };
-        let cases = [
-            (bounds(None, Some(BlockNumberOrTag::Number(1))), "\"1\""),
-            (bounds(Some(BlockNumberOrTag::Pending), None), "\"pending\""),
-            (bounds(Some(BlockNumberOrTag::Latest), Some(BlockNumberOrTag::Earliest)), "\"latest\""),
-        ];
-        for (input, expected) in cases {
-            let error = world.node.get_logs(&Context::unbounded(), input.clone()).unwrap_err();
-            let values: Vec<_> = error.details().into_iter().filter_map(|detail| detail.value).collect();
-            let values: Vec<_> = values.iter().map(|value| value.0.get()).collect();
-            assert_eq!(values, [expected], "{input:?}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_block_hash_is_not_found() {
-        let input = GetLogsInput { block_hash: Some(Data(word(1))), ..GetLogsInput::default() };
+    fn rejects_an_unknown_block_hash() {
+        let query = LogQuery { blocks: LogBlocks::Hash(word(1)), ..LogQuery::default() };
         assert!(matches!(
-            world(100).node.get_logs(&Context::unbounded(), input),
-            Err(NodeError::BlockNotFound { location: "body.BlockHash", .. })
+            world(100).node.get_logs(&Context::unbounded(), &query),
+            Err(NodeError::BlockNotFound { field: Field::BlockHash, .. })
         ));
     }
 
     #[test]
-    fn an_answer_too_large_names_a_range_that_fits() {
-        // Limit, first block, what would fit.
+    fn suggests_a_range_that_fits() {
+        // Limit, first block, the last block of a range that fits.
         let cases = [(1, 1, None), (1, 2, Some(2)), (2, 0, Some(2)), (2, 3, None), (4, 1, Some(2))];
         for (limit, from, expected) in cases {
             let world = world(limit);
-            match world.node.get_logs(&Context::unbounded(), range(from, 3)) {
-                Err(NodeError::TooManyLogs { limit: told, to_block, location: "body.ToBlock" }) => {
-                    assert_eq!((told, to_block), (limit, expected), "limit {limit} from {from}");
+            match world.node.get_logs(&Context::unbounded(), &range(from, 3)) {
+                Err(NodeError::TooManyLogs { limit: got, to_block, field: Field::ToBlock }) => {
+                    assert_eq!((got, to_block), (limit, expected), "limit {limit} from {from}");
                 }
                 other => panic!("limit {limit} from {from}: {other:?}"),
             }
             if let Some(to) = expected {
-                world.node.get_logs(&Context::unbounded(), range(from, to)).unwrap();
+                world.node.get_logs(&Context::unbounded(), &range(from, to)).unwrap();
             }
         }
     }
 
     #[test]
-    fn pages_lead_through_all_logs() {
+    fn pages_hold_all_logs() {
         for limit in 1..=6 {
             let world = world(limit);
             let mut found = Vec::new();
             let mut cursor = None;
             loop {
-                let page = world.node.get_logs_page(&Context::unbounded(), range(1, 3), cursor).unwrap();
-                assert!(page.output.logs.len() <= limit, "limit {limit}");
-                found.extend(places(&page.output));
+                let page = world.node.get_logs_page(&Context::unbounded(), &range(1, 3), cursor).unwrap();
+                assert!(page.logs.len() <= limit, "limit {limit}");
+                found.extend(places(&page.logs));
                 let Some(next) = page.next else { break };
-                // What a client sends back is the text.
+                // Clients send the text back.
                 cursor = Some(next.to_string().parse().unwrap());
                 assert_eq!(cursor, Some(next));
             }
@@ -407,24 +397,24 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_bound_to_its_request_and_its_branch() {
+    fn a_cursor_is_bound_to_its_query_and_its_branch() {
         let world = world(3);
-        let page = world.node.get_logs_page(&Context::unbounded(), range(1, 3), None).unwrap();
+        let page = world.node.get_logs_page(&Context::unbounded(), &range(1, 3), None).unwrap();
         let cursor = page.next.unwrap();
 
-        let other = GetLogsInput { topics: vec![TopicFilter(vec![word(5)])], ..range(1, 3) };
-        let refused = world.node.get_logs_page(&Context::unbounded(), other, Some(cursor));
+        let other = LogQuery { filter: filter(&[], &[&[5]]), ..range(1, 3) };
+        let refused = world.node.get_logs_page(&Context::unbounded(), &other, Some(cursor));
         assert!(matches!(refused, Err(NodeError::Invalid(_))), "{refused:?}");
 
         let view = world.backend.view().unwrap();
         world.backend.switch(2, vec![child(&*view, 2, 1, Vec::new(), StateChanges::default())]).unwrap();
-        let refused = world.node.get_logs_page(&Context::unbounded(), range(1, 3), Some(cursor));
-        assert!(matches!(refused, Err(NodeError::BlockNotFound { location: "query.cursor", .. })), "{refused:?}");
+        let refused = world.node.get_logs_page(&Context::unbounded(), &range(1, 3), Some(cursor));
+        assert!(matches!(refused, Err(NodeError::BlockNotFound { field: Field::Cursor, .. })), "{refused:?}");
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused() {
-        let cursor = LogCursor { position: LogPosition { block: 1, log_index: 2 }, block: word(3), request: word(4) };
+    fn rejects_other_texts_as_cursors() {
+        let cursor = LogCursor { position: LogPosition { block: 1, log_index: 2 }, block: word(3), query: word(4) };
         let text = cursor.to_string();
         assert_eq!(text.parse(), Ok(cursor));
         let wrong = [

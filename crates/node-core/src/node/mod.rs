@@ -1,9 +1,8 @@
-//! Every operation of the interface, over a backend and an executor.
+//! All operations of the node, on a backend and an executor.
 //!
-//! Each read opens exactly one view and answers from it, so that a block that lands meanwhile changes nothing in
-//! the answer. Nothing here knows of HTTP.
+//! Operations take and return domain values. Each read opens one view of the backend, so that a block that is added
+//! meanwhile does not affect the result. Nothing here knows of HTTP or JSON-RPC.
 
-mod assemble;
 mod block;
 mod build;
 mod builder;
@@ -13,10 +12,10 @@ mod config;
 mod control;
 mod error;
 mod events;
+mod fault;
 mod fee_history;
 mod filters;
 mod finality;
-mod found;
 mod limits;
 mod logs;
 mod pending;
@@ -33,20 +32,24 @@ mod tokens;
 mod trace;
 mod transaction;
 
+pub use block::FoundBlock;
 pub use build::{BlockRequest, BuiltBlock};
 pub use builder::NodeBuilder;
 pub use config::{Capabilities, ForkConfig, ForkConfigs};
 pub use error::NodeError;
-pub use events::EventStream;
+pub use events::{Event, EventData, EventQuery, EventStart, EventStream};
+pub use fault::{Fault, Field};
 pub use fee_history::FeeHistory;
 pub use finality::Finality;
-pub use found::{FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock};
-pub use limits::Limits;
-pub use logs::{InvalidCursor, LogCursor, LogPage};
+pub use limits::{Limit, Limits};
+pub use logs::{BlockRange, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
 pub use proof::InvalidProof;
-pub use request::{NewTransaction, TransactionRequest};
+pub use receipt::{FoundReceipts, ReceiptInBlock};
+pub use request::{ReplacementTransaction, TransactionRequest};
+pub use send::NewTransaction;
 pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
 pub use trace::{TraceOptions, TransactionTrace};
+pub use transaction::{FoundTransaction, TransactionStatus};
 
 use crate::accounts::Accounts;
 use crate::assembly::NextHeader;
@@ -85,63 +88,63 @@ pub struct Node {
 }
 
 impl Node {
-    /// What keeps the chain.
+    /// Returns the backend of the chain.
     pub fn backend(&self) -> &Arc<dyn StateBackend> {
         &self.backend
     }
 
-    /// Whether a proof takes microseconds at any height.
+    /// Whether a proof takes microseconds at any block.
     pub fn proves_quickly(&self) -> bool {
         self.backend.proves_quickly()
     }
 
-    /// Makes blocks, where the node does.
+    /// Returns the block producer, or `None` if the node does not produce blocks.
     pub fn producer(&self) -> Option<&Arc<Producer>> {
         self.producer.as_ref()
     }
 
-    /// Transactions that wait to be mined.
+    /// Returns the pool of transactions to be mined.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// How many filters there are.
+    /// Returns the number of filters.
     pub fn filter_count(&self) -> usize {
         self.filters.count()
     }
 
-    /// Rules of the chain.
+    /// Returns the rules of the chain.
     pub fn spec(&self) -> &Arc<ChainSpec> {
         &self.spec
     }
 
-    /// What one request may ask for.
+    /// Returns the upper bounds of requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The caches of the backend and of the executor.
+    /// Returns the usage of the caches of the backend and of the executor.
     pub fn caches(&self) -> Vec<CacheUse> {
         let mut caches = self.backend.caches();
         caches.extend(self.executor.caches());
         caches
     }
 
-    /// A snapshot of the mined chain, which the request of `context` is answered from.
+    /// Returns a snapshot of the mined chain, and notes in `context` which one.
     fn snapshot(&self, context: &Context) -> Result<Snapshot, NodeError> {
         self.snapshot_of(context, Snapshot::new(context.view_or(|| self.backend.view())?, self.finality))
     }
 
     fn snapshot_of(&self, context: &Context, snapshot: Snapshot) -> Result<Snapshot, NodeError> {
-        // Whoever controls a chain can take it back to any block.
+        // A chain that is controlled can be reverted to any block.
         let finalized = self.producer.is_none().then(|| snapshot.height(BlockNumberOrTag::Finalized));
         context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
         Ok(snapshot)
     }
 
-    /// A snapshot in which `argument` can be resolved: with the pending block if it names that one.
-    fn snapshot_for(&self, context: &Context, argument: BlockId) -> Result<Snapshot, NodeError> {
-        if argument.is_pending() {
+    /// Returns a snapshot in which `block` can be resolved: with the pending block if it is `pending`.
+    fn snapshot_for(&self, context: &Context, block: BlockId) -> Result<Snapshot, NodeError> {
+        if block.is_pending() {
             self.snapshot_of(context, Snapshot::with_pending(self.pending_view(context)?, self.finality))
         } else {
             self.snapshot(context)

@@ -1,4 +1,4 @@
-//! The pending block: what the head's child would be if it were made of the pool now.
+//! The pending block: the child of the head with the best transactions of the pool.
 
 use super::{Node, NodeError};
 use crate::assembly::assemble;
@@ -9,26 +9,27 @@ use crate::executor::BlockExecution;
 use node_types::consensus::Header;
 use std::sync::Arc;
 
-/// The pending block as it was last assembled.
+/// The pending block when it was last assembled.
 #[derive(Clone)]
 pub(super) struct CachedPending {
-    /// Version of the pool's contents that it was made of.
+    /// Version of the pool's contents.
     pool_version: u64,
-    /// What it was made from: names the parent and the second.
+    /// The header before execution, with parent and timestamp.
     template: Header,
     /// The block.
     block: ExecutedBlock,
 }
 
 impl Node {
-    /// A view whose head is the pending block. The block is assembled when the head, the pool or the second has changed.
+    /// Returns a view whose head is the pending block, which is assembled again if the head, the pool or the timestamp has
+    /// changed.
     pub(super) fn pending_view(&self, context: &Context) -> Result<Arc<dyn View>, NodeError> {
         let view = self.backend.view()?;
         let pool_version = self.pool.version();
         let head = view.head().number;
         let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
         let template = self.next_header.after(&parent);
-        // Held while a block is assembled, so that requests that come together do it once.
+        // Held while a block is assembled, so that concurrent requests assemble it once.
         let mut cache = self.pending.lock();
         let cached = cache.as_ref().filter(|cached| cached.pool_version == pool_version && cached.template == template);
         let block = match cached {
@@ -43,7 +44,7 @@ impl Node {
         Ok(Arc::new(LayeredView::new(view, head, vec![block])?))
     }
 
-    /// Executes the pool's transactions in a block of `header` on top of the head, best first, as far as they go.
+    /// Executes the transactions of the pool, best first, in a block on top of the head until it is full.
     fn assemble_pending(&self, context: &Context, view: &dyn View, header: Header) -> Result<ExecutedBlock, NodeError> {
         let best = self.pool.best_for(&header);
         let gas_limit = header.gas_limit;
@@ -55,49 +56,42 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::FoundBlock;
+    use crate::node::logs::{BlockRange, LogBlocks, LogQuery};
     use crate::node::testing::{FakeExecutor, World};
     use crate::test_chain::{BASE_FEE, BLOCK_TIME, GAS, GAS_LIMIT, account, address, transaction};
     use node_types::consensus::EMPTY_ROOT;
-    use node_types::wire::{
-        Block, BlockTransactions, GetBlockByNumberInput, GetLogsInput, GetStorageAtInput, Quantity,
-    };
     use node_types::{BlockId, BlockNumberOrTag, H256};
 
     const RICH: u64 = u64::MAX;
 
-    fn pending_block(world: &World) -> Block {
-        let input = GetBlockByNumberInput { block_number: BlockNumberOrTag::Pending, transaction_detail: true };
-        world.node.get_block_by_number(&Context::unbounded(), input).unwrap().block.unwrap()
+    fn pending_block(world: &World) -> FoundBlock {
+        world.node.get_block(&Context::unbounded(), BlockId::pending()).unwrap().unwrap()
     }
 
-    fn hashes(block: &Block) -> Vec<H256> {
-        match &block.transactions {
-            BlockTransactions::Full(transactions) => {
-                transactions.iter().map(|transaction| transaction.hash.0).collect()
-            }
-            BlockTransactions::Hashes(hashes) => hashes.clone(),
-        }
+    fn hashes(block: &FoundBlock) -> Vec<H256> {
+        block.body.transactions.iter().map(|transaction| transaction.hash).collect()
     }
 
     #[test]
-    fn an_empty_pool_gives_an_empty_block() {
+    fn an_empty_pool_makes_an_empty_block() {
         let world = World::new();
         let head = world.change(account(1, 0, RICH, &[(1, 7)]));
         let block = pending_block(&world);
-        assert_eq!((block.number, block.hash, block.nonce, block.logs_bloom), (None, None, None, None));
-        assert_eq!(block.parent_hash.0, head.header.hash);
-        assert_eq!(block.timestamp, Quantity(BLOCK_TIME + 1));
-        assert_eq!(block.gas_limit, Quantity(GAS_LIMIT));
-        assert_eq!(block.gas_used, Quantity(0));
-        assert_eq!(block.base_fee_per_gas, Some(Quantity(BASE_FEE - BASE_FEE / 8)));
-        assert_eq!(block.state_root.0, head.header.header.state_root);
-        assert_eq!(block.withdrawals, Some(Vec::new()));
-        assert_eq!(block.withdrawals_root.map(|root| root.0), Some(EMPTY_ROOT));
+        assert!(block.pending);
+        let header = &block.header.header;
+        assert_eq!(header.parent_hash, head.header.hash);
+        assert_eq!(header.timestamp, BLOCK_TIME + 1);
+        assert_eq!((header.gas_limit, header.gas_used), (GAS_LIMIT, 0));
+        assert_eq!(header.base_fee_per_gas, Some(BASE_FEE - BASE_FEE / 8));
+        assert_eq!(header.state_root, head.header.header.state_root);
+        assert_eq!(block.body.withdrawals, Some(Vec::new()));
+        assert_eq!(header.withdrawals_root, Some(EMPTY_ROOT));
         assert_eq!(hashes(&block), []);
     }
 
     #[test]
-    fn the_block_holds_the_pool() {
+    fn holds_the_transactions_of_the_pool() {
         let world = World::new();
         world.change(account(1, 0, RICH, &[(1, 7)]));
         world.change(account(2, 0, RICH, &[]));
@@ -109,38 +103,27 @@ mod tests {
         }
         let block = pending_block(&world);
         assert_eq!(hashes(&block), [first.hash, second.hash, third.hash]);
-        assert_eq!(block.gas_used, Quantity(3 * GAS));
-        let BlockTransactions::Full(transactions) = &block.transactions else { panic!("{:?}", block.transactions) };
-        assert_eq!((transactions[0].block_hash, transactions[0].transaction_index), (None, None));
+        assert_eq!(block.header.header.gas_used, 3 * GAS);
 
-        // The other operations read through the same block.
+        // The other operations read the same block.
         let context = Context::unbounded();
-        let logs = GetLogsInput { to_block: Some(BlockNumberOrTag::Pending), ..GetLogsInput::default() };
-        let logs = world.node.get_logs(&context, logs).unwrap().logs;
-        assert_eq!(logs.iter().map(|log| log.address.0).collect::<Vec<_>>(), [2, 1, 1].map(address));
-        for log in &logs {
-            assert_eq!((log.block_hash, log.block_number, log.log_index), (None, None, None));
-            assert_eq!((log.transaction_hash, log.transaction_index), (None, None));
-        }
-        let receipts = world.node.get_block_receipts(&context, BlockId::pending()).unwrap().transaction_receipts;
-        assert_eq!(receipts.iter().map(|receipt| receipt.gas_used.0).collect::<Vec<_>>(), [GAS; 3]);
-        let balance = world.node.get_balance(&context, address(1), BlockId::pending()).unwrap();
-        assert_eq!(balance.balance, Quantity(1.into()));
-        let nonce = world.node.get_transaction_count(&context, address(1), BlockId::pending()).unwrap();
-        assert_eq!(nonce.transaction_count, Quantity(2));
-        let slot = GetStorageAtInput {
-            address: address(1).into(),
-            block_number: BlockId::pending(),
-            position: "1".parse().unwrap(),
-        };
-        assert_eq!(world.node.get_storage_at(&context, slot).unwrap().value.0, 7.into());
-        // What is mined does not show it.
-        let balance = world.node.get_balance(&context, address(1), BlockId::latest()).unwrap();
-        assert_eq!(balance.balance, Quantity(RICH.into()));
+        let range = BlockRange { from: None, to: Some(BlockNumberOrTag::Pending) };
+        let query = LogQuery { blocks: LogBlocks::Range(range), ..LogQuery::default() };
+        let logs = world.node.get_logs(&context, &query).unwrap();
+        assert_eq!(logs.iter().map(|log| log.log.address).collect::<Vec<_>>(), [2, 1, 1].map(address));
+        assert!(logs.iter().all(|log| log.pending));
+        let receipts = world.node.get_receipts(&context, BlockId::pending()).unwrap();
+        assert_eq!(receipts.iter().map(|receipt| receipt.gas_used).collect::<Vec<_>>(), [GAS; 3]);
+        assert_eq!(world.node.get_balance(&context, address(1), BlockId::pending()).unwrap(), 1.into());
+        assert_eq!(world.node.get_transaction_count(&context, address(1), BlockId::pending()).unwrap(), 2);
+        let slot = H256::from_low_u64_be(1);
+        assert_eq!(world.node.get_storage_at(&context, address(1), slot, BlockId::pending()).unwrap(), 7.into());
+        // The latest block does not have them.
+        assert_eq!(world.node.get_balance(&context, address(1), BlockId::latest()).unwrap(), RICH.into());
     }
 
     #[test]
-    fn it_is_assembled_again_only_when_something_changed() {
+    fn is_assembled_again_only_after_a_change() {
         let world = World::new();
         let begun = |expected: usize, after: &str| {
             pending_block(&world);
@@ -157,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_on() {
+    fn follows_the_clock() {
         let world = World::new();
         world.grow(1);
         // How far the clock moves in milliseconds, the timestamp of the pending block in seconds, and how many blocks
@@ -166,13 +149,13 @@ mod tests {
             [(0, BLOCK_TIME + 1, 1), (1_000 * BLOCK_TIME, BLOCK_TIME + 1, 1), (38_999, 50, 2), (0, 50, 2), (1, 51, 3)];
         for (step, timestamp, begun) in steps {
             world.clock.advance(step);
-            assert_eq!(pending_block(&world).timestamp, Quantity(timestamp), "after {step} ms more");
+            assert_eq!(pending_block(&world).header.header.timestamp, timestamp, "after {step} ms more");
             assert_eq!(*world.executor.begun.lock(), begun, "after {step} ms more");
         }
     }
 
     #[test]
-    fn without_a_system_contract_there_is_no_pending_block() {
+    fn fails_without_a_system_contract() {
         let world = World::new();
         *world.executor.missing.lock() = Some(address(7));
         let error = world.node.get_balance(&Context::unbounded(), address(1), BlockId::pending()).unwrap_err();

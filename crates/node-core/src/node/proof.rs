@@ -1,45 +1,50 @@
-//! getProof (EIP-1186).
+//! Merkle proofs (EIP-1186).
 
-use super::limits::too_many;
-use super::{Node, NodeError};
+use super::fault::{Fault, Field};
+use super::{Limit, Node, NodeError};
 use crate::backend::AccountProof;
 use crate::context::Context;
 use crate::trie::{ProofError, verify_proof};
 use node_types::consensus::{Account, EMPTY_ROOT};
-use node_types::wire::{Data, ErrorDetail, GetProofInput, GetProofOutput, Quantity, StorageEntry, Word};
-use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_types::{Address, BlockId, H256, keccak256};
 
 impl Node {
-    /// An account and storage slots of it with their Merkle proofs, which were checked against the state root.
-    pub fn get_proof(&self, context: &Context, input: GetProofInput) -> Result<GetProofOutput, NodeError> {
-        let keys = input.storage_keys.len();
+    /// Returns an account and storage slots with their Merkle proofs after a block was executed. The proofs were verified
+    /// against the state root of the block.
+    ///
+    /// # Errors
+    /// [`NodeError::Invalid`] for `pending`, which has no proofs, and for more than
+    /// [`storage_keys`](super::Limits::storage_keys) slots.
+    pub fn get_proof(
+        &self,
+        context: &Context,
+        address: Address,
+        slots: &[H256],
+        block: BlockId,
+    ) -> Result<AccountProof, NodeError> {
         let limit = self.limits.storage_keys;
         let mut faults = Vec::new();
-        if keys > limit {
-            faults.push(ErrorDetail::new("body.StorageKeys", too_many(keys, limit, "keys", "max-storage-keys")));
+        if slots.len() > limit {
+            faults.push(Fault::too_many(Field::StorageKeys, slots.len(), limit, "keys", Limit::StorageKeys));
         }
-        if input.block_number.is_pending() {
-            faults.push(
-                ErrorDetail::new("body.BlockNumber", "the pending block has no proofs").with_value(&input.block_number),
-            );
+        if block.is_pending() {
+            faults.push(Fault::new(Field::BlockNumber, "the pending block has no proofs"));
         }
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
         context.check()?;
         let snapshot = self.snapshot(context)?;
-        let at = snapshot.state(input.block_number, "body.BlockNumber")?;
-        let address = input.address.0;
-        let slots: Vec<H256> = input.storage_keys.iter().map(|key| key.0).collect();
-        let proof = snapshot.view.state(at)?.proof(address, &slots)?;
+        let at = snapshot.state(block, Field::BlockNumber)?;
+        let proof = snapshot.view.state(at)?.proof(address, slots)?;
         context.check()?;
         let root = snapshot.header(at)?.header.state_root;
         verify(root, address, &proof).map_err(|source| NodeError::Proof { block: at, source })?;
-        Ok(answer(address, proof))
+        Ok(proof)
     }
 }
 
-/// Checks that `proof` shows exactly what it says, all the way from the state root.
+/// Verifies all nodes of `proof` from the state root down to the values that it claims.
 fn verify(root: H256, address: Address, proof: &AccountProof) -> Result<(), InvalidProof> {
     let leaf = verify_proof(root, keccak256(address).as_bytes(), &proof.proof).map_err(InvalidProof::Account)?;
     if leaf.as_deref() != proof.account.as_ref().map(Account::encode).as_deref() {
@@ -58,48 +63,25 @@ fn verify(root: H256, address: Address, proof: &AccountProof) -> Result<(), Inva
     Ok(())
 }
 
-fn answer(address: Address, proof: AccountProof) -> GetProofOutput {
-    let account = proof.account.unwrap_or(Account {
-        nonce: 0,
-        balance: U256::zero(),
-        storage_root: EMPTY_ROOT,
-        code_hash: KECCAK_EMPTY,
-    });
-    let nodes = |nodes: Vec<Bytes>| nodes.into_iter().map(Data).collect();
-    GetProofOutput {
-        account_proof: nodes(proof.proof),
-        address: Data(address),
-        balance: Quantity(account.balance),
-        code_hash: Data(account.code_hash),
-        nonce: Quantity(account.nonce),
-        storage_hash: Data(account.storage_root),
-        storage_proof: proof
-            .storage
-            .into_iter()
-            .map(|entry| StorageEntry { key: Data(entry.slot), proof: nodes(entry.proof), value: Word(entry.value) })
-            .collect(),
-    }
-}
-
-/// A backend answered a proof that does not hold.
+/// The backend returned an invalid proof.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidProof {
-    /// The account's proof does not lead to the state root.
+    /// The account proof does not match the state root.
     #[error("the account proof is invalid")]
     Account(#[source] ProofError),
-    /// The account's proof shows another account.
+    /// The account proof proves another account than the backend returned.
     #[error("the account proof shows another account")]
     OtherAccount,
-    /// A slot's proof does not lead to the storage root.
+    /// The proof of a slot does not match the storage root.
     #[error("the proof of slot {slot:#x} is invalid")]
     Slot {
         /// The slot.
         slot: H256,
-        /// What is wrong with it.
+        /// What is wrong with the proof.
         #[source]
         source: ProofError,
     },
-    /// A slot's proof shows another value.
+    /// The proof of a slot proves another value than the backend returned.
     #[error("the proof of slot {slot:#x} shows another value")]
     OtherValue {
         /// The slot.
@@ -114,8 +96,7 @@ mod tests {
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::test_chain::{account, address, word};
-    use node_types::BlockId;
-    use node_types::wire::StorageKey;
+    use node_types::{Bytes, KECCAK_EMPTY, U256};
 
     fn world() -> World {
         let world = World::new();
@@ -126,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_at_any_block() {
+    fn proves_accounts_at_any_block() {
         let world = world();
         // Block, account; nonce, balance, values of the slots 1, 2, 3.
         let cases = [
@@ -138,59 +119,57 @@ mod tests {
             (3, 2, 0, 50, [0, 0, 0]),
         ];
         for (block, account, nonce, balance, values) in cases {
-            let input = GetProofInput {
-                address: Data(address(account)),
-                block_number: BlockId::number(block),
-                storage_keys: (1..=3).map(|slot| StorageKey(word(slot))).collect(),
-            };
-            let output = world.node.get_proof(&Context::unbounded(), input).unwrap();
-            let got: Vec<_> = output.storage_proof.iter().map(|entry| entry.value.0).collect();
-            assert_eq!(got, values.map(U256::from), "account {account} after block {block}");
-            assert_eq!(
-                (output.nonce, output.balance, output.code_hash),
-                (Quantity(nonce), Quantity(balance.into()), Data(KECCAK_EMPTY)),
-                "account {account} after block {block}"
-            );
-            assert_eq!(output.storage_hash.0 == EMPTY_ROOT, values == [0; 3], "account {account} after block {block}");
+            let case = format!("account {account} after block {block}");
+            let slots = [1, 2, 3].map(word);
+            let proof = world.node.get_proof(&Context::unbounded(), address(account), &slots, block.into()).unwrap();
+            let got: Vec<_> = proof.storage.iter().map(|entry| entry.value).collect();
+            assert_eq!(got, values.map(U256::from), "{case}");
+            let exists = (nonce, balance) != (0, 0);
+            assert_eq!(proof.account.is_some(), exists, "{case}");
+            if let Some(account) = proof.account {
+                assert_eq!((account.nonce, account.balance), (nonce, balance.into()), "{case}");
+                assert_eq!(account.code_hash, KECCAK_EMPTY, "{case}");
+                assert_eq!(account.storage_root == EMPTY_ROOT, values == [0; 3], "{case}");
+            }
         }
     }
 
     #[test]
-    fn the_number_of_keys_is_an_option() {
+    fn limits_the_number_of_keys() {
         for (limit, count, accepted) in
             [(2_000, 1_025, true), (2_000, 2_000, true), (2_000, 2_001, false), (1, 2, false)]
         {
             let world = World::with(Finality::Head, Limits { storage_keys: limit, ..Limits::default() });
-            let input = GetProofInput { storage_keys: vec![StorageKey::default(); count], ..GetProofInput::default() };
-            let output = world.node.get_proof(&Context::unbounded(), input);
-            assert_eq!(output.is_ok(), accepted, "{count} keys of at most {limit}");
+            let slots = vec![H256::zero(); count];
+            let proof = world.node.get_proof(&Context::unbounded(), address(1), &slots, BlockId::latest());
+            assert_eq!(proof.is_ok(), accepted, "{count} keys of at most {limit}");
         }
     }
 
     #[test]
-    fn faults() {
+    fn reports_every_fault() {
         let world = world();
-        let keys = |count| vec![StorageKey::default(); count];
         let cases = [
-            (BlockId::latest(), keys(1_024), vec![]),
-            (BlockId::latest(), keys(1_025), vec!["body.StorageKeys"]),
-            (BlockId::pending(), keys(0), vec!["body.BlockNumber"]),
-            (BlockId::pending(), keys(1_025), vec!["body.StorageKeys", "body.BlockNumber"]),
-            (BlockId::number(4), keys(0), vec!["body.BlockNumber"]),
+            (BlockId::latest(), 1_024, vec![]),
+            (BlockId::latest(), 1_025, vec![Field::StorageKeys]),
+            (BlockId::pending(), 0, vec![Field::BlockNumber]),
+            (BlockId::pending(), 1_025, vec![Field::StorageKeys, Field::BlockNumber]),
         ];
-        for (block_number, storage_keys, expected) in cases {
-            let case = format!("{block_number}, {} keys", storage_keys.len());
-            let input = GetProofInput { address: Data(address(1)), block_number, storage_keys };
-            let faults = match world.node.get_proof(&Context::unbounded(), input) {
+        for (block, count, expected) in cases {
+            let slots = vec![H256::zero(); count];
+            let fields = match world.node.get_proof(&Context::unbounded(), address(1), &slots, block) {
                 Ok(_) => Vec::new(),
-                Err(error) => error.details().into_iter().map(|detail| detail.location).collect(),
+                Err(NodeError::Invalid(faults)) => faults.iter().map(|fault| fault.field).collect(),
+                Err(error) => panic!("{block}, {count} keys: {error:?}"),
             };
-            assert_eq!(faults, expected, "{case}");
+            assert_eq!(fields, expected, "{block}, {count} keys");
         }
+        let beyond = world.node.get_proof(&Context::unbounded(), address(1), &[], BlockId::number(4));
+        assert!(matches!(beyond, Err(NodeError::BlockNotFound { field: Field::BlockNumber, .. })), "{beyond:?}");
     }
 
     #[test]
-    fn a_wrong_proof_is_not_answered() {
+    fn rejects_wrong_proofs() {
         let view = world().backend.view().unwrap();
         let root = view.header(3.into()).unwrap().unwrap().header.state_root;
         let good = view.state(3).unwrap().proof(address(1), &[word(2)]).unwrap();

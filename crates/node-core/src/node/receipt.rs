@@ -1,35 +1,102 @@
-//! getTransactionReceipt and getBlockReceipts.
+//! Receipts.
 
-use super::found::FoundReceipts;
-use super::{Node, NodeError, assemble};
+use super::block::FoundBlock;
+use super::resolve::Snapshot;
+use super::{Field, Node, NodeError};
+use crate::backend::BackendError;
+use crate::block::{Body, RecoveredTransaction};
 use crate::context::Context;
-use node_types::wire::{GetBlockReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
-use node_types::{BlockId, H256};
+use node_types::consensus::Receipt;
+use node_types::{BlockId, BlockNumber, H256};
+use std::sync::Arc;
 
-impl Node {
-    /// The receipt of a mined transaction; none where no such transaction was mined.
-    pub fn get_transaction_receipt(
-        &self,
-        context: &Context,
-        hash: H256,
-    ) -> Result<GetTransactionReceiptOutput, NodeError> {
-        let found = self.find_receipt(context, hash)?;
-        let receipt = found.and_then(|(receipts, index)| wire_receipts(&receipts, |other| other == index).pop());
-        Ok(GetTransactionReceiptOutput { transaction_receipt: receipt })
+/// A block with a receipt for each of its transactions.
+#[derive(Clone, Debug)]
+pub struct FoundReceipts {
+    /// The block.
+    pub block: FoundBlock,
+    /// The receipts in the order of the transactions.
+    pub receipts: Arc<Vec<Receipt>>,
+}
+
+/// A receipt with what depends on the receipts before it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiptInBlock<'a> {
+    /// Position of the transaction in the block.
+    pub index: usize,
+    /// The transaction.
+    pub transaction: &'a RecoveredTransaction,
+    /// The receipt.
+    pub receipt: &'a Receipt,
+    /// Gas used by the transaction.
+    pub gas_used: u64,
+    /// Position of the first log of the receipt among all logs of the block.
+    pub first_log: u64,
+}
+
+impl FoundReceipts {
+    /// Reads the receipts of a canonical block.
+    fn read(snapshot: &Snapshot, number: BlockNumber) -> Result<Self, NodeError> {
+        let unknown = || BackendError::UnknownBlock(number);
+        let block = FoundBlock::read(snapshot, number.into())?.ok_or_else(unknown)?;
+        let receipts = snapshot.view.receipts(number.into())?.ok_or_else(unknown)?;
+        Ok(Self { block, receipts })
     }
 
-    /// The receipts of all transactions of a canonical block.
-    pub fn get_block_receipts(&self, context: &Context, block: BlockId) -> Result<GetBlockReceiptsOutput, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let number = snapshot.canonical(block, "path.BlockNumber")?;
-        let receipts = FoundReceipts::read(&snapshot, number)?;
-        Ok(GetBlockReceiptsOutput { transaction_receipts: wire_receipts(&receipts, |_| true) })
+    /// Iterates over the receipts in the order of the transactions.
+    pub fn iter(&self) -> impl Iterator<Item = ReceiptInBlock<'_>> {
+        receipts_in_block(&self.block.body, &self.receipts)
     }
 }
 
-/// The receipts at the positions that `wanted` accepts.
-fn wire_receipts(found: &FoundReceipts, wanted: impl Fn(usize) -> bool) -> Vec<TransactionReceipt> {
-    let place = assemble::Place::of(&found.block.header, found.block.pending);
-    let wanted = found.iter().filter(|receipt| wanted(receipt.index));
-    wanted.map(|receipt| assemble::transaction_receipt(&place, receipt)).collect()
+fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterator<Item = ReceiptInBlock<'a>> {
+    let pairs = body.transactions.iter().zip(receipts).enumerate();
+    pairs.scan((0, 0), |(gas_before, first_log), (index, (transaction, receipt))| {
+        let gas_used = receipt.cumulative_gas_used.saturating_sub(*gas_before);
+        let placed = ReceiptInBlock { index, transaction, receipt, gas_used, first_log: *first_log };
+        *gas_before = receipt.cumulative_gas_used;
+        *first_log += receipt.logs.len() as u64;
+        Some(placed)
+    })
+}
+
+impl Node {
+    /// Returns the receipts of the block that holds a mined transaction, and the position of the transaction in it; `None`
+    /// if no canonical block holds the transaction.
+    pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<(FoundReceipts, usize)>, NodeError> {
+        let snapshot = self.snapshot(context)?;
+        match snapshot.view.transaction_position(hash)? {
+            Some(position) => Ok(Some((FoundReceipts::read(&snapshot, position.block)?, position.index))),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the receipts of a canonical block, or of the pending one.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] if no canonical block has this id.
+    pub fn get_receipts(&self, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let number = snapshot.canonical(block, Field::BlockNumber)?;
+        FoundReceipts::read(&snapshot, number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_chain::{GAS, log, receipt, transaction};
+
+    #[test]
+    fn counts_gas_and_logs_over_the_block() {
+        let transactions = vec![transaction(1, 0, 1), transaction(3, 0, 1), transaction(2, 0, 3)];
+        let body = Body { transactions, ..Body::default() };
+        let receipts = [
+            receipt(vec![log(1, &[1]), log(1, &[2])], GAS),
+            receipt(Vec::new(), GAS + 60_000),
+            receipt(vec![log(2, &[3])], 3 * GAS + 60_000),
+        ];
+        let found = receipts_in_block(&body, &receipts).map(|found| (found.index, found.gas_used, found.first_log));
+        assert_eq!(found.collect::<Vec<_>>(), [(0, GAS, 0), (1, 60_000, 2), (2, 2 * GAS, 2)]);
+    }
 }

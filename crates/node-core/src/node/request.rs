@@ -1,6 +1,6 @@
-//! Transactions that are asked for by their fields: what is left open is found out, and the node signs.
+//! Transactions that the node completes and signs.
 
-use super::{Node, NodeError};
+use super::{Field, Node, NodeError};
 use crate::accounts::personal_message_hash;
 use crate::block::RecoveredTransaction;
 use crate::call::Call;
@@ -12,48 +12,48 @@ use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,
 };
-use node_types::wire::ErrorDetail;
 use node_types::{Address, BlockId, Bytes, H256, U256};
+use std::collections::BTreeMap;
 
-/// A transaction as somebody asks for it. What is absent is found out.
+/// The fields of a transaction to send. The node fills in what is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionRequest {
-    /// The type; that which the other fields call for where it is absent.
+    /// The type; by default the one that the other fields imply.
     pub transaction_type: Option<TransactionType>,
-    /// The chain that it is for.
+    /// Id of the chain.
     pub chain_id: Option<u64>,
     /// Sender.
     pub from: Address,
-    /// Receiver; none creates a contract.
+    /// Receiver; `None` creates a contract.
     pub to: Option<Address>,
-    /// Gas limit; estimated where it is absent.
+    /// Gas limit; estimated by default.
     pub gas: Option<u64>,
-    /// Price in wei per gas, of types 0 and 1.
+    /// Gas price in wei, of types 0 and 1.
     pub gas_price: Option<U256>,
-    /// The most the sender pays, in wei per gas.
+    /// Highest price that the sender pays, in wei per gas.
     pub max_fee_per_gas: Option<U256>,
-    /// The most the producer gets, in wei per gas.
+    /// Highest tip that the producer gets, in wei per gas.
     pub max_priority_fee_per_gas: Option<U256>,
-    /// The most the sender pays, in wei per blob gas.
+    /// Highest price that the sender pays for blobs, in wei per blob gas.
     pub max_fee_per_blob_gas: Option<U256>,
-    /// The sender's next nonce where it is absent.
+    /// Nonce; by default the sender's next one, after its transactions in the pool.
     pub nonce: Option<u64>,
     /// Wei to transfer.
     pub value: U256,
     /// Call data, or creation code.
     pub input: Bytes,
-    /// Accounts and slots to warm.
+    /// Accounts and storage slots that are warm from the start (EIP-2930).
     pub access_list: Option<Vec<AccessListItem>>,
-    /// Hashes of the blobs; found out where there is a sidecar.
+    /// Versioned hashes of the blobs; by default those of the sidecar.
     pub blob_versioned_hashes: Option<Vec<H256>>,
-    /// The blobs.
+    /// The blobs with their commitments and proofs.
     pub sidecar: Option<BlobSidecar>,
-    /// Delegations to set.
+    /// Delegations to set (EIP-7702).
     pub authorization_list: Option<Vec<Authorization>>,
 }
 
 impl TransactionRequest {
-    /// The type that the fields call for. `has_base_fee` tells of London.
+    /// Returns the type that the fields imply. `has_base_fee` is whether London is active.
     fn kind(&self, has_base_fee: bool) -> Result<TransactionType, NodeError> {
         let fee_caps = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
         let kind = match self.transaction_type {
@@ -73,7 +73,7 @@ impl TransactionRequest {
         };
         use TransactionType::{AccessList, Blob, DynamicFee, Legacy, SetCode};
         only(self.gas_price.is_some(), &[Legacy, AccessList], "gas price, but fee caps")?;
-        // Before London a fee cap is what the price may be.
+        // Before London, a fee cap is read as the gas price.
         only(fee_caps && has_base_fee, &[DynamicFee, Blob, SetCode], "fee caps")?;
         only(self.access_list.is_some(), &[AccessList, DynamicFee, Blob, SetCode], "access list")?;
         only(self.max_fee_per_blob_gas.is_some(), &[Blob], "blob fee cap")?;
@@ -82,7 +82,7 @@ impl TransactionRequest {
         Ok(kind)
     }
 
-    /// What it does, at no price.
+    /// Returns the call that the transaction executes, at a gas price of zero.
     fn call(&self) -> Call {
         let Self { from, to, value, input, access_list, authorization_list, .. } = self.clone();
         Call {
@@ -96,7 +96,7 @@ impl TransactionRequest {
         }
     }
 
-    /// The hashes of the blobs.
+    /// Returns the versioned hashes of the blobs.
     fn blob_hashes(&self) -> Result<Vec<H256>, NodeError> {
         let computed: Option<Vec<_>> = self.sidecar.as_ref().map(|sidecar| {
             let (BlobSidecar::V0 { commitments, .. } | BlobSidecar::V1 { commitments, .. }) = sidecar;
@@ -112,7 +112,7 @@ impl TransactionRequest {
 }
 
 fn invalid(message: impl Into<String>) -> NodeError {
-    NodeError::Invalid(vec![ErrorDetail::new("body.Transaction", message)])
+    NodeError::invalid(Field::Transaction, message)
 }
 
 fn rejected(reason: TransactionError) -> NodeError {
@@ -120,23 +120,33 @@ fn rejected(reason: TransactionError) -> NodeError {
 }
 
 impl Node {
-    /// Accounts for which the node signs.
+    /// Returns the accounts whose keys the node has.
     pub fn accounts(&self) -> Vec<Address> {
         self.accounts.as_ref().map(|accounts| accounts.addresses()).unwrap_or_default()
     }
 
     /// Signs a hash with the key of an account.
+    ///
+    /// # Errors
+    /// [`NodeError::UnknownAccount`] if the node has no such key.
     pub fn sign_hash(&self, address: Address, hash: H256) -> Result<Signature, NodeError> {
         let signature = self.accounts.as_ref().and_then(|accounts| accounts.sign(address, hash));
         signature.ok_or(NodeError::UnknownAccount(address))
     }
 
-    /// Signs a text, marked as one (EIP-191).
+    /// Signs a personal message (EIP-191) with the key of an account.
+    ///
+    /// # Errors
+    /// [`NodeError::UnknownAccount`] if the node has no such key.
     pub fn sign_message(&self, address: Address, message: &[u8]) -> Result<Signature, NodeError> {
         self.sign_hash(address, personal_message_hash(message))
     }
 
-    /// Fills in what a transaction leaves open, without signing it.
+    /// Fills in the missing fields of a transaction, without signing it.
+    ///
+    /// # Errors
+    /// [`NodeError::Invalid`] for fields that contradict each other, [`NodeError::TransactionRejected`] for a transaction that
+    /// no pool accepts, and errors of the gas estimate.
     pub fn fill_transaction(
         &self,
         context: &Context,
@@ -150,7 +160,10 @@ impl Node {
         }
     }
 
-    /// Fills in what a transaction leaves open, and signs it with the sender's key.
+    /// Fills in the missing fields of a transaction, and signs it with the sender's key.
+    ///
+    /// # Errors
+    /// As [`fill_transaction`](Self::fill_transaction), and [`NodeError::UnknownAccount`].
     pub fn sign_transaction(
         &self,
         context: &Context,
@@ -160,51 +173,21 @@ impl Node {
         Ok(PooledTransaction { transaction: self.signed(request.from, body)?, sidecar: request.sidecar })
     }
 
-    /// Sends a transaction: in the name of a sender that is impersonated, or signed with the sender's key. With `unsigned`,
-    /// in the name of any sender.
-    pub fn send_request(
-        &self,
-        context: &Context,
-        request: TransactionRequest,
-        unsigned: bool,
-    ) -> Result<H256, NodeError> {
-        let producer = self.controlled()?;
-        let sender = request.from;
-        let has_key = self.accounts().contains(&sender);
-        if !has_key && !unsigned && !producer.is_impersonated(sender) {
-            return Err(NodeError::UnknownAccount(sender));
-        }
-        let signs = has_key && !unsigned && !producer.impersonated().contains(&sender);
-        let gas_limit = self.request_gas(context, &request)?;
-        // Two that ask for the next nonce at the same time get two.
-        let sending = producer.sending();
-        let body = self.complete(context, gas_limit, &request)?;
-        let hash = if signs {
-            let transaction = self.signed(sender, body)?;
-            self.pool.add_transaction(PooledTransaction { transaction, sidecar: request.sidecar })?
-        } else {
-            self.pool.add_unsigned(RecoveredTransaction::impersonating(sender, body))?
-        };
-        drop(sending);
-        self.accept(hash)?;
-        Ok(hash)
-    }
-
-    fn signed(&self, sender: Address, body: TransactionBody) -> Result<Transaction, NodeError> {
+    pub(super) fn signed(&self, sender: Address, body: TransactionBody) -> Result<Transaction, NodeError> {
         let mut transaction = Transaction { body, signature: Signature::default() };
         transaction.signature = self.sign_hash(sender, transaction.signing_hash())?;
         Ok(transaction)
     }
 
-    /// The gas limit of a transaction, estimated if it names none.
+    /// Returns the gas limit of a transaction, estimated if it has none.
     pub(super) fn request_gas(&self, context: &Context, request: &TransactionRequest) -> Result<u64, NodeError> {
         if let Some(gas) = request.gas {
             return Ok(gas);
         }
-        self.estimate_call(context, &request.call(), BlockId::latest())
+        self.estimate_gas(context, &request.call(), BlockId::latest())
     }
 
-    /// Fills in what a transaction leaves open beside its gas limit.
+    /// Fills in the missing fields of a transaction except its gas limit.
     pub(super) fn complete(
         &self,
         context: &Context,
@@ -226,10 +209,10 @@ impl Node {
         if matches!(kind, TransactionType::Legacy | TransactionType::AccessList) {
             call.gas_price = match request.gas_price.or(request.max_fee_per_gas) {
                 Some(price) => price,
-                None => self.gas_price(context)?.gas_price.0,
+                None => self.gas_price(context)?,
             };
         } else {
-            let suggested_tip = self.max_priority_fee_per_gas(context)?.max_priority_fee_per_gas.0;
+            let suggested_tip = self.max_priority_fee_per_gas(context)?;
             let max_fee = request.max_fee_per_gas;
             let tip =
                 request.max_priority_fee_per_gas.unwrap_or_else(|| suggested_tip.min(max_fee.unwrap_or(suggested_tip)));
@@ -247,24 +230,24 @@ impl Node {
             .ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
     }
 
-    /// Replaces the newest blocks by others that hold the given transactions (see
-    /// [`Producer::reorganize_with`](crate::producer::Producer::reorganize_with)); the senders of signed ones are found out.
-    /// What is asked for by its fields is completed as of the block that the new ones are built on.
+    /// Replaces the newest `blocks` blocks with blocks that hold the given transactions. Each transaction comes with the
+    /// position of its block among the replaced ones, the oldest being 0. Requests are completed on the state after the
+    /// block below them.
     pub fn reorganize_with(
         &self,
         context: &Context,
         blocks: u64,
-        transactions: Vec<(u64, NewTransaction)>,
+        transactions: Vec<(u64, ReplacementTransaction)>,
     ) -> Result<(), NodeError> {
-        let producer = self.controlled()?;
+        let producer = self.controlled(context)?;
         let view = self.backend.view()?;
         let ancestor = view.head().number.saturating_sub(blocks);
-        let mut nonces = std::collections::BTreeMap::new();
+        let mut nonces = BTreeMap::new();
         let mut recovered = Vec::new();
         for (block, transaction) in transactions {
             let transaction = match transaction {
-                NewTransaction::Signed(transaction) => transaction,
-                NewTransaction::Request(mut request) => {
+                ReplacementTransaction::Signed(transaction) => transaction,
+                ReplacementTransaction::Request(mut request) => {
                     let current = view.state(ancestor)?.account(request.from)?.unwrap_or_default().nonce;
                     let nonce = request.nonce.unwrap_or(*nonces.get(&request.from).unwrap_or(&current));
                     nonces.insert(request.from, nonce + 1);
@@ -283,7 +266,7 @@ impl Node {
     }
 }
 
-/// Why no chain takes a transaction, whatever its state.
+/// Returns why a transaction is invalid in every state, or `None`.
 fn impossible(body: &TransactionBody) -> Option<TransactionError> {
     let (tip, cap) = (body.max_priority_fee_per_gas(), body.max_fee_per_gas());
     match body {
@@ -296,11 +279,11 @@ fn impossible(body: &TransactionBody) -> Option<TransactionError> {
     }
 }
 
-/// A transaction for a block that is replaced.
+/// A transaction of a block that replaces another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewTransaction {
-    /// As its sender signed it.
+pub enum ReplacementTransaction {
+    /// A signed transaction.
     Signed(Transaction),
-    /// By its fields; the node signs it.
+    /// A transaction that the node completes and signs.
     Request(TransactionRequest),
 }

@@ -1,12 +1,12 @@
-//! One view, and the block arguments of a request resolved against it.
+//! The view that a request reads from, and how block ids resolve in it.
 
-use super::{Finality, NodeError};
+use super::{Field, Finality, NodeError};
 use crate::backend::{BackendError, View};
 use crate::block::{BlockHashOrNumber, BlockRef, Body, SealedHeader};
 use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
-/// The one view that a request reads through.
+/// The view that a request reads from.
 pub(super) struct Snapshot {
     pub(super) view: Arc<dyn View>,
     finality: Finality,
@@ -40,7 +40,7 @@ impl Snapshot {
         Ok(BlockRef { number, hash })
     }
 
-    /// The height that `tag` names, which may lie beyond the head. `pending` is `latest` where the view has no pending block.
+    /// Returns the height of `tag`, which may be above the head. `pending` is `latest` if the view has no pending block.
     pub(super) fn height(&self, tag: BlockNumberOrTag) -> BlockNumber {
         let latest = self.latest();
         match tag {
@@ -53,45 +53,50 @@ impl Snapshot {
         }
     }
 
-    /// The height that `tag` names; none beyond the head.
+    /// Returns the height of `tag`, or `None` if it is above the head.
     pub(super) fn known_height(&self, tag: BlockNumberOrTag) -> Option<BlockNumber> {
         let height = self.height(tag);
         (height <= self.latest() || tag == BlockNumberOrTag::Pending).then_some(height)
     }
 
-    /// The block that `argument` names, if it is not a height beyond the head. Whether there is a block with a hash is not
-    /// looked up.
-    pub(super) fn known(&self, argument: BlockId) -> Option<BlockHashOrNumber> {
-        match argument {
+    /// Resolves a tag to a number; `None` above the head. A hash is returned without looking it up.
+    pub(super) fn known(&self, id: BlockId) -> Option<BlockHashOrNumber> {
+        match id {
             BlockId::Number(tag) => self.known_height(tag).map(BlockHashOrNumber::Number),
             BlockId::Hash(hash) => Some(BlockHashOrNumber::Hash(hash)),
         }
     }
 
-    /// The height of the canonical block that `argument` names; `location` says where the request names it.
-    pub(super) fn canonical(&self, argument: BlockId, location: &'static str) -> Result<BlockNumber, NodeError> {
-        let height = match argument {
+    /// Returns the height of a canonical block.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] in `field` if no canonical block has this id.
+    pub(super) fn canonical(&self, id: BlockId, field: Field) -> Result<BlockNumber, NodeError> {
+        let height = match id {
             BlockId::Number(tag) => self.known_height(tag),
             BlockId::Hash(hash) => self.canonical_height(hash)?,
         };
-        height.ok_or(NodeError::BlockNotFound { block: argument, location })
+        height.ok_or(NodeError::BlockNotFound { block: id, field })
     }
 
-    /// As [`canonical`](Self::canonical), of a block whose state is kept.
-    pub(super) fn state(&self, argument: BlockId, location: &'static str) -> Result<BlockNumber, NodeError> {
-        let block = self.canonical(argument, location)?;
+    /// Returns the height of a canonical block whose state is kept.
+    ///
+    /// # Errors
+    /// As [`canonical`](Self::canonical), and [`NodeError::StatePruned`].
+    pub(super) fn state(&self, id: BlockId, field: Field) -> Result<BlockNumber, NodeError> {
+        let block = self.canonical(id, field)?;
         let earliest = self.view.earliest_state();
-        if block < earliest { Err(NodeError::StatePruned { block, earliest, location }) } else { Ok(block) }
+        if block < earliest { Err(NodeError::StatePruned { block, earliest, field }) } else { Ok(block) }
     }
 
-    /// The height of the block `hash`; none where it is not canonical.
+    /// Returns the height of the block with this hash, or `None` if it is not canonical.
     pub(super) fn canonical_height(&self, hash: H256) -> Result<Option<BlockNumber>, NodeError> {
         let Some(header) = self.view.header(BlockHashOrNumber::Hash(hash))? else { return Ok(None) };
         let number = header.header.number;
         Ok((self.view.canonical_hash(number)? == Some(hash)).then_some(number))
     }
 
-    /// Whether the block at a height is not mined yet.
+    /// Whether the block with this number is the pending one.
     pub(super) fn is_pending(&self, number: BlockNumber) -> bool {
         self.pending && number == self.view.head().number
     }
@@ -117,7 +122,7 @@ mod tests {
     use node_types::BlockNumberOrTag::{Earliest, Finalized, Latest, Number, Pending, Safe};
 
     #[test]
-    fn arguments_name_canonical_blocks() {
+    fn resolves_ids_to_canonical_blocks() {
         let world = World::new();
         world.grow(70);
         let view = world.backend.view().unwrap();
@@ -159,10 +164,10 @@ mod tests {
         for (view, finality, argument, expected) in cases {
             let mut snapshot = Snapshot::new(Arc::clone(view), finality);
             snapshot.pending = view.head().number == 71;
-            let got = snapshot.canonical(argument, "here");
+            let got = snapshot.canonical(argument, Field::BlockNumber);
             match (&got, expected) {
                 (Ok(number), Some(expected)) if *number == expected => {}
-                (Err(NodeError::BlockNotFound { block, location: "here" }), None) if *block == argument => {}
+                (Err(NodeError::BlockNotFound { block, field: Field::BlockNumber }), None) if *block == argument => {}
                 _ => panic!("{argument} with {finality:?}: {got:?}, expected {expected:?}"),
             }
         }

@@ -1,43 +1,110 @@
-//! sendRawTransaction.
+//! Sending transactions.
 
-use super::{Node, NodeError};
+use super::{Node, NodeError, TransactionRequest};
+use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use node_types::H256;
-use node_types::consensus::PooledTransaction;
-use node_types::wire::{Data, SendRawTransactionInput, SendRawTransactionOutput};
+use crate::producer::ProducerError;
+use node_types::consensus::{PooledTransaction, Transaction};
+use node_types::{Bytes, H256};
+
+/// A transaction to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewTransaction {
+    /// An encoded signed transaction; a blob transaction with its sidecar.
+    Encoded(Bytes),
+    /// A signed transaction.
+    Signed(PooledTransaction),
+    /// A transaction that the node completes, and signs unless its sender is impersonated.
+    Request(TransactionRequest),
+    /// A transaction that the node completes. Its sender must be impersonated.
+    Impersonated(TransactionRequest),
+    /// A transaction of any sender that the node completes and does not sign.
+    Unsigned(TransactionRequest),
+}
+
+impl From<Bytes> for NewTransaction {
+    fn from(encoded: Bytes) -> Self {
+        Self::Encoded(encoded)
+    }
+}
+
+impl From<Transaction> for NewTransaction {
+    fn from(signed: Transaction) -> Self {
+        Self::Signed(signed.into())
+    }
+}
+
+impl From<PooledTransaction> for NewTransaction {
+    fn from(signed: PooledTransaction) -> Self {
+        Self::Signed(signed)
+    }
+}
+
+impl From<TransactionRequest> for NewTransaction {
+    fn from(request: TransactionRequest) -> Self {
+        Self::Request(request)
+    }
+}
 
 impl Node {
-    /// Puts a decoded transaction into the pool, as [`send_raw_transaction`](Self::send_raw_transaction) does, and answers
-    /// its hash.
-    pub fn send(&self, transaction: impl Into<PooledTransaction>) -> Result<H256, NodeError> {
-        let hash = self.pool.add_transaction(transaction.into())?;
-        self.accept(hash)?;
-        Ok(hash)
-    }
-
-    /// Lets a transaction that has come into the pool be mined, where that is to happen at once, and makes it durable.
-    pub(super) fn accept(&self, hash: H256) -> Result<(), NodeError> {
+    /// Adds a transaction to the pool and returns its hash. Sending it again returns the same hash.
+    ///
+    /// With instant mining, a transaction that can be mined is in a block when this returns. One that stays in the pool is
+    /// durable.
+    ///
+    /// # Errors
+    /// [`NodeError::TransactionRejected`] with the pool's reasons. For transactions that the node completes also
+    /// [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas estimate.
+    pub fn send_transaction(
+        &self,
+        context: &Context,
+        transaction: impl Into<NewTransaction>,
+    ) -> Result<H256, NodeError> {
+        context.check()?;
+        let hash = match transaction.into() {
+            NewTransaction::Encoded(encoded) => self.pool.add(&encoded)?,
+            NewTransaction::Signed(transaction) => self.pool.add_transaction(transaction)?,
+            NewTransaction::Request(request) => {
+                let producer = self.controlled(context)?;
+                let sender = request.from;
+                let has_key = self.accounts().contains(&sender);
+                if !has_key && !producer.is_impersonated(sender) {
+                    return Err(NodeError::UnknownAccount(sender));
+                }
+                let signs = has_key && !producer.impersonated().contains(&sender);
+                self.add_request(context, request, signs)?
+            }
+            NewTransaction::Impersonated(request) => {
+                if !self.controlled(context)?.is_impersonated(request.from) {
+                    return Err(ProducerError::NotImpersonated(request.from).into());
+                }
+                self.add_request(context, request, false)?
+            }
+            NewTransaction::Unsigned(request) => self.add_request(context, request, false)?,
+        };
         if let Some(producer) = &self.producer {
             producer.transactions_changed(Some(hash));
         }
-        // In a block it is durable with that.
+        // Sealing a block also makes its transactions durable.
         if self.pool.get(hash).is_some() {
             self.backend.sync_records()?;
         }
-        Ok(())
+        Ok(hash)
     }
 
-    /// Puts a signed transaction into the pool. The same bytes again give the same hash. Where blocks are made instantly,
-    /// it is in one when this answers, if it can be.
-    pub fn send_raw_transaction(
-        &self,
-        context: &Context,
-        input: SendRawTransactionInput,
-    ) -> Result<SendRawTransactionOutput, NodeError> {
-        context.check()?;
-        let hash = self.pool.add(&input.data)?;
-        self.accept(hash)?;
-        Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
+    /// Completes a transaction and adds it to the pool.
+    fn add_request(&self, context: &Context, request: TransactionRequest, sign: bool) -> Result<H256, NodeError> {
+        let producer = self.controlled(context)?;
+        let gas_limit = self.request_gas(context, &request)?;
+        // Two requests for the next nonce at the same time get different ones.
+        let _sending = producer.sending();
+        let body = self.complete(context, gas_limit, &request)?;
+        if sign {
+            let transaction = self.signed(request.from, body)?;
+            Ok(self.pool.add_transaction(PooledTransaction { transaction, sidecar: request.sidecar })?)
+        } else {
+            Ok(self.pool.add_unsigned(RecoveredTransaction::impersonating(request.from, body))?)
+        }
     }
 }
 
@@ -46,32 +113,23 @@ mod tests {
     use super::*;
     use crate::node::testing::World;
     use crate::test_chain::{account, transaction};
-    use node_types::Bytes;
 
     #[test]
-    fn accepted_twice_refused_with_reasons() {
+    fn accepts_a_transaction_twice_and_rejects_invalid_ones() {
         let world = World::new();
         world.change(account(1, 0, u64::MAX, &[]));
-        let send = |bytes: Vec<u8>| {
-            let input = SendRawTransactionInput { data: Data(Bytes::from(bytes)) };
-            world.node.send_raw_transaction(&Context::unbounded(), input).map(|output| output.transaction_hash.0)
-        };
+        let send = |bytes: Vec<u8>| world.node.send_transaction(&Context::unbounded(), Bytes::from(bytes));
         let accepted = transaction(1, 0, 5);
         for attempt in 1..=2 {
             let hash = send(accepted.transaction.encode()).unwrap();
             assert_eq!(hash, accepted.hash, "attempt {attempt}");
         }
-        // Nothing at all, a transaction cut short, and one of a sender without balance.
-        let mut cut = accepted.transaction.encode();
-        cut.pop();
-        for bytes in [Vec::new(), cut, transaction(2, 0, 5).transaction.encode()] {
-            match send(bytes.clone()) {
-                Err(error @ NodeError::TransactionRejected(_)) => {
-                    let locations: Vec<_> = error.details().into_iter().map(|detail| detail.location).collect();
-                    assert_eq!(locations, ["body.Data"], "{bytes:x?}");
-                }
-                other => panic!("{bytes:x?}: {other:?}"),
-            }
+        let mut truncated = accepted.transaction.encode();
+        truncated.pop();
+        let without_balance = transaction(2, 0, 5).transaction.encode();
+        for bytes in [Vec::new(), truncated, without_balance] {
+            let result = send(bytes.clone());
+            assert!(matches!(result, Err(NodeError::TransactionRejected(_))), "{bytes:x?}: {result:?}");
         }
     }
 }

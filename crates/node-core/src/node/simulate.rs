@@ -1,6 +1,6 @@
-//! Chains of blocks that are only imagined.
+//! Simulation of consecutive blocks.
 
-use super::{Node, NodeError};
+use super::{Field, Node, NodeError};
 use crate::assembly::{add_fork_fields, commit_to, complete, is_merged_after};
 use crate::backend::{BackendError, GrowingBranch, View};
 use crate::block::{ExecutedBlock, RecoveredTransaction, SealedHeader};
@@ -14,82 +14,82 @@ use crate::simulation::{SimulatedCall, SimulationRules};
 use node_types::consensus::{EMPTY_OMMERS_HASH, Header, HeaderField};
 use node_types::{BlockId, BlockNumber, U256};
 
-/// Most blocks that may be imagined, those that fill gaps included.
+/// Most blocks of a simulation, including those that fill gaps.
 const MAX_BLOCKS: u64 = 256;
 
-/// How many seconds a block is later than its parent if nothing else is asked for.
+/// Default number of seconds between a block and its parent.
 const BLOCK_TIME: u64 = 12;
 
-/// Most bytes that all calls may return together.
+/// Most bytes that all calls together may return.
 const MAX_OUTPUT: usize = 32 << 20;
 
-/// Blocks to imagine on top of a block.
+/// Blocks to simulate on top of a block.
 #[derive(Clone, Debug, Default)]
 pub struct Simulation {
-    /// What is to be in them. Numbers between two of these are filled with empty blocks.
+    /// The blocks. Gaps between their numbers are filled with empty blocks.
     pub blocks: Vec<SimulationBlock>,
-    /// Whether transfers of ether are told as logs.
+    /// Whether transfers of ether are reported as logs.
     pub trace_transfers: bool,
-    /// Whether the rules on nonces and fees hold for all transactions.
+    /// Whether the rules on nonces and fees are enforced.
     pub validation: bool,
 }
 
-/// A block to imagine.
+/// A block to simulate.
 #[derive(Clone, Debug, Default)]
 pub struct SimulationBlock {
-    /// What is said of its header.
+    /// Overrides for the header.
     pub block_overrides: BlockOverrides,
-    /// Accounts to change before the first call.
+    /// Overrides for the state before the first call.
     pub state_overrides: StateOverrides,
-    /// Its transactions. Their own overrides do not count.
+    /// The transactions. Their own overrides are ignored.
     pub calls: Vec<Call>,
 }
 
-/// A block that was imagined.
+/// A simulated block.
 #[derive(Clone, Debug)]
 pub struct SimulatedBlock {
-    /// The block. Its transactions are signed by nobody: r and s are zero.
+    /// The block. Its transactions are unsigned: r and s are zero.
     pub block: ExecutedBlock,
-    /// How each transaction ended.
+    /// The outcome of each transaction.
     pub calls: Vec<SimulatedCall>,
 }
 
-/// Why nothing was imagined.
+/// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
-    /// Numbers do not ascend.
+    /// The block numbers do not ascend.
     #[error("block numbers must be in order: {number} <= {previous}")]
     NumberOrder {
-        /// Of the block.
+        /// Number of the block.
         number: BlockNumber,
-        /// Of the one before.
+        /// Number of the block before.
         previous: BlockNumber,
     },
-    /// Timestamps do not ascend.
+    /// The timestamps do not ascend.
     #[error("block timestamps must be in order: {timestamp} <= {previous}")]
     TimeOrder {
-        /// Of the block.
+        /// Timestamp of the block.
         timestamp: u64,
-        /// Of the one before.
+        /// Timestamp of the block before.
         previous: u64,
     },
-    /// Too many blocks.
+    /// The simulation has too many blocks.
     #[error("too many blocks: at most {MAX_BLOCKS} may be simulated")]
     TooManyBlocks,
-    /// The calls return too much.
+    /// The calls return too many bytes.
     #[error("the calls return more than {MAX_OUTPUT} bytes")]
     TooMuchOutput,
-    /// A transaction breaks a rule.
-    #[error("block {block}, call {call}: {source}")]
+    /// A transaction is invalid.
+    #[error("block {block}, call {call}: {reason}")]
     Refused {
         /// Number of the block.
         block: BlockNumber,
         /// Position of the call in it.
         call: usize,
-        /// Which.
-        source: TransactionError,
+        /// The rule that it breaks.
+        reason: TransactionError,
     },
-    /// An override asks for what cannot be.
+    /// An override is impossible.
     #[error(transparent)]
     Override(#[from] OverrideError),
     /// Anything else.
@@ -103,7 +103,7 @@ impl From<BackendError> for SimulateError {
     }
 }
 
-/// A block with number and time.
+/// A block with its number and timestamp.
 struct Planned {
     number: BlockNumber,
     timestamp: u64,
@@ -111,10 +111,9 @@ struct Planned {
 }
 
 impl Node {
-    /// Imagines blocks on top of a block, each on top of the one before, and answers what would be in them. Nothing of it
-    /// stays.
+    /// Simulates blocks on top of a block, each on top of the one before. Nothing is stored.
     ///
-    /// All calls together may use the gas that one call may.
+    /// All calls together may use as much gas as a single call.
     pub fn simulate(
         &self,
         context: &Context,
@@ -122,7 +121,7 @@ impl Node {
         simulation: Simulation,
     ) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let snapshot = self.snapshot_for(context, block)?;
-        let base = snapshot.state(block, "body.BlockNumber")?;
+        let base = snapshot.state(block, Field::BlockNumber)?;
         let Simulation { blocks, trace_transfers, validation } = simulation;
         let planned = plan(&*snapshot.header(base)?, blocks)?;
         let context = self.call_context(context);
@@ -139,7 +138,7 @@ impl Node {
     }
 }
 
-/// Gives each block a number and a time, and fills the gaps.
+/// Gives each block a number and a timestamp, and fills gaps with empty blocks.
 fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned>, SimulateError> {
     let first = base.header.number;
     let (mut number, mut timestamp) = (first, base.header.timestamp);
@@ -166,11 +165,11 @@ fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned
     Ok(planned)
 }
 
-/// A simulation on its way.
+/// A running simulation.
 struct Run<'a> {
     node: &'a Node,
     context: Context,
-    /// Gas that the calls to come may use.
+    /// Gas that the remaining calls may use.
     gas_left: u64,
     /// Bytes that the calls have returned.
     output: usize,
@@ -179,7 +178,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Imagines a block on top of the head of `view`.
+    /// Simulates a block on top of the head of `view`.
     fn block(&mut self, view: &dyn View, planned: Planned) -> Result<SimulatedBlock, SimulateError> {
         let Planned { number, timestamp, block } = planned;
         let SimulationBlock { mut block_overrides, state_overrides, calls } = block;
@@ -204,7 +203,7 @@ impl Run<'_> {
             let mut gas_in_block = header.gas_limit;
             let (mut gas_left, mut output) = (self.gas_left, self.output);
             for (index, call) in calls.into_iter().enumerate() {
-                let refused = |source| SimulateError::Refused { block: number, call: index, source };
+                let refused = |reason| SimulateError::Refused { block: number, call: index, reason };
                 let gas = call.gas.unwrap_or(gas_in_block);
                 if gas > gas_in_block {
                     return Err(refused(TransactionError::BlockGasExceeded { limit: gas, available: gas_in_block }));
@@ -219,7 +218,7 @@ impl Run<'_> {
                     .ok_or_else(|| refused(TransactionError::CannotCreate))?;
                 let transaction = RecoveredTransaction::unsigned(sender, body);
                 let call = execution.transact(&transaction).map_err(|error| match error {
-                    ExecutionError::Refused(source) => refused(source),
+                    ExecutionError::Refused(reason) => refused(reason),
                     error => failed(error),
                 })?;
                 gas_in_block = gas_in_block.saturating_sub(call.gas_used);
@@ -239,11 +238,11 @@ impl Run<'_> {
         Ok(SimulatedBlock { block: block.block, calls })
     }
 
-    /// What is known of a block before it is executed. Where nothing else is said it goes on as its parent, without a
-    /// base fee unless the rules hold.
+    /// Returns the header of a block before it is executed. By default it continues its parent, with a base fee of zero
+    /// unless the rules are enforced.
     fn header(&self, parent: &SealedHeader, number: BlockNumber, timestamp: u64, overrides: &BlockOverrides) -> Header {
         let spec = &self.node.spec;
-        // Forks that go by time come after the merge.
+        // Forks that activate by timestamp come after the merge.
         let merged = is_merged_after(spec, parent) || spec.is_active_at(Fork::Shanghai, timestamp);
         let fork = spec.fork_at(number, timestamp, merged);
         let base_fee = if self.validation { fees::next_base_fee(spec, &parent.header) } else { None };
@@ -264,7 +263,7 @@ impl Run<'_> {
         header
     }
 
-    /// Why a block was not finished.
+    /// Converts the error of a block.
     fn failed(&self, error: ExecutionError) -> SimulateError {
         match error {
             ExecutionError::Override(error) => error.into(),
@@ -273,10 +272,10 @@ impl Run<'_> {
     }
 }
 
-/// Bytes that an empty log adds to the answer: its address, and where it stands.
+/// Bytes that a log without topics and data adds to the result.
 const EMPTY_LOG: usize = 256;
 
-/// How many bytes a call adds to the answer.
+/// Returns the bytes that a call adds to the result.
 fn size(call: &SimulatedCall) -> usize {
     let logs: usize = call.logs.iter().map(|(_, log)| EMPTY_LOG + 32 * log.topics.len() + log.data.len()).sum();
     let reverted = match &call.failure {
@@ -389,14 +388,14 @@ mod tests {
             Err(SimulateError::Refused {
                 block: 3,
                 call: 0,
-                source: TransactionError::IntrinsicGas { limit: 0, .. },
+                reason: TransactionError::IntrinsicGas { limit: 0, .. },
             }) => {}
             other => panic!("{other:?}"),
         }
         match simulate(&world, vec![with_calls(vec![call(None), call(Some(GAS_LIMIT))])]) {
             Err(SimulateError::Refused {
                 call: 1,
-                source: TransactionError::BlockGasExceeded { limit, available },
+                reason: TransactionError::BlockGasExceeded { limit, available },
                 ..
             }) => {
                 assert_eq!((limit, available), (GAS_LIMIT, GAS_LIMIT - GAS));
@@ -428,7 +427,7 @@ mod tests {
         assert!(transactions.iter().all(|transaction| transaction.sender == address(1)));
         let creation = Call { to: None, blob_versioned_hashes: vec![H256::zero()], ..call(None) };
         let refused = simulate(&world, vec![with_calls(vec![creation])]).unwrap_err();
-        assert!(matches!(refused, SimulateError::Refused { source: TransactionError::CannotCreate, .. }), "{refused}");
+        assert!(matches!(refused, SimulateError::Refused { reason: TransactionError::CannotCreate, .. }), "{refused}");
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! Balances and allowances of tokens (ERC-20) that are set by hand, where the node makes its chain itself.
+//! Balances and allowances of ERC-20 tokens on development chains.
 
 use super::{Node, NodeError};
 use crate::call::Call;
 use crate::context::Context;
 use crate::overrides::{AccountOverride, StorageOverride};
 use node_types::consensus::AccessListItem;
-use node_types::wire::{Data, GetStorageAtInput, StorageKey};
 use node_types::{Address, BlockId, Bytes, H256, U256, keccak256};
 use std::collections::BTreeSet;
 
@@ -16,10 +15,13 @@ const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
 const ALLOWANCE: [u8; 4] = [0xdd, 0x62, 0xed, 0x3e];
 
 impl Node {
-    /// Makes a token say that `owner` has `amount` of it.
+    /// Sets the balance of `owner` in an ERC-20 token.
     ///
-    /// What is set is the storage slot that decides it, which is searched among those that the token reads for this owner
-    /// alone. Where it holds more in its upper bits, these stay. Tokens that work a balance out in another way have none.
+    /// This sets the storage slot that holds the balance, which is searched among the slots that the token reads for this
+    /// owner only. If the upper bits of the slot hold something else, they are kept.
+    ///
+    /// # Errors
+    /// [`NodeError::ExecutionFailed`] if no single slot determines the balance.
     pub fn set_token_balance(
         &self,
         context: &Context,
@@ -27,10 +29,10 @@ impl Node {
         owner: Address,
         amount: U256,
     ) -> Result<(), NodeError> {
-        self.set_answer(context, token, questions(BALANCE_OF, &[owner]), amount)
+        self.set_output(context, token, call_data_and_others(BALANCE_OF, &[owner]), amount)
     }
 
-    /// Makes a token say that `spender` may spend `amount` of what `owner` has, as
+    /// Sets how much of `owner`'s balance in an ERC-20 token `spender` may spend, as
     /// [`set_token_balance`](Self::set_token_balance) does.
     pub fn set_token_allowance(
         &self,
@@ -40,52 +42,52 @@ impl Node {
         spender: Address,
         amount: U256,
     ) -> Result<(), NodeError> {
-        self.set_answer(context, token, questions(ALLOWANCE, &[owner, spender]), amount)
+        self.set_output(context, token, call_data_and_others(ALLOWANCE, &[owner, spender]), amount)
     }
 
-    /// Sets the storage slot that decides what `contract` answers to `asked`, and to nothing that `others` ask too.
-    fn set_answer(
+    /// Sets the storage slot that determines what `contract` returns for the call data `asked`. Slots that are read for the
+    /// call data `others` too are left alone.
+    fn set_output(
         &self,
         context: &Context,
         contract: Address,
         [asked, others]: [Bytes; 2],
         wanted: U256,
     ) -> Result<(), NodeError> {
-        let producer = self.controlled()?;
+        let producer = self.controlled(context)?;
         let call = Call { to: Some(contract), input: asked, ..Call::default() };
         let number = |output: &[u8]| (output.len() == 32).then(|| U256::from_big_endian(output));
-        let answer = number(&self.run_call(context, &call, BlockId::latest())?);
-        let answer = answer.ok_or_else(|| failed(format!("{contract:#x} does not answer a number, as tokens do")))?;
-        if answer == wanted {
+        let output = number(&self.call(context, &call, BlockId::latest())?);
+        let output = output.ok_or_else(|| failed(format!("{contract:#x} does not answer a number, as tokens do")))?;
+        if output == wanted {
             return Ok(());
         }
-        let told = |slot: &Slot, value: U256| match self.run_call(context, &with(&call, slot, value), BlockId::latest())
-        {
-            Ok(output) => Ok(number(&output)),
-            // Without this slot as it is the contract does not answer.
-            Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
-            Err(error) => Err(error),
-        };
+        let output_with =
+            |slot: &Slot, value: U256| match self.call(context, &with(&call, slot, value), BlockId::latest()) {
+                Ok(output) => Ok(number(&output)),
+                // The contract fails with another value in this slot.
+                Err(NodeError::ExecutionReverted { .. } | NodeError::ExecutionFailed { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
         let of_all = self.slots_read(context, &Call { input: others, ..call.clone() })?;
         for slot in self.slots_read(context, &call)?.difference(&of_all) {
             context.check()?;
-            // Which bits are answered: all, or the lowest ones, where the others mean something else and stay.
-            let Some(bits) = told(slot, U256::MAX)? else { continue };
+            // The bits that are returned must be the lowest ones; the others mean something else and are kept.
+            let Some(bits) = output_with(slot, U256::MAX)? else { continue };
             let are_lowest = bits & bits.overflowing_add(U256::one()).0 == U256::zero();
             if !are_lowest || wanted & !bits != U256::zero() {
                 continue;
             }
             let (address, key) = *slot;
-            let input = GetStorageAtInput { address: Data(address), position: StorageKey(key), ..Default::default() };
-            let value = self.get_storage_at(context, input)?.value.0 & !bits | wanted;
-            if told(slot, value)? == Some(wanted) {
+            let value = self.get_storage_at(context, address, key, BlockId::latest())? & !bits | wanted;
+            if output_with(slot, value)? == Some(wanted) {
                 return producer.set_storage(address, key, value).map_err(NodeError::from);
             }
         }
         Err(failed(format!("no storage slot alone decides what {contract:#x} answers")))
     }
 
-    /// The storage slots that a call reads.
+    /// Returns the storage slots that a call reads.
     fn slots_read(&self, context: &Context, call: &Call) -> Result<BTreeSet<Slot>, NodeError> {
         let read = self.create_access_list(context, BlockId::latest(), call)?.access_list;
         let slots = |item: AccessListItem| item.storage_keys.into_iter().map(move |key| (item.address, key));
@@ -97,22 +99,22 @@ impl Node {
 type Slot = (Address, H256);
 
 fn failed(reason: String) -> NodeError {
-    NodeError::ExecutionFailed { reason }
+    NodeError::execution_failed(reason)
 }
 
-/// The call data of a question about accounts.
-fn question(selector: [u8; 4], accounts: &[Address]) -> Bytes {
+/// Returns the call data of a method that takes addresses.
+fn call_data(selector: [u8; 4], accounts: &[Address]) -> Bytes {
     let words = accounts.iter().flat_map(|account| H256::from(*account).0);
     selector.into_iter().chain(words).collect::<Vec<_>>().into()
 }
 
-/// The call data of a question about accounts, and of the same about others.
-fn questions(selector: [u8; 4], accounts: &[Address]) -> [Bytes; 2] {
+/// Returns the call data of a method for these addresses, and for unrelated ones.
+fn call_data_and_others(selector: [u8; 4], accounts: &[Address]) -> [Bytes; 2] {
     let others: Vec<_> = accounts.iter().map(|account| Address::from(keccak256(account.as_bytes()))).collect();
-    [question(selector, accounts), question(selector, &others)]
+    [call_data(selector, accounts), call_data(selector, &others)]
 }
 
-/// `call` where a slot holds `value`.
+/// Returns `call` with `value` in a storage slot.
 fn with(call: &Call, (address, key): &Slot, value: U256) -> Call {
     let storage = StorageOverride::Patch([(*key, value)].into());
     let overrides = [(*address, AccountOverride { storage, ..AccountOverride::default() })].into();
@@ -125,11 +127,11 @@ mod tests {
     use crate::test_chain::address;
 
     #[test]
-    fn questions_are_encoded() {
+    fn encodes_call_data() {
         let selector = |signature: &[u8]| keccak256(signature).0[..4].to_vec();
         assert_eq!(selector(b"balanceOf(address)"), BALANCE_OF);
         assert_eq!(selector(b"allowance(address,address)"), ALLOWANCE);
-        let asked = question(ALLOWANCE, &[address(1), address(2)]);
+        let asked = call_data(ALLOWANCE, &[address(1), address(2)]);
         assert_eq!((asked.len(), &asked[..4], &asked[16..36]), (68, &ALLOWANCE[..], address(1).as_bytes()));
     }
 }

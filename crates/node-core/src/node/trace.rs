@@ -1,27 +1,23 @@
 //! Traces of transactions, blocks and calls, and access lists.
 
 use super::resolve::Snapshot;
-use super::{Node, NodeError};
+use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
 use crate::trace::{AccessListOutcome, Trace, TraceError, Tracer, Tracing};
-use node_types::wire::ErrorDetail;
 use node_types::{BlockId, BlockNumber, H256};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Where traces name their block.
-const LOCATION: &str = "params.block";
 
 /// What to trace, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// What to record.
     pub tracer: Tracer,
-    /// Longest time; none for as long as any call may take, which is the most.
+    /// Longest time, up to the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
 }
 
@@ -35,7 +31,11 @@ pub struct TransactionTrace {
 }
 
 impl Node {
-    /// What a mined transaction did, run again where it was.
+    /// Traces a mined transaction by executing it again in its block.
+    ///
+    /// # Errors
+    /// [`NodeError::TransactionNotFound`], [`NodeError::StatePruned`] for the state before the block,
+    /// [`NodeError::TraceTooLarge`].
     pub fn trace_transaction(&self, context: &Context, hash: H256, options: &TraceOptions) -> Result<Trace, NodeError> {
         let snapshot = self.snapshot(context)?;
         let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
@@ -47,7 +47,11 @@ impl Node {
         })
     }
 
-    /// What each transaction of a block did, all run again in one go.
+    /// Traces all transactions of a block by executing them again.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`], [`NodeError::GenesisNotTraceable`], [`NodeError::StatePruned`] for the state before the
+    /// block, [`NodeError::TraceTooLarge`] for all traces together.
     pub fn trace_block(
         &self,
         context: &Context,
@@ -55,7 +59,7 @@ impl Node {
         options: &TraceOptions,
     ) -> Result<Vec<TransactionTrace>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
-        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, LOCATION)?)?;
+        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
         let context = self.trace_context(context, options);
         replay.after(self, &context, 0, |mut block| {
             let mut written = 0;
@@ -68,8 +72,12 @@ impl Node {
         })
     }
 
-    /// What a call would do, over the state after a block, or, with `index`, where transaction number `index` of the
-    /// block began; in the environment of that block.
+    /// Traces a call on the state after a block, or with `index` on the state before transaction `index` of the block; in
+    /// the environment of that block.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], [`NodeError::Invalid`] for an index beyond the block,
+    /// [`NodeError::TraceTooLarge`].
     pub fn trace_call(
         &self,
         context: &Context,
@@ -82,20 +90,20 @@ impl Node {
         let tracing = self.tracing(options, 0);
         let context = self.trace_context(context, options);
         let Some(index) = index else {
-            let header = snapshot.header(snapshot.state(block, LOCATION)?)?;
+            let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
             let trace = self.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
             return trace.map_err(|error| self.not_traced(error));
         };
-        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, LOCATION)?)?;
+        let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
         let count = replay.body.transactions.len();
         let index = usize::try_from(index).ok().filter(|index| *index < count.max(1)).ok_or_else(|| {
             let message = format!("the block has {count} transactions, expected an index below that, got {index}");
-            NodeError::Invalid(vec![ErrorDetail::new("params.txIndex", message)])
+            NodeError::invalid(Field::TransactionIndex, message)
         })?;
         replay.after(self, &context, index, |block| block.trace_call(call, &tracing))
     }
 
-    /// The access list that a call needs, over the state after a block and in its environment.
+    /// Returns the access list of a call on the state after a block, in the environment of that block (EIP-2930).
     pub fn create_access_list(
         &self,
         context: &Context,
@@ -103,13 +111,13 @@ impl Node {
         call: &Call,
     ) -> Result<AccessListOutcome, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
-        let header = snapshot.header(snapshot.state(block, LOCATION)?)?;
+        let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
         self.executor
             .access_list(&self.call_context(context), &*snapshot.view, &header.header, call)
             .map_err(|error| self.not_traced(error.into()))
     }
 
-    /// What the executor is to record, where `written` bytes are there already.
+    /// Returns what the executor records when the trace has `written` bytes already.
     fn tracing(&self, options: &TraceOptions, written: u64) -> Tracing {
         Tracing { tracer: options.tracer, max_bytes: self.limits.trace_bytes.saturating_sub(written) }
     }
@@ -130,28 +138,28 @@ impl Node {
     }
 }
 
-/// A block that is run again.
+/// A block that is executed again.
 struct Replay {
-    /// Holds the state that the block began with.
+    /// Holds the state before the block.
     view: Arc<dyn View>,
     header: Arc<SealedHeader>,
     body: Arc<Body>,
 }
 
 impl Replay {
-    /// A canonical block, or the pending one. What was edited by hand before it lies over its parent's state.
+    /// Reads a canonical block, or the pending one. Its state includes edits that were made before it.
     fn of(node: &Node, snapshot: &Snapshot, number: BlockNumber) -> Result<Self, NodeError> {
         let parent = number.checked_sub(1).ok_or(NodeError::GenesisNotTraceable)?;
         let earliest = snapshot.view.earliest_state();
         if parent < earliest {
-            return Err(NodeError::StatePruned { block: parent, earliest, location: LOCATION });
+            return Err(NodeError::StatePruned { block: parent, earliest, field: Field::BlockNumber });
         }
         let (header, body) = (snapshot.header(number)?, snapshot.body(number)?);
         let view = as_edited(&*node.backend, snapshot.view.clone(), header.block_ref())?;
         Ok(Self { view, header, body })
     }
 
-    /// Runs the first `count` transactions, and then `work`.
+    /// Executes the first `count` transactions, then calls `work`.
     fn after<T>(
         &self,
         node: &Node,
@@ -202,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_run_again_on_their_parents_state() {
+    fn traces_on_the_state_before_the_block() {
         let (world, transactions) = world();
         let expected = [0, 1].map(|index| format!("\"transaction {index} of a sender with 100\""));
         for (transaction, expected) in transactions.iter().zip(&expected) {
@@ -216,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pending_block_is_run_as_any() {
+    fn traces_the_pending_block() {
         let world = World::new();
         world.change(account(1, 0, u64::MAX, &[]));
         world.send(&transaction(1, 0, 5));
@@ -225,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_before_a_block_is_there_when_it_runs_again() {
+    fn edits_before_a_block_are_part_of_its_state() {
         let world = World::new();
         world.change(account(1, 0, 100, &[]));
         let editable = EditableBackend::open(world.backend.clone()).unwrap();
@@ -234,14 +242,14 @@ mod tests {
         let block = child(&*editable.view().unwrap(), 1, 0, sent, StateChanges::default());
         editable.append_edited(block, Edits::default()).unwrap();
         assert_eq!(of_block(&world, BlockId::number(2)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
-        // Others see their parent's state as it was.
+        // Edits after a block do not change its trace.
         world.push(vec![(transaction(1, 1, 5), Vec::new())]);
         editable.edit::<BackendError>(|_| Ok(account(1, 0, 888, &[]))).unwrap();
         assert_eq!(of_block(&world, BlockId::number(3)).unwrap(), ["\"transaction 0 of a sender with 777\""]);
     }
 
     #[test]
-    fn calls() {
+    fn traces_calls() {
         let (world, _) = world();
         let call = Call { from: address(9), ..Call::default() };
         let trace = |block, index| {
@@ -265,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_traced() {
+    fn rejects_unknown_blocks_and_transactions() {
         let (world, _) = world();
         let unknown = world.node.trace_transaction(&Context::unbounded(), H256::zero(), &OPTIONS).unwrap_err();
         assert_eq!(unknown.to_string(), "transaction not found");
@@ -283,7 +291,7 @@ mod tests {
             let got = of_block(&world, BlockId::number(2));
             match (got, expected) {
                 (Ok(traces), true) => assert_eq!(traces.len(), transactions.len()),
-                (Err(NodeError::TraceTooLarge { limit: told }), false) => assert_eq!(told, limit),
+                (Err(NodeError::TraceTooLarge { limit: got }), false) => assert_eq!(got, limit),
                 (other, _) => panic!("{limit}: {other:?}"),
             }
         }

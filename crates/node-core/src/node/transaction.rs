@@ -1,77 +1,88 @@
 //! Transactions of the chain and of the pool.
 
-use super::found::FoundTransaction;
-use super::{Node, NodeError, assemble};
+use super::block::FoundBlock;
+use super::{Node, NodeError};
+use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use crate::pool::PoolStatus;
-use node_types::wire::{
-    Data, GetRawTransactionOutput, GetTransactionStatusOutput, Transaction, TransactionOutput, TransactionStatus,
-};
-use node_types::{BlockId, BlockNumberOrTag, H256};
+use crate::pool::{PoolContent, PoolStatus, PoolTransaction};
+use node_types::{BlockId, H256};
+use std::sync::Arc;
 
-impl Node {
-    /// A transaction by its hash, mined or in the pool; none where it is not known.
-    pub fn get_transaction_by_hash(&self, context: &Context, hash: H256) -> Result<TransactionOutput, NodeError> {
-        let found = self.find_transaction(context, hash)?;
-        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
+/// A transaction of a block or of the pool.
+#[derive(Clone, Debug)]
+pub enum FoundTransaction {
+    /// The transaction is in a block.
+    Mined {
+        /// The block.
+        block: FoundBlock,
+        /// Position among the transactions of the block.
+        index: usize,
+    },
+    /// The transaction waits in the pool.
+    Pooled(Arc<PoolTransaction>),
+}
+
+impl FoundTransaction {
+    /// Returns the transaction with its sender.
+    pub fn recovered(&self) -> &RecoveredTransaction {
+        match self {
+            Self::Mined { block, index } => &block.body.transactions[*index],
+            Self::Pooled(pooled) => &pooled.recovered,
+        }
     }
 
-    /// The transaction at a position of the block with a hash; none where there is none.
-    pub fn get_transaction_by_block_hash_and_index(
-        &self,
-        context: &Context,
-        hash: H256,
-        index: u64,
-    ) -> Result<TransactionOutput, NodeError> {
-        context.check()?;
-        let found = self.find_transaction_at(context, BlockId::Hash(hash), index)?;
-        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
-    }
-
-    /// The transaction at a position of the canonical block of a height; none where there is none.
-    pub fn get_transaction_by_block_number_and_index(
-        &self,
-        context: &Context,
-        block: BlockNumberOrTag,
-        index: u64,
-    ) -> Result<TransactionOutput, NodeError> {
-        let found = self.find_transaction_at(context, block.into(), index)?;
-        Ok(TransactionOutput { transaction: found.as_ref().map(wire_transaction) })
-    }
-
-    /// The encoded, signed transaction, mined or in the pool; none where it is not known.
-    pub fn get_raw_transaction(&self, context: &Context, hash: H256) -> Result<GetRawTransactionOutput, NodeError> {
-        let found = self.find_transaction(context, hash)?;
-        let data = found.map(|found| Data(found.recovered().transaction.encode().into()));
-        Ok(GetRawTransactionOutput { data })
-    }
-
-    /// Where a transaction is, and why it is nowhere any more.
-    pub fn get_transaction_status(
-        &self,
-        context: &Context,
-        hash: H256,
-    ) -> Result<GetTransactionStatusOutput, NodeError> {
-        let in_pool = self.pool.status(hash);
-        let mined = self.snapshot(context)?.view.transaction_position(hash)?.is_some();
-        let (status, reason) = match in_pool {
-            _ if mined => (TransactionStatus::Mined, None),
-            PoolStatus::Pending => (TransactionStatus::Pending, None),
-            PoolStatus::Queued => (TransactionStatus::Queued, None),
-            PoolStatus::Dropped(reason) => (TransactionStatus::Dropped, Some(reason.to_string())),
-            PoolStatus::Unknown => (TransactionStatus::Unknown, None),
-        };
-        Ok(GetTransactionStatusOutput { status, reason })
+    fn of_block(block: FoundBlock, index: usize) -> Option<Self> {
+        (index < block.body.transactions.len()).then_some(Self::Mined { block, index })
     }
 }
 
-fn wire_transaction(found: &FoundTransaction) -> Transaction {
-    match found {
-        FoundTransaction::Mined { block, index } => {
-            let place = assemble::Place::of(&block.header, block.pending);
-            assemble::mined_transaction(&place, *index, found.recovered())
+/// What became of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// The transaction is in a canonical block.
+    Mined,
+    /// The transaction is not mined.
+    Pool(PoolStatus),
+}
+
+impl Node {
+    /// Returns a transaction of the canonical chain or of the pool, or `None` if the hash is unknown.
+    pub fn get_transaction(&self, context: &Context, hash: H256) -> Result<Option<FoundTransaction>, NodeError> {
+        // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
+        let pooled = self.pool.get(hash);
+        let snapshot = self.snapshot(context)?;
+        match snapshot.view.transaction_position(hash)? {
+            Some(position) => {
+                let block = FoundBlock::read(&snapshot, position.block.into())?;
+                Ok(block.and_then(|block| FoundTransaction::of_block(block, position.index)))
+            }
+            None => Ok(pooled.map(FoundTransaction::Pooled)),
         }
-        FoundTransaction::Pooled(pooled) => assemble::pooled_transaction(&pooled.recovered),
+    }
+
+    /// Returns the transaction at a position of a block, or `None` if the block is unknown or has fewer transactions.
+    pub fn get_transaction_at(
+        &self,
+        context: &Context,
+        block: BlockId,
+        index: u64,
+    ) -> Result<Option<FoundTransaction>, NodeError> {
+        context.check()?;
+        let Ok(index) = usize::try_from(index) else { return Ok(None) };
+        Ok(self.get_block(context, block)?.and_then(|block| FoundTransaction::of_block(block, index)))
+    }
+
+    /// Returns whether a transaction is mined or pooled, or why it was dropped from the pool.
+    pub fn get_transaction_status(&self, context: &Context, hash: H256) -> Result<TransactionStatus, NodeError> {
+        let in_pool = self.pool.status(hash);
+        let mined = self.snapshot(context)?.view.transaction_position(hash)?.is_some();
+        Ok(if mined { TransactionStatus::Mined } else { TransactionStatus::Pool(in_pool) })
+    }
+
+    /// Returns all transactions of the pool.
+    pub fn pool_content(&self, context: &Context) -> Result<PoolContent, NodeError> {
+        context.check()?;
+        Ok(self.pool.content())
     }
 }
 
@@ -84,7 +95,7 @@ mod tests {
     use crate::test_chain::{account, child, transaction, word};
 
     #[test]
-    fn mined_pooled_and_unknown() {
+    fn finds_mined_and_pooled_transactions() {
         let world = World::new();
         world.change(account(1, 0, u64::MAX, &[]));
         let [mined, pending, queued] = [transaction(2, 0, 5), transaction(1, 0, 6), transaction(1, 2, 7)];
@@ -93,37 +104,32 @@ mod tests {
         world.send(&queued);
         let node = &world.node;
         let context = Context::unbounded();
-        // Hash; block number and index where it is found, status.
+        // Hash; block number and index of a mined one, if it is known at all; status.
         let cases = [
             (mined.hash, Some(Some((2, 1))), TransactionStatus::Mined),
-            (pending.hash, Some(None), TransactionStatus::Pending),
-            (queued.hash, Some(None), TransactionStatus::Queued),
-            (word(1), None, TransactionStatus::Unknown),
+            (pending.hash, Some(None), TransactionStatus::Pool(PoolStatus::Pending)),
+            (queued.hash, Some(None), TransactionStatus::Pool(PoolStatus::Queued)),
+            (word(1), None, TransactionStatus::Pool(PoolStatus::Unknown)),
         ];
         for (hash, expected, status) in cases {
-            let found = node.get_transaction_by_hash(&context, hash).unwrap().transaction;
-            let place = found.as_ref().map(|found| {
-                found.block_number.map(|number| number.0).zip(found.transaction_index.map(|index| index.0))
+            let found = node.get_transaction(&context, hash).unwrap();
+            let place = found.as_ref().map(|found| match found {
+                FoundTransaction::Mined { block, index } => Some((block.header.header.number, *index)),
+                FoundTransaction::Pooled(_) => None,
             });
             assert_eq!(place, expected, "{status:?}");
-            assert_eq!(found.map(|found| found.hash.0), expected.map(|_| hash), "{status:?}");
-            let output = node.get_transaction_status(&context, hash).unwrap();
-            assert_eq!((output.status, output.reason), (status, None));
-            let raw = node.get_raw_transaction(&context, hash).unwrap().data;
-            assert_eq!(raw.map(|raw| node_types::keccak256(raw.0)), expected.map(|_| hash), "{status:?}");
-            let receipt = node.get_transaction_receipt(&context, hash).unwrap().transaction_receipt;
-            let mined = status == TransactionStatus::Mined;
-            assert_eq!(receipt.map(|receipt| receipt.transaction_hash.0), mined.then_some(hash), "{status:?}");
+            assert_eq!(found.map(|found| found.recovered().hash), expected.map(|_| hash), "{status:?}");
+            let receipt = node.get_receipt(&context, hash).unwrap();
+            assert_eq!(receipt.map(|(_, index)| index), expected.flatten().map(|(_, index)| index), "{status:?}");
+            assert_eq!(node.get_transaction_status(&context, hash).unwrap(), status);
         }
         for (index, expected) in [(1, Some(mined.hash)), (2, None), (u64::MAX, None)] {
-            let hash = block.header.hash;
-            let by_hash = node.get_transaction_by_block_hash_and_index(&context, hash, index).unwrap();
-            let by_number = node.get_transaction_by_block_number_and_index(&context, 2.into(), index).unwrap();
-            assert_eq!(by_hash.transaction.as_ref().map(|transaction| transaction.hash.0), expected, "{index}");
-            assert_eq!(by_hash, by_number, "{index}");
+            for id in [BlockId::Hash(block.header.hash), BlockId::number(2)] {
+                let found = node.get_transaction_at(&context, id, index).unwrap();
+                assert_eq!(found.map(|found| found.recovered().hash), expected, "{index} of {id}");
+            }
         }
-        let beyond = node.get_transaction_by_block_number_and_index(&context, 3.into(), 0).unwrap();
-        assert_eq!(beyond.transaction, None);
+        assert!(node.get_transaction_at(&context, BlockId::number(3), 0).unwrap().is_none());
     }
 
     #[test]
@@ -133,7 +139,6 @@ mod tests {
         world.push(vec![(reorganized.clone(), Vec::new())]);
         let view = world.backend.view().unwrap();
         world.backend.switch(0, vec![child(&*view, 0, 1, Vec::new(), StateChanges::default())]).unwrap();
-        let receipt = world.node.get_transaction_receipt(&Context::unbounded(), reorganized.hash).unwrap();
-        assert_eq!(receipt.transaction_receipt, None);
+        assert!(world.node.get_receipt(&Context::unbounded(), reorganized.hash).unwrap().is_none());
     }
 }

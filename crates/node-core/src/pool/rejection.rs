@@ -91,10 +91,7 @@ pub enum PoolError {
         required: U256,
     },
     /// The pool is full, and its transactions pay at least as well.
-    #[error(
-        "the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room \
-             (`pool-transactions`, `pool-bytes`)"
-    )]
+    #[error("the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
     PoolFull {
         /// Transactions in the pool.
         transactions: usize,
@@ -102,7 +99,7 @@ pub enum PoolError {
         bytes: usize,
     },
     /// The limit of queued transactions is reached.
-    #[error("{queued} transactions wait for earlier nonces already, at most {limit} may (`pool-queued`)")]
+    #[error("{queued} transactions wait for earlier nonces already, at most {limit} may")]
     QueueFull {
         /// Queued transactions.
         queued: usize,
@@ -110,10 +107,7 @@ pub enum PoolError {
         limit: usize,
     },
     /// The account's limit of queued transactions is reached.
-    #[error(
-        "{queued} transactions of the account wait for earlier nonces already, at most {limit} may \
-             (`pool-queued-per-account`)"
-    )]
+    #[error("{queued} transactions of the account wait for earlier nonces already, at most {limit} may")]
     AccountLimit {
         /// Queued transactions of the account.
         queued: usize,

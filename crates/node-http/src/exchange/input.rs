@@ -5,6 +5,7 @@ use crate::body;
 use crate::dispatch;
 use crate::parameters::Parameters;
 use crate::problem::HttpError;
+use crate::sent::Sent;
 use actix_web::web::Bytes;
 use node_core::context::Context;
 use node_types::wire::{self, BodyError, Decode, ErrorDetail};
@@ -16,7 +17,9 @@ impl Exchange {
     /// If the body is not declared as JSON, exceeds a limit, or does not arrive completely.
     pub(crate) async fn raw_body(&mut self) -> Result<Bytes, HttpError> {
         let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
-        body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await
+        let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
+        self.sent_body = (body.len() <= Sent::SHORT_BODY).then(|| body.clone());
+        Ok(body)
     }
 
     /// Reads and decodes the body.

@@ -14,9 +14,11 @@ use crate::config::HttpConfig;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::sent::Sent;
 use crate::service::Service;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
 use node_core::context::ViewOf;
 use std::cell::Cell;
@@ -29,6 +31,8 @@ pub(crate) struct Exchange {
     operation: &'static str,
     request: HttpRequest,
     payload: Option<web::Payload>,
+    /// The body, if it was read and is short.
+    sent_body: Option<Bytes>,
     service: web::Data<Service>,
     id: Uuid,
     started: Instant,
@@ -54,6 +58,7 @@ impl Exchange {
             operation,
             request,
             payload,
+            sent_body: None,
             service,
             id: Uuid::new_v4(),
             started,
@@ -130,7 +135,12 @@ impl Exchange {
 
     /// The reporter for problems of this exchange.
     pub(crate) fn reporter(&self) -> Reporter {
-        Reporter { operation: self.operation, id: self.id, base_url: self.base_url() }
+        Reporter {
+            operation: self.operation,
+            id: self.id,
+            base_url: self.base_url(),
+            sent: Sent::new(self.operation, &self.request, self.sent_body.clone()),
+        }
     }
 
     fn base_url(&self) -> String {

@@ -4,6 +4,7 @@ use super::Exchange;
 use super::response::{JSON, described_by};
 use crate::block_cache::BlockKey;
 use crate::caching::Lifetime;
+use crate::convert::output;
 use crate::dispatch;
 use crate::encode;
 use crate::problem::HttpError;
@@ -15,7 +16,7 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_types::BlockId;
-use node_types::wire::{Data, GetBlockByHashInput};
+use node_types::wire::GetBlockByHashOutput;
 use serde::Serialize;
 
 /// The output of an operation, with what its response says beside the body.
@@ -168,17 +169,18 @@ impl Exchange {
             Some(rest) => encode::with_rest(&schema, &rest),
             None => {
                 let service = self.service.clone();
-                let input = GetBlockByHashInput { hash: Data(key.hash), transaction_detail: key.detail };
                 let cost = Cost::of_block(BlockId::Hash(key.hash), key.detail);
-                let write = move |context: &Context, input: GetBlockByHashInput| {
-                    let output = service.node.get_block_by_hash(context, input)?;
+                let write = move |context: &Context, key: BlockKey| {
+                    let block = service.node.get_block(context, BlockId::Hash(key.hash))?;
+                    let block = block.map(|block| output::block(&block, key.detail));
+                    let output = GetBlockByHashOutput { block };
                     let body = encode::with_schema(&schema, &output)?;
                     if output.block.is_some() {
                         service.blocks.insert(key, Bytes::copy_from_slice(encode::rest_of(&schema, &body)));
                     }
                     Ok(body)
                 };
-                match dispatch::run(&self.service.pools, cost, self.service.context(), input, write).await {
+                match dispatch::run(&self.service.pools, cost, self.service.context(), key, write).await {
                     Ok(body) => body,
                     Err(error) => return self.fail(&error),
                 }

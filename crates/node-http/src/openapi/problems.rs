@@ -7,9 +7,10 @@ use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::report;
+use crate::sent::Sent;
 use node_core::context::Interrupted;
 use node_core::filters::FilterLimits;
-use node_core::node::{Limits, NodeError};
+use node_core::node::{Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::{BodyError, ErrorDetail};
 use node_types::{BlockId, H256};
@@ -57,7 +58,7 @@ const INVALID: &str = "invalid";
 /// One example of every kind of problem.
 fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
-        let described = problem::describe(&error);
+        let described = problem::describe(&error, &sent(name));
         let (status, page) = (described.status.as_u16(), described.page);
         let problem = report::problem(described, INSTANCE, BASE_URL);
         let mut problem = serde_json::to_value(problem).unwrap_or_default();
@@ -67,17 +68,26 @@ fn examples() -> Vec<Example> {
     errors().into_iter().map(example).collect()
 }
 
+/// The requests of the examples whose errors repeat what was sent.
+fn sent(example: &str) -> Sent {
+    match example {
+        "block-not-found" => Sent::of_body(r#"{"BlockNumber": "9000000"}"#),
+        "state-pruned" => Sent::of_body(r#"{"BlockNumber": "17"}"#),
+        "filter-not-found" => Sent::of_path("FilterId", "0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4"),
+        _ => Sent::default(),
+    }
+}
+
 fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     let limits = Limits::default();
     let http = HttpConfig::default();
     let fault = ErrorDetail::new("body.Topics[1]", "expected 0x and 64 hex digits").with_text("0x01");
-    let unknown_filter = "0x2d1f0ad5c9be4c0b9a3e8e3f66a1b7c4".to_owned();
     let reverted = NodeError::ExecutionReverted {
         reason: Some("not the owner".to_owned()),
         output: const_reason("not the owner").into(),
     };
     let rejected = NodeError::TransactionRejected(Rejection { reasons: vec![PoolError::MissingSidecar] });
-    let too_many = NodeError::TooManyLogs { limit: limits.logs, to_block: Some(18_000_041), location: "body.ToBlock" };
+    let too_many = NodeError::TooManyLogs { limit: limits.logs, to_block: Some(18_000_041), field: Field::ToBlock };
     let malformed = BodyError::Malformed { reason: "expected value".to_owned(), line: 1, column: 12 };
     vec![
         ("body-empty", "The body is missing", HttpError::Body(BodyError::Empty)),
@@ -106,13 +116,13 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "block-not-found",
             "The block does not exist",
-            NodeError::BlockNotFound { block: BlockId::number(9_000_000), location: "body.BlockNumber" }.into(),
+            NodeError::BlockNotFound { block: BlockId::number(9_000_000), field: Field::BlockNumber }.into(),
         ),
-        ("filter-not-found", "The filter does not exist", NodeError::FilterNotFound { id: unknown_filter }.into()),
+        ("filter-not-found", "The filter does not exist", NodeError::FilterNotFound.into()),
         (
             "state-pruned",
             "The state of the block was pruned",
-            NodeError::StatePruned { block: 17, earliest: 1_000, location: "body.BlockNumber" }.into(),
+            NodeError::StatePruned { block: 17, earliest: 1_000, field: Field::BlockNumber }.into(),
         ),
         (
             "method-not-allowed",
@@ -128,8 +138,11 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "execution-failed",
             "The call cannot be completed",
-            NodeError::ExecutionFailed { reason: format!("it needs more than the {} gas allowed", limits.gas_cap) }
-                .into(),
+            NodeError::ExecutionFailed {
+                reason: format!("it needs more than the {} gas allowed", limits.gas_cap),
+                limit: None,
+            }
+            .into(),
         ),
         ("transaction-rejected", "The pool rejects the transaction", rejected.into()),
         ("limit-exceeded", "The result would be too large", too_many.into()),
@@ -141,7 +154,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
                 blocks: limits.block_range + 7,
                 limit: limits.block_range,
                 to_block: limits.block_range - 1,
-                location: "body.ToBlock",
+                field: Field::ToBlock,
             }
             .into(),
         ),

@@ -3,15 +3,17 @@
 use super::operation::Operation;
 use crate::block_cache::BlockKey;
 use crate::caching::Lifetime;
+use crate::convert::output;
 use crate::exchange::Exchange;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use actix_web::HttpResponse;
+use node_core::block::Body;
 use node_core::cost::Cost;
 use node_core::node::Node;
 use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 use node_types::wire::{
     BlockNumberInput, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
-    HashInput,
+    GetBlockReceiptsOutput, HashInput, Quantity, TransactionCountOutput, UncleCountOutput,
 };
 
 /// The pending block has to be executed.
@@ -89,7 +91,10 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(BLOCK)
         .cacheable_parameters(
             |_, _: &BlockNumberInput| Cost::RECEIPTS,
-            |node, context, input| node.get_block_receipts(context, input.block_number),
+            |node, context, input| {
+                let transaction_receipts = output::receipts(&node.get_receipts(context, input.block_number)?);
+                Ok(GetBlockReceiptsOutput { transaction_receipts })
+            },
             lifetime,
         ),
         Operation::get(
@@ -102,7 +107,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(KNOWN)
         .cacheable_parameters(
             |_, _: &HashInput| Cost::Instant,
-            |node, context, input| node.get_block_transaction_count_by_hash(context, input.hash.0),
+            |node, context, input| Ok(transaction_count(&*node.get_body(context, input.hash.0)?)),
             |_, _| Lifetime::Forever,
         ),
         Operation::get(
@@ -115,7 +120,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(BLOCK)
         .cacheable_parameters(
             cost,
-            |node, context, input| node.get_block_transaction_count_by_number(context, input.block_number),
+            |node, context, input| Ok(transaction_count(&*node.get_canonical_body(context, input.block_number)?)),
             lifetime,
         ),
         Operation::get(
@@ -128,7 +133,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(KNOWN)
         .cacheable_parameters(
             |_, _: &HashInput| Cost::Instant,
-            |node, context, input| node.get_uncle_count_by_block_hash(context, input.hash.0),
+            |node, context, input| Ok(uncle_count(&*node.get_body(context, input.hash.0)?)),
             |_, _| Lifetime::Forever,
         ),
         Operation::get(
@@ -141,7 +146,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(BLOCK)
         .cacheable_parameters(
             cost,
-            |node, context, input| node.get_uncle_count_by_block_number(context, input.block_number),
+            |node, context, input| Ok(uncle_count(&*node.get_canonical_body(context, input.block_number)?)),
             lifetime,
         ),
     ]
@@ -151,7 +156,7 @@ pub(super) fn operations() -> Vec<Operation> {
 async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| parameters.input(&[]));
     let key = exchange.find_block(&input, |node, context, input: &GetBlockByNumberInput| {
-        let hash = node.block_hash(context, input.block_number)?;
+        let hash = node.get_block_hash(context, input.block_number)?;
         Ok(hash.map(|hash| BlockKey { hash, detail: input.transaction_detail }))
     });
     match (key, &input) {
@@ -163,7 +168,11 @@ async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
         _ => {
             let cost =
                 |_: &Node, input: &GetBlockByNumberInput| Cost::of_block(input.block_number, input.transaction_detail);
-            exchange.run(input, cost, Node::get_block_by_number).await
+            let work = |node: &Node, context: &_, input: GetBlockByNumberInput| {
+                let block = node.get_block(context, input.block_number.into())?;
+                Ok(GetBlockByNumberOutput { block: block.map(|block| output::block(&block, input.transaction_detail)) })
+            };
+            exchange.run(input, cost, work).await
         }
     }
 }
@@ -171,7 +180,7 @@ async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
 async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.parameters(|parameters| parameters.input(&[]));
     let key = exchange.find_block(&input, |node, context, input: &GetBlockByHashInput| {
-        let known = node.knows_block(context, input.hash.0)?;
+        let known = node.get_header(context, input.hash.0.into())?.is_some();
         Ok(known.then_some(BlockKey { hash: input.hash.0, detail: input.transaction_detail }))
     });
     match key {
@@ -180,9 +189,21 @@ async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
             let cost = |_: &Node, input: &GetBlockByHashInput| {
                 Cost::of_block(node_types::BlockId::Hash(input.hash.0), input.transaction_detail)
             };
-            exchange.run(input, cost, Node::get_block_by_hash).await
+            let work = |node: &Node, context: &_, input: GetBlockByHashInput| {
+                let block = node.get_block(context, input.hash.0.into())?;
+                Ok(GetBlockByHashOutput { block: block.map(|block| output::block(&block, input.transaction_detail)) })
+            };
+            exchange.run(input, cost, work).await
         }
     }
+}
+
+fn transaction_count(body: &Body) -> TransactionCountOutput {
+    TransactionCountOutput { transaction_count: Quantity(body.transactions.len() as u64) }
+}
+
+fn uncle_count(body: &Body) -> UncleCountOutput {
+    UncleCountOutput { uncle_count: Quantity(body.ommers.len() as u64) }
 }
 
 fn cost(_: &Node, input: &BlockNumberInput) -> Cost {

@@ -1,11 +1,13 @@
 //! Calls and gas estimates.
 
 use super::operation::Operation;
+use crate::convert;
 use crate::problem_page::ProblemPage::{
     self, BlockNotFound, ExecutionFailed, ExecutionReverted, LimitExceeded, StatePruned,
 };
 use node_core::cost::Cost;
-use node_core::node::Node;
+use node_types::BlockId;
+use node_types::wire::{CallInput, CallOutput, Data, EstimateGasInput, EstimateGasOutput, Quantity};
 
 const CALL: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionReverted, ExecutionFailed, LimitExceeded];
 
@@ -21,7 +23,13 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
         .problems(CALL)
-        .body(|_, _| Cost::CALL, Node::call),
+        .body(
+            |_, _: &CallInput| Cost::CALL,
+            |node, context, input| {
+                let call = convert::input::call(input.transaction);
+                Ok(CallOutput { data: Data(node.call(context, &call, input.block_number)?) })
+            },
+        ),
         Operation::post(
             "estimateGas",
             "/estimateGas/",
@@ -31,6 +39,12 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("50,000,000 gas (`gas-cap`), 5 s (`call-timeout`).")
         .problems(CALL)
-        .body(|_, _| Cost::CALL, Node::estimate_gas),
+        .body(
+            |_, _: &EstimateGasInput| Cost::CALL,
+            |node, context, input| {
+                let gas = node.estimate_gas(context, &convert::input::estimate(input), BlockId::latest())?;
+                Ok(EstimateGasOutput { estimated_gas: Quantity(gas) })
+            },
+        ),
     ]
 }

@@ -2,10 +2,18 @@
 
 use super::operation::Operation;
 use super::transactions::SENT;
+use crate::convert::{self, output};
 use crate::problem_page::ProblemPage::{ExecutionFailed, ExecutionReverted, TransactionRejected};
+use node_core::backend::HeadChange;
+use node_core::block::BlockRef;
 use node_core::cost::Cost;
-use node_core::node::Node;
-use node_types::wire::EmptyInput;
+use node_core::node::NewTransaction;
+use node_types::wire::{
+    ControlOutput, Data, DropTransactionInput, EmptyInput, ImpersonateInput, IncreaseTimeInput, MineInput, MineOutput,
+    PoolContentOutput, Quantity, ReorganizeInput, ReorganizeOutput, SendRawTransactionOutput, SendTransactionInput,
+    SetBalanceInput, SetCodeInput, SetNextBlockBaseFeeInput, SetNextBlockTimestampInput, SetNonceInput,
+    SetStorageInput, SnapshotId,
+};
 
 const EDIT: &str = "Takes effect at once for reads, and is part of the changes of the next block.";
 
@@ -18,28 +26,39 @@ pub(super) fn operations() -> Vec<Operation> {
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
         .limits("10,000 blocks; 1,024 withdrawals.")
-        .optional_body(|_, _| Cost::CONTROL, Node::mine),
+        .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
+            let blocks = blocks.map_or(1, |blocks| blocks.0);
+            let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();
+            let head = node.mine(context, blocks, interval.map(|interval| interval.0), withdrawals)?;
+            Ok(MineOutput { block_hash: Data(head.hash), block_number: Quantity(head.number) })
+        }),
         Operation::post(
             "setNextBlockTimestamp",
             "/dev/setNextBlockTimestamp/",
             "Set the timestamp of the next block",
             "Sets the timestamp of the next block, from which the clock of the chain continues. It must be later than the head's.",
         )
-        .body(|_, _| Cost::CONTROL, Node::set_next_block_timestamp),
+        .body(|_, _: &SetNextBlockTimestampInput| Cost::CONTROL, |node, context, input| {
+            node.set_next_block_timestamp(context, input.timestamp.0).map(done)
+        }),
         Operation::post(
             "increaseTime",
             "/dev/increaseTime/",
             "Advance the clock",
             "Advances the clock of the chain by a number of seconds.",
         )
-        .body(|_, _| Cost::CONTROL, Node::increase_time),
+        .body(|_, _: &IncreaseTimeInput| Cost::CONTROL, |node, context, input| {
+            node.increase_time(context, input.seconds.0).map(done)
+        }),
         Operation::post(
             "setNextBlockBaseFee",
             "/dev/setNextBlockBaseFee/",
             "Set the base fee of the next block",
             "Sets the base fee of the next block, from which those of later blocks follow.",
         )
-        .body(|_, _| Cost::CONTROL, Node::set_next_block_base_fee),
+        .body(|_, _: &SetNextBlockBaseFeeInput| Cost::CONTROL, |node, context, input| {
+            node.set_next_block_base_fee(context, input.base_fee.0).map(done)
+        }),
         Operation::post(
             "snapshot",
             "/dev/snapshot/",
@@ -48,7 +67,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("1,024 snapshots.")
         .links(&[("revert", "SnapshotId", "SnapshotId")])
-        .optional_body(|_, _: &EmptyInput| Cost::CONTROL, Node::take_snapshot),
+        .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
+            Ok(SnapshotId { snapshot_id: Quantity(node.take_snapshot(context)?) })
+        }),
         Operation::post(
             "revert",
             "/dev/revert/",
@@ -56,7 +77,9 @@ pub(super) fn operations() -> Vec<Operation> {
             "Restores the chain as it was when the snapshot was taken. This snapshot and later ones are removed. The result is false if \
              there is no such snapshot.",
         )
-        .body(|_, _| Cost::CONTROL, Node::revert),
+        .body(|_, _: &SnapshotId| Cost::CONTROL, |node, context, input| {
+            Ok(ControlOutput { result: node.revert(context, input.snapshot_id.0)? })
+        }),
         Operation::post(
             "reorganize",
             "/dev/reorganize/",
@@ -65,21 +88,29 @@ pub(super) fn operations() -> Vec<Operation> {
              contains them.",
         )
         .limits("128 blocks.")
-        .body(|_, _| Cost::CONTROL, Node::reorganize),
+        .body(|_, _: &ReorganizeInput| Cost::CONTROL, |node, context, input| {
+            let HeadChange { added, removed } = node.reorganize(context, input.blocks.0)?;
+            let hashes = |blocks: Vec<BlockRef>| blocks.into_iter().map(|block| Data(block.hash)).collect();
+            Ok(ReorganizeOutput { added: hashes(added), removed: hashes(removed) })
+        }),
         Operation::post(
             "impersonate",
             "/dev/impersonate/",
             "Impersonate an account",
             "From now on, sendTransaction accepts this account as `From`, without a key.",
         )
-        .body(|_, _| Cost::CONTROL, Node::impersonate),
+        .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
+            Ok(ControlOutput { result: node.impersonate(context, input.address.0, true)? })
+        }),
         Operation::post(
             "stopImpersonating",
             "/dev/stopImpersonating/",
             "Stop impersonating an account",
             "Ends impersonate. Returns whether the account was impersonated.",
         )
-        .body(|_, _| Cost::CONTROL, Node::stop_impersonating),
+        .body(|_, _: &ImpersonateInput| Cost::CONTROL, |node, context, input| {
+            Ok(ControlOutput { result: node.impersonate(context, input.address.0, false)? })
+        }),
         Operation::post(
             "sendTransaction",
             "/dev/sendTransaction/",
@@ -89,33 +120,56 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(&[TransactionRejected, ExecutionReverted, ExecutionFailed])
         .links(SENT)
         // Without a gas limit, the gas is estimated.
-        .body(|_, _| Cost::CALL, Node::send_transaction),
+        .body(|_, _: &SendTransactionInput| Cost::CALL, |node, context, input| {
+            let request = convert::input::transaction_request(input.transaction);
+            let hash = node.send_transaction(context, NewTransaction::Impersonated(request))?;
+            Ok(SendRawTransactionOutput { transaction_hash: Data(hash) })
+        }),
         Operation::post("setBalance", "/dev/setBalance/", "Set a balance", EDIT)
-                .body(|_, _| Cost::CONTROL, Node::set_balance),
+        .body(|_, _: &SetBalanceInput| Cost::CONTROL, |node, context, input| {
+            node.set_balance(context, input.address.0, input.balance.0).map(done)
+        }),
         Operation::post(
             "setNonce",
             "/dev/setNonce/",
             "Set a nonce",
             "Takes effect at once for reads, and is part of the changes of the next block. A nonce cannot be lowered.",
         )
-        .body(|_, _| Cost::CONTROL, Node::set_nonce),
+        .body(|_, _: &SetNonceInput| Cost::CONTROL, |node, context, input| {
+            node.set_nonce(context, input.address.0, input.nonce.0).map(done)
+        }),
         Operation::post("setCode", "/dev/setCode/", "Set code", EDIT)
-                .body(|_, _| Cost::CONTROL, Node::set_code),
+        .body(|_, _: &SetCodeInput| Cost::CONTROL, |node, context, input| {
+            node.set_code(context, input.address.0, input.code.0).map(done)
+        }),
         Operation::post("setStorage", "/dev/setStorage/", "Set a storage slot", EDIT)
-                .body(|_, _| Cost::CONTROL, Node::set_storage),
+        .body(|_, _: &SetStorageInput| Cost::CONTROL, |node, context, input| {
+            node.set_storage(context, input.address.0, input.position.0, input.value.0).map(done)
+        }),
         Operation::post(
             "dropTransaction",
             "/dev/dropTransaction/",
             "Drop a transaction",
             "Removes a transaction from the pool. Returns whether it was there.",
         )
-        .body(|_, _| Cost::CONTROL, Node::drop_transaction),
+        .body(|_, _: &DropTransactionInput| Cost::CONTROL, |node, context, input| {
+            Ok(ControlOutput { result: node.drop_transaction(context, input.transaction_hash.0)? })
+        }),
         Operation::get(
             "poolContent",
             "/dev/poolContent/",
             "Read the pool",
             "Returns all transactions in the pool: those that the next block can contain, and those that are queued.",
         )
-        .parameters(|_, ()| Cost::POOL_CONTENT, |node, context, ()| node.pool_content(context)),
+        .parameters(|_, ()| Cost::POOL_CONTENT, |node, context, ()| {
+            let content = node.pool_content(context)?;
+            let [pending, queued] = [content.pending, content.queued].map(output::pooled_transactions);
+            Ok(PoolContentOutput { pending, queued })
+        }),
     ]
+}
+
+/// The output of an operation that returns nothing.
+fn done((): ()) -> ControlOutput {
+    ControlOutput { result: true }
 }

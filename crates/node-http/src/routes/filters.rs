@@ -1,10 +1,15 @@
 //! Filters. Even reading a filter advances it or extends its life.
 
 use super::operation::{Declaration, Link, Operation};
+use crate::convert::{self, output};
 use crate::problem_page::ProblemPage::{BlockNotFound, FilterNotFound, LimitExceeded};
 use node_core::cost::Cost;
+use node_core::filters::{FilterId, InvalidFilterId};
 use node_core::node::Node;
-use node_types::wire::{EmptyInput, FilterIdInput};
+use node_types::wire::{
+    EmptyInput, FilterIdInput, FilterIdOutput, GetFilterChangesOutput, GetFilterLogsOutput, NewFilterInput,
+    UninstallFilterOutput,
+};
 use serde_json::json;
 
 /// Follow-up operations on a filter that was created.
@@ -35,11 +40,17 @@ pub(super) fn operations() -> Vec<Operation> {
         .no_store()
         .problems(&[BlockNotFound])
         .links(FILTER)
-        .body(|_, _| Cost::FILTER, Node::new_filter),
+        .body(
+            |_, _: &NewFilterInput| Cost::FILTER,
+            |node, context, input| {
+                let (filter, range) = convert::input::log_filter(input.filter_object);
+                node.new_filter(context, filter, range).map(created)
+            },
+        ),
         creation(Operation::post("newBlockFilter", "/newBlockFilter/", "Create a block filter", BLOCK_FILTER))
-            .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context)),
+            .optional_body(|_, _: &EmptyInput| Cost::FILTER, |node, context, _| node.new_block_filter(context).map(created)),
         creation(Operation::get("newBlockFilterByGet", "/newBlockFilter/", "Create a block filter by GET", BLOCK_FILTER))
-            .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_block_filter(context)),
+            .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_block_filter(context).map(created)),
         creation(Operation::post(
             "newPendingTransactionFilter",
             "/newPendingTransactionFilter/",
@@ -48,7 +59,7 @@ pub(super) fn operations() -> Vec<Operation> {
         ))
         .optional_body(
             |_, _: &EmptyInput| Cost::FILTER,
-            |node, context, _| node.new_pending_transaction_filter(context),
+            |node, context, _| node.new_pending_transaction_filter(context).map(created),
         ),
         creation(Operation::get(
             "newPendingTransactionFilterByGet",
@@ -56,7 +67,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Create a transaction filter by GET",
             TRANSACTION_FILTER,
         ))
-        .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_pending_transaction_filter(context)),
+        .parameters(|_, ()| Cost::FILTER, |node, context, ()| node.new_pending_transaction_filter(context).map(created)),
         poll(
             "getFilterChanges",
             "/getFilterChanges/{FilterId}/",
@@ -64,7 +75,10 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns what happened since the last successful poll: logs, or hashes of blocks or transactions.",
         )
         .limits("20,000 entries (`max-logs`); the rest is returned by the next poll.")
-        .parameters(cost, |node, context, input| node.get_filter_changes(context, &input.filter_id)),
+        .parameters(cost, |node, context, input| {
+            let changes = node.get_filter_changes(context, input.filter_id.parse::<FilterId>()?)?;
+            Ok(GetFilterChangesOutput { result: output::filter_changes(changes) })
+        }),
         poll(
             "getFilterLogs",
             "/getFilterLogs/{FilterId}/",
@@ -72,7 +86,10 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns all logs in the whole range of a log filter, whether they were polled or not.",
         )
         .limits("20,000 logs (`max-logs`).")
-        .parameters(cost, |node, context, input| node.get_filter_logs(context, &input.filter_id)),
+        .parameters(cost, |node, context, input| {
+            let logs = node.get_filter_logs(context, input.filter_id.parse::<FilterId>()?)?;
+            Ok(GetFilterLogsOutput { logs: output::logs(logs) })
+        }),
         Operation::get(
             "uninstallFilter",
             "/uninstallFilter/{FilterId}/",
@@ -81,7 +98,13 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .with("path", "FilterId", json!({ "type": "string", "minLength": 1 }), FILTER_ID)
         .no_store()
-        .parameters(cost, |node, context, input| node.uninstall_filter(context, &input.filter_id)),
+        .parameters(cost, |node, context, input| {
+            let result = match input.filter_id.parse() {
+                Ok(id) => node.uninstall_filter(context, id)?,
+                Err(InvalidFilterId) => false,
+            };
+            Ok(UninstallFilterOutput { result })
+        }),
     ]
 }
 
@@ -97,6 +120,10 @@ fn poll(id: &'static str, path: &'static str, summary: &'static str, description
         .with("path", "FilterId", schema, FILTER_ID)
         .no_store()
         .problems(&[FilterNotFound, LimitExceeded])
+}
+
+fn created(id: FilterId) -> FilterIdOutput {
+    FilterIdOutput { filter_id: id.to_string() }
 }
 
 fn cost(_: &Node, _: &FilterIdInput) -> Cost {

@@ -1,6 +1,7 @@
 //! Logs, as a whole or in pages.
 
 use super::operation::Operation;
+use crate::convert::{self, output};
 use crate::exchange::Exchange;
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
@@ -44,11 +45,20 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
     let input = exchange.body().await;
     let cost = |_: &Node, input: &GetLogsInput| Cost::of_logs([input.from_block, input.to_block]);
     match cursor {
-        Ok(None) if !exchange.prefers("page") => exchange.run(input, cost, Node::get_logs).await,
+        Ok(None) if !exchange.prefers("page") => {
+            let work = |node: &Node, context: &_, input| {
+                let logs = node.get_logs(context, &convert::input::log_query(input))?;
+                Ok(GetLogsOutput { logs: output::logs(logs) })
+            };
+            exchange.run(input, cost, work).await
+        }
         Ok(cursor) => {
             let work = move |node: &Node, context: &_, input| {
-                let page = node.get_logs_page(context, input, cursor)?;
-                Ok((page.output, page.next.map(|cursor| format!("getLogs/?cursor={cursor}"))))
+                let page = node.get_logs_page(context, &convert::input::log_query(input), cursor)?;
+                Ok((
+                    GetLogsOutput { logs: output::logs(page.logs) },
+                    page.next.map(|cursor| format!("getLogs/?cursor={cursor}")),
+                ))
             };
             exchange.run_paged(input, cost, work).await
         }

@@ -2,12 +2,16 @@
 
 use super::operation::Operation;
 use crate::caching::Lifetime;
+use crate::convert::output;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_types::wire::schema::TextParameter::{Address, BlockId};
-use node_types::wire::{AccountInput, GetAccountOutput, GetProofInput, GetStorageAtInput, TransactionCountOutput};
+use node_types::wire::{
+    AccountInput, Data, GetAccountOutput, GetBalanceOutput, GetCodeOutput, GetProofInput, GetStorageAtInput,
+    GetStorageAtOutput, Quantity, TransactionCountOutput, Word,
+};
 
 /// For operations that read a state, including that of the pending block.
 const STATE: &[ProblemPage] = &[BlockNotFound, StatePruned, ExecutionFailed, LimitExceeded];
@@ -25,7 +29,13 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns the value of a storage slot of an account as of a block; zero if nothing was written to it.",
         )
         .problems(STATE)
-        .body(|_, input: &GetStorageAtInput| Cost::of_reading(input.block_number), Node::get_storage_at),
+        .body(
+            |_, input: &GetStorageAtInput| Cost::of_reading(input.block_number),
+            |node, context, GetStorageAtInput { address, block_number, position }| {
+                let value = node.get_storage_at(context, address.0, position.0, block_number)?;
+                Ok(GetStorageAtOutput { value: Word(value) })
+            },
+        ),
         Operation::post(
             "getProof",
             "/getProof/",
@@ -38,7 +48,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(STATE)
         .body(
             |node, input: &GetProofInput| Cost::of_proof(node.proves_quickly(), input.storage_keys.len()),
-            Node::get_proof,
+            |node, context, GetProofInput { address, block_number, storage_keys }| {
+                let slots: Vec<_> = storage_keys.iter().map(|key| key.0).collect();
+                let proof = node.get_proof(context, address.0, &slots, block_number)?;
+                Ok(output::proof(address.0, proof))
+            },
         ),
         Operation::get(
             "getAccount",
@@ -71,7 +85,10 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(STATE)
         .cacheable_parameters(
             cost,
-            |node, context, input| node.get_balance(context, input.address.0, input.block_number),
+            |node, context, input| {
+                let balance = node.get_balance(context, input.address.0, input.block_number)?;
+                Ok(GetBalanceOutput { balance: Quantity(balance) })
+            },
             lifetime,
         ),
         Operation::get(
@@ -85,7 +102,9 @@ pub(super) fn operations() -> Vec<Operation> {
         .problems(STATE)
         .cacheable_parameters(
             cost,
-            |node, context, input| node.get_code(context, input.address.0, input.block_number),
+            |node, context, input| {
+                Ok(GetCodeOutput { bytecode: Data(node.get_code(context, input.address.0, input.block_number)?) })
+            },
             lifetime,
         ),
         Operation::get(
@@ -112,7 +131,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 fn get_account(node: &Node, context: &Context, input: AccountInput) -> Result<GetAccountOutput, NodeError> {
-    node.get_account(context, input.address.0, input.block_number)
+    Ok(output::account(&node.get_account(context, input.address.0, input.block_number)?))
 }
 
 fn get_transaction_count(
@@ -120,7 +139,8 @@ fn get_transaction_count(
     context: &Context,
     input: AccountInput,
 ) -> Result<TransactionCountOutput, NodeError> {
-    node.get_transaction_count(context, input.address.0, input.block_number)
+    let count = node.get_transaction_count(context, input.address.0, input.block_number)?;
+    Ok(TransactionCountOutput { transaction_count: Quantity(count) })
 }
 
 fn cost(_: &Node, input: &AccountInput) -> Cost {

@@ -2,13 +2,14 @@
 
 use super::operation::{Link, Operation};
 use crate::caching::Lifetime;
+use crate::convert::output;
 use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
 use node_core::cost::Cost;
-use node_core::node::Node;
+use node_core::node::{FoundTransaction, Node};
 use node_types::wire::schema::TextParameter::{BlockNumberOrTag, Hash, Number};
 use node_types::wire::{
-    GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput, GetTransactionReceiptOutput,
-    HashInput, TransactionOutput,
+    Data, GetRawTransactionOutput, GetTransactionByBlockHashAndIndexInput, GetTransactionByBlockNumberAndIndexInput,
+    GetTransactionReceiptOutput, HashInput, SendRawTransactionInput, SendRawTransactionOutput, TransactionOutput,
 };
 
 const HASH: &str = "Hash of the transaction.";
@@ -36,7 +37,12 @@ pub(super) fn operations() -> Vec<Operation> {
         .no_store()
         .problems(&[TransactionRejected])
         .links(SENT)
-        .body(|_, _| Cost::SEND, Node::send_raw_transaction),
+        .body(
+            |_, _: &SendRawTransactionInput| Cost::SEND,
+            |node, context, input| {
+                Ok(SendRawTransactionOutput { transaction_hash: Data(node.send_transaction(context, input.data.0)?) })
+            },
+        ),
         Operation::get(
             "getTransactionByHash",
             "/getTransactionByHash/{Hash}/",
@@ -44,7 +50,9 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns a transaction of the canonical chain or of the pool, or null if there is none.",
         )
         .path("Hash", Hash, HASH)
-        .cacheable_parameters(instant, |node, context, input| node.get_transaction_by_hash(context, input.hash.0), lifetime),
+        .cacheable_parameters(instant, |node, context, input| {
+            Ok(transaction(node.get_transaction(context, input.hash.0)?))
+        }, lifetime),
         Operation::get(
             "getTransactionByBlockHashAndIndex",
             "/getTransactionByBlockHashAndIndex/{Hash}/{Index}/",
@@ -55,7 +63,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Index", Number, INDEX)
         .cacheable_parameters(
             |_, _: &GetTransactionByBlockHashAndIndexInput| Cost::Instant,
-            |node, context, input| node.get_transaction_by_block_hash_and_index(context, input.hash.0, input.index.0),
+            |node, context, input| Ok(transaction(node.get_transaction_at(context, input.hash.0.into(), input.index.0)?)),
             lifetime,
         ),
         Operation::get(
@@ -70,7 +78,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .cacheable_parameters(
             |_, input: &GetTransactionByBlockNumberAndIndexInput| Cost::of_reading(input.block_number),
             |node, context, input| {
-                node.get_transaction_by_block_number_and_index(context, input.block_number, input.index.0)
+                Ok(transaction(node.get_transaction_at(context, input.block_number.into(), input.index.0)?))
             },
             |input, _| Lifetime::with_requested(&input.block_number),
         ),
@@ -83,7 +91,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Hash", Hash, HASH)
         .cacheable_parameters(
             instant,
-            |node, context, input| node.get_transaction_receipt(context, input.hash.0),
+            |node, context, input| {
+                let found = node.get_receipt(context, input.hash.0)?;
+                let transaction_receipt = found.and_then(|(receipts, index)| output::receipt(&receipts, index));
+                Ok(GetTransactionReceiptOutput { transaction_receipt })
+            },
             |_, output: &GetTransactionReceiptOutput| {
                 let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
                 Lifetime::with_block(block.map(|number| number.0))
@@ -96,7 +108,11 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns the encoded, signed transaction (EIP-2718) from the canonical chain or the pool, or null if there is none.",
         )
         .path("Hash", Hash, HASH)
-        .parameters(instant, |node, context, input| node.get_raw_transaction(context, input.hash.0)),
+        .parameters(instant, |node, context, input| {
+            let found = node.get_transaction(context, input.hash.0)?;
+            let data = found.map(|found| Data(found.recovered().transaction.encode().into()));
+            Ok(GetRawTransactionOutput { data })
+        }),
         Operation::get(
             "getTransactionStatus",
             "/getTransactionStatus/{Hash}/",
@@ -104,8 +120,14 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns whether a transaction was mined, is in the pool, was dropped and why, or is unknown.",
         )
         .path("Hash", Hash, HASH)
-        .parameters(instant, |node, context, input| node.get_transaction_status(context, input.hash.0)),
+        .parameters(instant, |node, context, input| {
+            Ok(output::transaction_status(node.get_transaction_status(context, input.hash.0)?))
+        }),
     ]
+}
+
+fn transaction(found: Option<FoundTransaction>) -> TransactionOutput {
+    TransactionOutput { transaction: found.as_ref().map(output::transaction) }
 }
 
 fn instant(_: &Node, _: &HashInput) -> Cost {

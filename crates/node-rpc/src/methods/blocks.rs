@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
 use node_core::cost::Cost;
-use node_core::node::FoundBlock;
+use node_core::node::{FoundBlock, NodeError};
 use node_types::{BlockId, BlockNumberOrTag};
 
 pub(super) fn methods() -> Vec<Method> {
@@ -39,9 +39,10 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_getBlockReceipts",
             &["block"],
             "The receipts of all transactions of a canonical block; null where there is none.",
-            |scope, (id,): (BlockParam,)| {
-                let found = scope.node.find_receipts(scope.context, id.0)?;
-                Ok(found.map(|receipts| Receipt::all(scope.node.spec(), &receipts)))
+            |scope, (id,): (BlockParam,)| match scope.node.get_receipts(scope.context, id.0) {
+                Ok(receipts) => Ok(Some(Receipt::all(scope.node.spec(), &receipts))),
+                Err(NodeError::BlockNotFound { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
             },
         )
         .costing(|_| Cost::RECEIPTS),
@@ -90,12 +91,12 @@ fn by_wholeness(parameters: &str) -> Cost {
 }
 
 fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
-    let found = scope.node.find_block(scope.context, argument)?;
+    let found = scope.node.get_block(scope.context, argument)?;
     Ok(found.map(|block| Block::of(&block, whole.unwrap_or(false))))
 }
 
 fn header(scope: Scope<'_>, argument: BlockId) -> Result<Option<Header>, RpcError> {
-    Ok(scope.node.find_block(scope.context, argument)?.map(|block| Header::of_found(&block)))
+    Ok(scope.node.get_block(scope.context, argument)?.map(|block| Header::of_found(&block)))
 }
 
 fn count(
@@ -103,12 +104,12 @@ fn count(
     argument: BlockId,
     count: impl Fn(&FoundBlock) -> usize,
 ) -> Result<Option<Hex<u64>>, RpcError> {
-    let found = scope.node.find_block(scope.context, argument)?;
+    let found = scope.node.get_block(scope.context, argument)?;
     Ok(found.map(|block| Hex(count(&block) as u64)))
 }
 
 fn ommer(scope: Scope<'_>, argument: BlockId, index: Hex<u64>) -> Result<Option<Ommer>, RpcError> {
-    let found = scope.node.find_block(scope.context, argument)?;
+    let found = scope.node.get_block(scope.context, argument)?;
     let index = usize::try_from(index.0).unwrap_or(usize::MAX);
     Ok(found.and_then(|block| block.body.ommers.get(index).map(Ommer::of)))
 }

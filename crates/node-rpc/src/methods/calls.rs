@@ -18,7 +18,7 @@ pub(super) fn methods() -> Vec<Method> {
             "What a message call returns; nothing of it stays.",
             |scope, parameters: CallParameters| -> Result<BytesData, RpcError> {
                 let (call, block) = read(scope, parameters)?;
-                Ok(Data(scope.node.run_call(scope.context, &call, block.0)?))
+                Ok(Data(scope.node.call(scope.context, &call, block.0)?))
             },
         )
         .costing(|_| Cost::CALL),
@@ -28,7 +28,7 @@ pub(super) fn methods() -> Vec<Method> {
             "A gas limit with which a transaction succeeds.",
             |scope, parameters: CallParameters| {
                 let (call, block) = read(scope, parameters)?;
-                Ok(Hex(scope.node.estimate_call(scope.context, &call, block.0)?))
+                Ok(Hex(scope.node.estimate_gas(scope.context, &call, block.0)?))
             },
         )
         .costing(|_| Cost::CALL),

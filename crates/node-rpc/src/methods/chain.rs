@@ -5,13 +5,13 @@ use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex};
 use node_core::cost::Cost;
 use node_core::node;
 use node_types::keccak256;
-use node_types::wire::{BytesData, Data, FeeHistoryInput, Quantity};
+use node_types::wire::{BytesData, Data};
 use serde_json::value::RawValue;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::new("web3_clientVersion", &[], "Name and version of the server.", |scope, ()| {
-            Ok(scope.node.client_version(scope.context)?.client_version)
+            Ok(scope.node.client_version().to_owned())
         }),
         Method::new("web3_sha3", &["data"], "The Keccak-256 of bytes.", |_, (data,): (BytesData,)| {
             Ok(Data(keccak256(&data.0)))
@@ -32,19 +32,19 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, ()| Ok(Data(scope.node.coinbase(scope.context)?)),
         ),
         Method::new("eth_blockNumber", &[], "The height of the head.", |scope, ()| {
-            Ok(Hex(scope.node.block_number(scope.context)?.block_number.0))
+            Ok(Hex(scope.node.block_number(scope.context)?))
         }),
         Method::new(
             "eth_gasPrice",
             &[],
             "A price in wei per gas that leads into one of the next blocks.",
-            |scope, ()| Ok(Hex(scope.node.gas_price(scope.context)?.gas_price.0)),
+            |scope, ()| Ok(Hex(scope.node.gas_price(scope.context)?)),
         ),
         Method::new(
             "eth_maxPriorityFeePerGas",
             &[],
             "A tip in wei per gas that leads into one of the next blocks.",
-            |scope, ()| Ok(Hex(scope.node.max_priority_fee_per_gas(scope.context)?.max_priority_fee_per_gas.0)),
+            |scope, ()| Ok(Hex(scope.node.max_priority_fee_per_gas(scope.context)?)),
         ),
         Method::new(
             "eth_baseFee",
@@ -53,20 +53,17 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, ()| Ok(scope.node.next_base_fee(scope.context)?.map(Hex)),
         ),
         Method::new("eth_blobBaseFee", &[], "The price of blob gas in the next block, in wei.", |scope, ()| {
-            Ok(Hex(scope.node.blob_base_fee(scope.context)?.base_fee.0))
+            Ok(Hex(scope.node.blob_base_fee(scope.context)?))
         }),
         Method::new(
             "eth_feeHistory",
             &["blockCount", "newestBlock", "rewardPercentiles?"],
             "Base fees, gas used ratios and tips of consecutive blocks.",
             |scope, (count, newest, percentiles): (BlockCount, BlockNumberParam, Option<Vec<f64>>)| {
-                let input = FeeHistoryInput {
-                    // Of those who ask for more the newest are told.
-                    block_count: Quantity(count.0.min(node::FeeHistory::MAX_BLOCKS)),
-                    newest_block: newest.0,
-                    reward_percentiles: percentiles.unwrap_or_default(),
-                };
-                Ok(FeeHistory::from(scope.node.find_fee_history(scope.context, &input)?))
+                // Larger counts return the newest blocks.
+                let count = count.0.min(node::FeeHistory::MAX_BLOCKS);
+                let percentiles = percentiles.unwrap_or_default();
+                Ok(FeeHistory::from(scope.node.fee_history(scope.context, count, newest.0, &percentiles)?))
             },
         )
         .costing(by_blocks),

@@ -4,7 +4,7 @@ use super::transactions::raw_transaction;
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::BlockParam;
-use node_core::node::FoundBlock;
+use node_core::node::{FoundBlock, NodeError};
 use node_types::consensus::{Block, Receipt};
 use node_types::wire::{BytesData, Data};
 
@@ -29,7 +29,10 @@ pub(super) fn methods() -> Vec<Method> {
             &["block"],
             "The receipts of a canonical block, each as it is encoded (EIP-2718).",
             |scope, (id,): (BlockParam,)| {
-                let found = scope.node.find_receipts(scope.context, id.0)?.ok_or_else(|| unknown(id))?;
+                let found = scope.node.get_receipts(scope.context, id.0).map_err(|error| match error {
+                    NodeError::BlockNotFound { .. } => unknown(id),
+                    error => error.into(),
+                })?;
                 Ok(found
                     .receipts
                     .iter()
@@ -53,7 +56,7 @@ fn encoded(bytes: Vec<u8>) -> Result<BytesData, RpcError> {
 }
 
 fn found(scope: Scope<'_>, id: BlockParam) -> Result<FoundBlock, RpcError> {
-    scope.node.find_block(scope.context, id.0)?.ok_or_else(|| unknown(id))
+    scope.node.get_block(scope.context, id.0)?.ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: BlockParam) -> RpcError {

@@ -2,12 +2,14 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Log, LogFilter, Object, logs};
+use crate::wire::{Log, LogFilter, Object, changed_logs, logs};
 use node_core::cost::Cost;
-use node_types::wire::{self, FilterIdOutput, HashData, NewFilterInput};
+use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
+use node_core::node::NodeError;
+use node_types::wire::{Data, HashData};
 use serde::Serialize;
 
-/// What a filter saw.
+/// The result of eth_getFilterChanges.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Changes {
@@ -22,7 +24,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["filter"],
             "All logs that match.",
             |scope, (Object(filter),): (Object<LogFilter>,)| {
-                logs(scope, scope.node.get_logs(scope.context, filter.query())?.logs)
+                logs(scope, scope.node.get_logs(scope.context, &filter.query()?)?)
             },
         )
         .costing(|_| Cost::of_logs([None, None])),
@@ -31,20 +33,20 @@ pub(super) fn methods() -> Vec<Method> {
             &["filter"],
             "Makes a filter that reports logs from now on.",
             |scope, (Object(filter),): (Object<LogFilter>,)| {
-                let filter_object = filter.filter().map_err(|reason| RpcError::argument(0, reason))?;
-                Ok(id(scope.node.new_filter(scope.context, NewFilterInput { filter_object })?))
+                let range = filter.filter_range().map_err(|reason| RpcError::argument(0, reason))?;
+                Ok(scope.node.new_filter(scope.context, filter.criteria(), range)?.to_string())
             },
         )
         .costing(|_| Cost::FILTER),
         Method::new("eth_newBlockFilter", &[], "Makes a filter that reports the hashes of new blocks.", |scope, ()| {
-            Ok(id(scope.node.new_block_filter(scope.context)?))
+            Ok(scope.node.new_block_filter(scope.context)?.to_string())
         })
         .costing(|_| Cost::FILTER),
         Method::new(
             "eth_newPendingTransactionFilter",
             &[],
             "Makes a filter that reports the hashes of transactions that come into the pool.",
-            |scope, ()| Ok(id(scope.node.new_pending_transaction_filter(scope.context)?)),
+            |scope, ()| Ok(scope.node.new_pending_transaction_filter(scope.context)?.to_string()),
         )
         .costing(|_| Cost::FILTER),
         Method::new(
@@ -52,12 +54,17 @@ pub(super) fn methods() -> Vec<Method> {
             &["id"],
             "What happened since the last poll of a filter.",
             |scope, (id,): (String,)| {
-                let changes = scope.node.get_filter_changes(scope.context, &id)?.result;
-                // They may be newer than the view that the requests before have read.
+                let changes = scope.node.get_filter_changes(scope.context, parse(&id)?)?;
+                // They may be newer than the view that earlier requests of the batch have read.
                 scope.context.release_view();
                 match changes {
-                    wire::FilterChanges::Hashes(hashes) => Ok(Changes::Hashes(hashes)),
-                    wire::FilterChanges::Logs(changed) => logs(scope, changed).map(Changes::Logs),
+                    FilterChanges::Blocks(blocks) => {
+                        Ok(Changes::Hashes(blocks.into_iter().map(|block| Data(block.hash)).collect()))
+                    }
+                    FilterChanges::Transactions(arrivals) => {
+                        Ok(Changes::Hashes(arrivals.into_iter().map(|arrival| Data(arrival.hash)).collect()))
+                    }
+                    FilterChanges::Logs(changed) => changed_logs(scope, changed).map(Changes::Logs),
                 }
             },
         )
@@ -67,7 +74,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["id"],
             "All logs in the range of a filter for logs.",
             |scope, (id,): (String,)| {
-                let found = scope.node.get_filter_logs(scope.context, &id)?.logs;
+                let found = scope.node.get_filter_logs(scope.context, parse(&id)?)?;
                 scope.context.release_view();
                 logs(scope, found)
             },
@@ -78,10 +85,13 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-fn id(made: FilterIdOutput) -> String {
-    made.filter_id
+fn parse(id: &str) -> Result<FilterId, NodeError> {
+    Ok(id.parse::<FilterId>()?)
 }
 
 fn uninstall(scope: Scope<'_>, (id,): (String,)) -> Result<bool, RpcError> {
-    Ok(scope.node.uninstall_filter(scope.context, &id)?.result)
+    match id.parse() {
+        Ok(id) => Ok(scope.node.uninstall_filter(scope.context, id)?),
+        Err(InvalidFilterId) => Ok(false),
+    }
 }

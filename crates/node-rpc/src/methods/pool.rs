@@ -38,7 +38,7 @@ pub(super) fn methods() -> Vec<Method> {
             Ok(Parts { pending: Hex(size.pending as u64), queued: Hex(size.queued as u64) })
         }),
         Method::new("txpool_content", &[], "All transactions of the pool by sender and nonce.", |scope, ()| {
-            let content = scope.node.find_pooled(scope.context)?;
+            let content = scope.node.pool_content(scope.context)?;
             let pending = by_sender(&content.pending, Transaction::waiting);
             Ok(Parts { pending, queued: by_sender(&content.queued, Transaction::waiting) })
         })
@@ -48,7 +48,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["address"],
             "The transactions of a sender in the pool by nonce.",
             |scope, (sender,): (AddressData,)| {
-                let content = scope.node.find_pooled(scope.context)?;
+                let content = scope.node.pool_content(scope.context)?;
                 let of_sender = |part: &Pooled| {
                     part.get(&sender.0).map(|all| by_nonce(all, &Transaction::waiting)).unwrap_or_default()
                 };
@@ -57,7 +57,7 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .costing(|_| Cost::POOL_CONTENT),
         Method::new("txpool_inspect", &[], "What each transaction of the pool does, in a few words.", |scope, ()| {
-            let content = scope.node.find_pooled(scope.context)?;
+            let content = scope.node.pool_content(scope.context)?;
             Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
         })
         .costing(|_| Cost::POOL_CONTENT),

@@ -2,8 +2,10 @@
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
+use crate::options::with_option;
 use crate::wire::{BlockParam, Hex, Proof, Slot};
-use node_types::wire::{AddressData, BytesData, GetProofInput, GetStorageAtInput, HashData, StorageKey, Word};
+use node_core::node::Limit;
+use node_types::wire::{AddressData, BytesData, Data, HashData, Word};
 use node_types::{H256, U256};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,10 +49,10 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (address, block): (AddressData, BlockParam)| {
                 let found = scope.node.get_account(scope.context, address.0, block.0)?;
                 Ok(Account {
-                    balance: Hex(found.balance.0),
-                    code_hash: found.code_hash,
-                    nonce: Hex(found.nonce.0),
-                    storage_root: found.storage_root,
+                    balance: Hex(found.balance),
+                    code_hash: Data(found.code_hash),
+                    nonce: Hex(found.nonce),
+                    storage_root: Data(found.storage_root),
                 })
             },
         )
@@ -73,9 +75,9 @@ pub(super) fn methods() -> Vec<Method> {
             &["address", "slots", "block?"],
             "An account and storage slots with their Merkle proofs (EIP-1186).",
             |scope, (address, slots, block): (AddressData, Vec<Slot>, BlockParam)| {
-                let storage_keys = slots.iter().map(|slot| StorageKey(slot.key)).collect();
-                let input = GetProofInput { address, storage_keys, block_number: block.0 };
-                Ok(Proof::new(scope.node.get_proof(scope.context, input)?, &slots))
+                let keys: Vec<_> = slots.iter().map(|slot| slot.key).collect();
+                let proof = scope.node.get_proof(scope.context, address.0, &keys, block.0)?;
+                Ok(Proof::new(address.0, proof, &slots))
             },
         )
         .long(),
@@ -101,20 +103,19 @@ struct Account {
 }
 
 fn balance(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<Hex<U256>, RpcError> {
-    Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?.balance.0))
+    Ok(Hex(scope.node.get_balance(scope.context, address.0, block.0)?))
 }
 
 fn nonce(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<Hex<u64>, RpcError> {
-    Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?.transaction_count.0))
+    Ok(Hex(scope.node.get_transaction_count(scope.context, address.0, block.0)?))
 }
 
 fn code(scope: Scope<'_>, address: AddressData, block: BlockParam) -> Result<BytesData, RpcError> {
-    Ok(scope.node.get_code(scope.context, address.0, block.0)?.bytecode)
+    Ok(Data(scope.node.get_code(scope.context, address.0, block.0)?))
 }
 
 fn storage(scope: Scope<'_>, address: AddressData, key: H256, block: BlockParam) -> Result<Word, RpcError> {
-    let input = GetStorageAtInput { address, position: StorageKey(key), block_number: block.0 };
-    Ok(scope.node.get_storage_at(scope.context, input)?.value)
+    Ok(Word(scope.node.get_storage_at(scope.context, address.0, key, block.0)?))
 }
 
 fn storage_values(
@@ -127,7 +128,8 @@ fn storage_values(
         return Err(RpcError::new(RpcError::INVALID_PARAMS, "empty request"));
     }
     if count > limit {
-        let message = format!("too many slots: {count}, at most {limit} are allowed (`max-storage-keys`)");
+        let message =
+            with_option(format!("too many slots: {count}, at most {limit} are allowed"), Some(Limit::StorageKeys));
         return Err(RpcError::new(RpcError::LIMIT, message));
     }
     let values = |(address, slots): (AddressData, Vec<Slot>)| {

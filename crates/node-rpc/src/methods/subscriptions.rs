@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::session::{Session, Topic};
 use crate::wire::{LogFilter, Object};
-use node_types::wire::EventsInput;
+use node_core::node::{EventQuery, EventStart};
 use serde_json::value::RawValue;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -39,20 +39,20 @@ fn session(scope: Scope<'_>) -> Result<&Session, RpcError> {
 }
 
 /// What is told, and the events that it is made from; none where nothing ever happens.
-fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventsInput>), RpcError> {
+fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQuery>), RpcError> {
     let text = options.map_or("null", RawValue::get);
     let invalid = |error: serde_json::Error| RpcError::argument(1, crate::message::plain(&error));
     match kind {
-        "newHeads" => Ok((Topic::Heads, Some(EventsInput::Blocks { from_block: None, after: None }))),
+        "newHeads" => Ok((Topic::Heads, Some(EventQuery::Blocks { start: EventStart::Now }))),
         "logs" => {
             let filter: Option<Object<LogFilter>> = serde_json::from_str(text).map_err(invalid)?;
-            let (address, topics) = filter.map(|Object(filter)| filter).unwrap_or_default().criteria();
-            Ok((Topic::Logs, Some(EventsInput::Logs { address, topics, from_block: None, after: None })))
+            let filter = filter.map(|Object(filter)| filter).unwrap_or_default().criteria();
+            Ok((Topic::Logs, Some(EventQuery::Logs { filter, start: EventStart::Now })))
         }
         "newPendingTransactions" => {
             let whole: Option<bool> = serde_json::from_str(text).map_err(invalid)?;
             let topic = Topic::Transactions { whole: whole.unwrap_or(false) };
-            Ok((topic, Some(EventsInput::PendingTransactions { after: None })))
+            Ok((topic, Some(EventQuery::PendingTransactions { after: None })))
         }
         "syncing" => Ok((Topic::Syncing, None)),
         other => {

@@ -6,7 +6,7 @@ use crate::wire::{Block32, BlockNumberParam, Hex, Object, Receipt, Transaction, 
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;
 use node_types::consensus::PooledTransaction;
-use node_types::wire::{BytesData, Data, SendRawTransactionInput};
+use node_types::wire::{BytesData, Data};
 use node_types::{BlockId, H256};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -33,7 +33,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["hash"],
             "A transaction, mined or in the pool; null where it is not known.",
             |scope, (hash,): (Block32,)| {
-                let found = scope.node.find_transaction(scope.context, hash.0)?;
+                let found = scope.node.get_transaction(scope.context, hash.0)?;
                 Ok(found.as_ref().map(Transaction::of))
             },
         ),
@@ -104,12 +104,12 @@ pub(super) fn methods() -> Vec<Method> {
 
 /// The encoded transaction.
 pub(super) fn raw_transaction(scope: Scope<'_>, (hash,): (Block32,)) -> Result<BytesData, RpcError> {
-    let found = scope.node.find_transaction(scope.context, hash.0)?;
+    let found = scope.node.get_transaction(scope.context, hash.0)?;
     Ok(encoded(found))
 }
 
 fn raw_at(scope: Scope<'_>, block: BlockId, index: Hex<u64>) -> Result<BytesData, RpcError> {
-    Ok(encoded(scope.node.find_transaction_at(scope.context, block, index.0)?))
+    Ok(encoded(scope.node.get_transaction_at(scope.context, block, index.0)?))
 }
 
 fn encoded(found: Option<FoundTransaction>) -> BytesData {
@@ -133,18 +133,17 @@ fn fill(scope: Scope<'_>, (Object(transaction),): (Object<TransactionRequest>,))
 }
 
 fn at(scope: Scope<'_>, block: BlockId, index: Hex<u64>) -> Result<Option<Transaction>, RpcError> {
-    let found = scope.node.find_transaction_at(scope.context, block, index.0)?;
+    let found = scope.node.get_transaction_at(scope.context, block, index.0)?;
     Ok(found.as_ref().map(Transaction::of))
 }
 
 fn receipt(scope: Scope<'_>, hash: H256) -> Result<Option<Receipt>, RpcError> {
-    let found = scope.node.find_receipt(scope.context, hash)?;
+    let found = scope.node.get_receipt(scope.context, hash)?;
     Ok(found.and_then(|(receipts, index)| Receipt::at(scope.node.spec(), &receipts, index)))
 }
 
 fn send(scope: Scope<'_>, data: BytesData) -> Result<H256, RpcError> {
-    let output = scope.node.send_raw_transaction(scope.context, SendRawTransactionInput { data })?;
-    Ok(output.transaction_hash.0)
+    Ok(scope.node.send_transaction(scope.context, data.0)?)
 }
 
 fn send_and_wait(

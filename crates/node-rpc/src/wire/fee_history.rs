@@ -43,7 +43,7 @@ impl From<node::FeeHistory> for FeeHistory {
     fn from(found: node::FeeHistory) -> Self {
         let hex = |numbers: Vec<U256>| numbers.into_iter().map(Hex).collect::<Vec<_>>();
         Self {
-            oldest_block: Hex(found.oldest),
+            oldest_block: Hex(found.oldest_block),
             reward: found.rewards.into_iter().map(hex).collect(),
             base_fee_per_gas: hex(found.base_fees),
             gas_used_ratio: found.gas_used_ratios,

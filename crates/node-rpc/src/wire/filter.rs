@@ -1,8 +1,10 @@
-//! What logs are asked for.
+//! Filters for logs.
 
 use super::BlockNumberParam;
-use node_types::wire::{AddressFilter, Data, FilterObject, GetLogsInput, HashData, TopicFilter};
-use node_types::{Address, BlockNumberOrTag, H256};
+use crate::error::RpcError;
+use node_core::node::{BlockRange, LogBlocks, LogQuery};
+use node_types::wire::{Data, HashData};
+use node_types::{Address, H256};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 
@@ -40,34 +42,43 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
 }
 
 impl LogFilter {
-    fn bounds(&self) -> [Option<BlockNumberOrTag>; 2] {
-        [self.from_block, self.to_block].map(|bound| bound.map(|bound| bound.0))
+    fn range(&self) -> BlockRange {
+        BlockRange { from: self.from_block.map(|bound| bound.0), to: self.to_block.map(|bound| bound.0) }
     }
 
-    /// The addresses and the words at each topic position; none among several words leaves the position open.
-    pub(crate) fn criteria(&self) -> (AddressFilter, Vec<TopicFilter>) {
-        let address = self.address.0.iter().map(|address| address.0).collect();
+    /// The addresses and the words at each topic position. A null among several words matches any topic.
+    pub(crate) fn criteria(&self) -> node_core::backend::LogFilter {
         let position = |words: &OneOrMany<Option<Data<H256>>>| {
             let words: Option<Vec<H256>> = words.0.iter().map(|word| word.map(|word| word.0)).collect();
-            TopicFilter(words.unwrap_or_default())
+            words.unwrap_or_default()
         };
-        (address, self.topics.iter().flatten().map(position).collect())
+        node_core::backend::LogFilter {
+            addresses: self.address.0.iter().map(|address| address.0).collect(),
+            topics: self.topics.iter().flatten().map(position).collect(),
+        }
     }
 
-    /// What eth_getLogs asks for.
-    pub(crate) fn query(&self) -> GetLogsInput {
-        let [from_block, to_block] = self.bounds();
-        let (address, topics) = self.criteria();
-        GetLogsInput { address, topics, block_hash: self.block_hash, from_block, to_block }
+    /// The query of eth_getLogs.
+    pub(crate) fn query(&self) -> Result<LogQuery, RpcError> {
+        let blocks = match (self.block_hash, self.range()) {
+            (None, range) => LogBlocks::Range(range),
+            (Some(hash), BlockRange { from: None, to: None }) => LogBlocks::Hash(hash.0),
+            (Some(_), BlockRange { from, to }) => {
+                let ends = [("fromBlock", from), ("toBlock", to)].into_iter().filter(|(_, end)| end.is_some());
+                let faults: Vec<_> =
+                    ends.map(|(end, _)| format!("{end}: unexpected property beside BlockHash")).collect();
+                return Err(RpcError::new(RpcError::INVALID_PARAMS, faults.join("; ")));
+            }
+        };
+        Ok(LogQuery { filter: self.criteria(), blocks })
     }
 
-    /// What eth_newFilter asks for. A filter without a first block begins with the head.
-    pub(crate) fn filter(&self) -> Result<FilterObject, &'static str> {
+    /// The range of eth_newFilter, which starts with the head by default.
+    pub(crate) fn filter_range(&self) -> Result<BlockRange, &'static str> {
         if self.block_hash.is_some() {
             return Err("a filter of changes cannot be of one block");
         }
-        let [from_block, to_block] = self.bounds();
-        let (address, topics) = self.criteria();
-        Ok(FilterObject { address, topics, from_block: Some(from_block.unwrap_or_default()), to_block })
+        let BlockRange { from, to } = self.range();
+        Ok(BlockRange { from: Some(from.unwrap_or_default()), to })
     }
 }

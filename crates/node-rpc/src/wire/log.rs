@@ -3,8 +3,10 @@
 use super::Hex;
 use crate::error::RpcError;
 use crate::method::Scope;
-use node_types::wire::{self, AddressData, BytesData, HashData};
-use node_types::{BlockId, BlockNumber, H256};
+use node_core::filters::ChangedLog;
+use node_core::logs::FoundLog;
+use node_types::wire::{AddressData, BytesData, Data, HashData};
+use node_types::{BlockId, H256};
 use serde::Serialize;
 
 /// A log with its place on the chain.
@@ -27,7 +29,7 @@ pub(crate) struct Log {
 #[derive(Default)]
 pub(crate) struct Timestamps {
     /// Logs of a block stand together.
-    last: Option<(H256, Option<BlockNumber>)>,
+    last: Option<(H256, Option<u64>)>,
 }
 
 impl Timestamps {
@@ -35,7 +37,7 @@ impl Timestamps {
         match self.last {
             Some((known, timestamp)) if known == hash => Ok(timestamp),
             _ => {
-                let header = scope.node.find_header(scope.context, BlockId::Hash(hash))?;
+                let header = scope.node.get_header(scope.context, BlockId::Hash(hash))?;
                 let timestamp = header.map(|header| header.header.timestamp);
                 self.last = Some((hash, timestamp));
                 Ok(timestamp)
@@ -43,29 +45,38 @@ impl Timestamps {
         }
     }
 
-    /// A log with the time of its block.
-    pub(crate) fn log(&mut self, scope: Scope<'_>, log: wire::Log) -> Result<Log, RpcError> {
-        let timestamp = match log.block_hash {
-            Some(hash) => self.of(scope, hash.0)?,
-            None => None,
-        };
+    /// A log with the timestamp of its block. In the pending block its position is unknown.
+    pub(crate) fn log(&mut self, scope: Scope<'_>, found: FoundLog) -> Result<Log, RpcError> {
+        let FoundLog { block, pending, log_index, transaction_index, transaction_hash, log } = found;
+        let mined = !pending;
         Ok(Log {
-            address: log.address,
-            topics: log.topics,
-            data: log.data,
-            block_number: log.block_number.map(|number| Hex(number.0)),
-            transaction_hash: log.transaction_hash,
-            transaction_index: log.transaction_index.map(|index| Hex(index.0)),
-            block_hash: log.block_hash,
-            block_timestamp: timestamp.map(Hex),
-            log_index: log.log_index.map(|index| Hex(index.0)),
-            removed: log.removed,
+            address: Data(log.address),
+            topics: log.topics.into_iter().map(Data).collect(),
+            data: Data(log.data),
+            block_number: mined.then_some(Hex(block.number)),
+            transaction_hash: mined.then_some(Data(transaction_hash)),
+            transaction_index: mined.then_some(Hex(transaction_index as u64)),
+            block_hash: mined.then_some(Data(block.hash)),
+            block_timestamp: if mined { self.of(scope, block.hash)?.map(Hex) } else { None },
+            log_index: mined.then_some(Hex(log_index)),
+            removed: false,
         })
+    }
+
+    /// A log that appeared or disappeared.
+    pub(crate) fn changed(&mut self, scope: Scope<'_>, change: ChangedLog) -> Result<Log, RpcError> {
+        Ok(Log { removed: change.removed, ..self.log(scope, change.found)? })
     }
 }
 
-/// Logs with the times of their blocks.
-pub(crate) fn logs(scope: Scope<'_>, logs: Vec<wire::Log>) -> Result<Vec<Log>, RpcError> {
+/// Logs with the timestamps of their blocks.
+pub(crate) fn logs(scope: Scope<'_>, logs: Vec<FoundLog>) -> Result<Vec<Log>, RpcError> {
     let mut timestamps = Timestamps::default();
     logs.into_iter().map(|log| timestamps.log(scope, log)).collect()
+}
+
+/// Logs that appeared or disappeared, with the timestamps of their blocks.
+pub(crate) fn changed_logs(scope: Scope<'_>, logs: Vec<ChangedLog>) -> Result<Vec<Log>, RpcError> {
+    let mut timestamps = Timestamps::default();
+    logs.into_iter().map(|change| timestamps.changed(scope, change)).collect()
 }

@@ -1,8 +1,9 @@
 //! Storage and Merkle proofs.
 
 use super::Hex;
-use node_types::wire::{AddressData, BytesData, GetProofOutput, HashData, StorageKey, Word};
-use node_types::{H256, U256};
+use node_core::backend::AccountProof;
+use node_types::wire::{AddressData, BytesData, Data, HashData, StorageKey, Word};
+use node_types::{Address, Bytes, H256, U256};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
@@ -54,18 +55,19 @@ struct StorageProof {
 }
 
 impl Proof {
-    /// The proof of an account and of the slots that were asked for, in their order.
-    pub(crate) fn new(found: GetProofOutput, slots: &[Slot]) -> Self {
-        let proofs = found.storage_proof.into_iter().zip(slots);
+    /// The proof of an account and of storage slots, in the order of the request.
+    pub(crate) fn new(address: Address, found: AccountProof, slots: &[Slot]) -> Self {
+        let nodes = |nodes: Vec<Bytes>| nodes.into_iter().map(Data).collect();
+        let account = found.account.unwrap_or_default();
         Self {
-            address: found.address,
-            account_proof: found.account_proof,
-            balance: Hex(found.balance.0),
-            code_hash: found.code_hash,
-            nonce: Hex(found.nonce.0),
-            storage_hash: found.storage_hash,
-            storage_proof: proofs
-                .map(|(entry, slot)| StorageProof { key: *slot, value: Hex(entry.value.0), proof: entry.proof })
+            address: Data(address),
+            account_proof: nodes(found.proof),
+            balance: Hex(account.balance),
+            code_hash: Data(account.code_hash),
+            nonce: Hex(account.nonce),
+            storage_hash: Data(account.storage_root),
+            storage_proof: (found.storage.into_iter().zip(slots))
+                .map(|(entry, slot)| StorageProof { key: *slot, value: Hex(entry.value), proof: nodes(entry.proof) })
                 .collect(),
         }
     }

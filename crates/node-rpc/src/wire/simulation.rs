@@ -137,7 +137,7 @@ impl From<SimulateError> for RpcError {
             SimulateError::TooManyBlocks | SimulateError::TooMuchOutput => -38026,
             SimulateError::Override(OverrideError::MovedToItself(_)) => -38022,
             SimulateError::Override(_) => Self::SERVER,
-            SimulateError::Refused { source, .. } => refusal(&source),
+            SimulateError::Refused { reason, .. } => refusal(&reason),
             SimulateError::Node(error) => return error.into(),
         };
         Self::new(code, message)

@@ -1,7 +1,7 @@
 //! Accounts as the state trie stores them.
 
 use super::codec::{DecodeError, Items, append_bytes};
-use crate::{H256, U256};
+use crate::{H256, KECCAK_EMPTY, U256};
 use rlp::{Encodable, RlpStream};
 
 /// The root of the empty trie: keccak of the RLP empty string.
@@ -22,6 +22,13 @@ pub struct Account {
     pub storage_root: H256,
     /// Keccak of the account's code.
     pub code_hash: H256,
+}
+
+impl Default for Account {
+    /// The account of an address that was never used.
+    fn default() -> Self {
+        Self { nonce: 0, balance: U256::zero(), storage_root: EMPTY_ROOT, code_hash: KECCAK_EMPTY }
+    }
 }
 
 impl Account {

@@ -3,10 +3,9 @@
 use super::parameters::ParameterDecoder;
 use super::problem::ErrorDetail;
 use super::text::TextError;
-use super::{AddressFilter, Data, HashData, Log, Quantity64, TopicFilter};
-use crate::{BlockNumberOrTag, H256};
+use super::{AddressFilter, HashData, Log, Quantity64, TopicFilter};
+use crate::{BlockNumberOrTag, ChainEventId, EventId};
 use serde::Serialize;
-use std::fmt;
 use std::str::FromStr;
 
 /// The parameters of events: the kind of events and where to start. Without a start, the stream reports what happens from now
@@ -22,47 +21,20 @@ pub enum EventsInput {
         /// First block. `after` takes precedence.
         from_block: Option<BlockNumberOrTag>,
         /// The last event that the client received.
-        after: Option<LastEvent<ChainEventId>>,
+        after: Option<ChainEventId>,
     },
     /// Blocks that join the canonical chain.
     Blocks {
         /// First block. `after` takes precedence.
         from_block: Option<BlockNumberOrTag>,
         /// The last event that the client received.
-        after: Option<LastEvent<HashData>>,
+        after: Option<HashData>,
     },
     /// Transactions that enter the pool.
     PendingTransactions {
         /// The arrival number of the last transaction that the client received.
-        after: Option<LastEvent<Quantity64>>,
+        after: Option<Quantity64>,
     },
-}
-
-/// The event after which a stream resumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastEvent<T> {
-    /// Its id.
-    pub id: T,
-    /// Where the id is in the request.
-    pub location: &'static str,
-}
-
-/// A position in the chain, up to which all events were reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ChainEventId {
-    /// Hash of the block.
-    pub block: H256,
-    /// Index in the block of the last reported log; `None` if the whole block was reported.
-    pub log_index: Option<u64>,
-}
-
-/// Identifies an event, so that a client can resume after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EventId {
-    /// For logs and blocks.
-    Chain(ChainEventId),
-    /// For transactions: the arrival number.
-    Arrival(u64),
 }
 
 /// An event.
@@ -191,41 +163,9 @@ impl EventsInput {
 fn last_event<T: FromStr<Err: Into<TextError>>>(
     decoder: &mut ParameterDecoder,
     text: Option<(&str, bool)>,
-) -> Option<LastEvent<T>> {
-    let (id, location) = match text? {
-        (text, true) => (decoder.header("Last-Event-ID", text), "header.Last-Event-ID"),
-        (text, false) => (decoder.query(LAST_EVENT_ID, text), "query.LastEventId"),
-    };
-    Some(LastEvent { id: id?, location })
-}
-
-impl fmt::Display for ChainEventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Data(self.block).fmt(f)?;
-        self.log_index.map_or(Ok(()), |index| write!(f, ":{index}"))
-    }
-}
-
-impl FromStr for ChainEventId {
-    type Err = TextError;
-
-    /// Parses `0x` and 64 hex digits, optionally followed by a colon and a decimal number.
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let (block, index) = text.split_once(':').map_or((text, None), |(block, index)| (block, Some(index)));
-        let block: HashData = block.parse().map_err(|_| TextError::ChainEventId)?;
-        let number = |digits: &str| {
-            let decimal = digits.bytes().all(|digit| digit.is_ascii_digit());
-            digits.parse().ok().filter(|_| decimal).ok_or(TextError::ChainEventId)
-        };
-        Ok(Self { block: block.0, log_index: index.map(number).transpose()? })
-    }
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chain(id) => id.fmt(f),
-            Self::Arrival(number) => number.fmt(f),
-        }
+) -> Option<T> {
+    match text? {
+        (text, true) => decoder.header("Last-Event-ID", text),
+        (text, false) => decoder.query(LAST_EVENT_ID, text),
     }
 }

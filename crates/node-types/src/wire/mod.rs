@@ -60,7 +60,7 @@ pub use control::{
 };
 pub use data::{ByteString, Data, Word};
 pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};
-pub use event::{ChainEventId, Event, EventData, EventId, EventsInput, LastEvent};
+pub use event::{Event, EventData, EventsInput};
 pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
 pub use filter::{
     EmptyInput, FilterChanges, FilterIdOutput, FilterObject, GetFilterChangesOutput, GetFilterLogsOutput,

@@ -1,10 +1,7 @@
 //! The parameters of events, and the ids by which clients go on.
 
-use node_types::wire::{
-    AddressFilter, ChainEventId, Data, EventData, EventId, EventsInput, LastEvent, Log, Quantity, TextError,
-    TopicFilter,
-};
-use node_types::{BlockNumberOrTag, H256};
+use node_types::wire::{AddressFilter, Data, EventData, EventsInput, Log, Quantity, TextError, TopicFilter};
+use node_types::{BlockNumberOrTag, ChainEventId, EventId, H256};
 use proptest::prelude::*;
 
 const HASH: &str = "0x0101010101010101010101010101010101010101010101010101010101010101";
@@ -33,8 +30,6 @@ fn parameters_choose_what_is_told() {
         from_block,
         after,
     };
-    let in_query = |id| LastEvent { id, location: "query.LastEventId" };
-    let in_header = |id| LastEvent { id, location: "header.Last-Event-ID" };
     let both = format!("{HASH}, {HASH}");
     let with_index = format!("{HASH}:7");
     let cases = [
@@ -43,19 +38,17 @@ fn parameters_choose_what_is_told() {
         (&[("Topic0", &both)], None, logs(&[&[hash(), hash()]], None, None)),
         (&[("Topic1", HASH), ("Topic3", "")], None, logs(&[&[], &[hash()]], None, None)),
         (&[("FromBlock", "7")], None, logs(&[], Some(BlockNumberOrTag::Number(7)), None)),
-        (&[("LastEventId", HASH)], None, logs(&[], None, Some(in_query(chain_id(None))))),
-        (&[("LastEventId", HASH)], Some(&with_index), logs(&[], None, Some(in_header(chain_id(Some(7)))))),
+        (&[("LastEventId", HASH)], None, logs(&[], None, Some(chain_id(None)))),
+        (&[("LastEventId", HASH)], Some(&with_index), logs(&[], None, Some(chain_id(Some(7))))),
         (
             &[("Stream", "blocks"), ("FromBlock", "earliest")],
             Some(HASH),
-            EventsInput::Blocks { from_block: Some(BlockNumberOrTag::Earliest), after: Some(in_header_hash()) },
+            EventsInput::Blocks { from_block: Some(BlockNumberOrTag::Earliest), after: Some(Data(hash())) },
         ),
         (
             &[("Stream", "pendingTransactions"), ("LastEventId", "12")],
             None,
-            EventsInput::PendingTransactions {
-                after: Some(LastEvent { id: Quantity(12), location: "query.LastEventId" }),
-            },
+            EventsInput::PendingTransactions { after: Some(Quantity(12)) },
         ),
     ];
     for (query, header, expected) in cases {
@@ -63,10 +56,6 @@ fn parameters_choose_what_is_told() {
     }
     let addressed = read(&[("Address", &format!("{ADDRESS},{ADDRESS}"))], None);
     assert!(matches!(addressed, Ok(EventsInput::Logs { address, .. }) if address.0.len() == 2));
-}
-
-fn in_header_hash() -> LastEvent<Data<H256>> {
-    LastEvent { id: Data(hash()), location: "header.Last-Event-ID" }
 }
 
 /// Query parameters, header, where there are faults.

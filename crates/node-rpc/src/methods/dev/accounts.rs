@@ -5,6 +5,7 @@ use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::typed_data::TypedData;
 use crate::wire::{Object, TransactionRequest};
+use node_core::node::NewTransaction;
 use node_types::consensus::Signature;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, Bytes};
@@ -56,13 +57,17 @@ fn signing() -> Vec<Method> {
             &["eth_sendTransaction"],
             &["transaction"],
             "Fills in a transaction, signs it, and puts it into the pool; answers its hash.",
-            |scope, (Object(request),): (Object<TransactionRequest>,)| send(scope, request, false),
+            |scope, (Object(request),): (Object<TransactionRequest>,)| {
+                send(scope, NewTransaction::Request(request.read(0)?))
+            },
         ),
         named(
             &["eth_sendUnsignedTransaction"],
             &["transaction"],
             "Puts a transaction of any sender into the pool, unsigned; answers its hash.",
-            |scope, (Object(request),): (Object<TransactionRequest>,)| send(scope, request, true),
+            |scope, (Object(request),): (Object<TransactionRequest>,)| {
+                send(scope, NewTransaction::Unsigned(request.read(0)?))
+            },
         ),
         named(
             &["eth_signTransaction"],
@@ -135,8 +140,8 @@ fn impersonation() -> Vec<Method> {
     .collect()
 }
 
-fn send(scope: Scope<'_>, transaction: TransactionRequest, unsigned: bool) -> Result<HashData, RpcError> {
-    Ok(Data(scope.node.send_request(scope.context, transaction.read(0)?, unsigned)?))
+fn send(scope: Scope<'_>, transaction: NewTransaction) -> Result<HashData, RpcError> {
+    Ok(Data(scope.node.send_transaction(scope.context, transaction)?))
 }
 
 fn sign(scope: Scope<'_>, address: Address, message: &[u8]) -> Result<BytesData, RpcError> {

@@ -41,7 +41,7 @@ fn making() -> Vec<Method> {
                 let blocks = mine_at(scope, options)?;
                 scope.context.release_view();
                 let block = |block: BlockRef| {
-                    let found = scope.node.find_block(scope.context, BlockId::Hash(block.hash))?;
+                    let found = scope.node.get_block(scope.context, BlockId::Hash(block.hash))?;
                     Ok(found.map(|found| Block::of(&found, true)))
                 };
                 blocks.into_iter().map(block).collect::<Result<Vec<_>, RpcError>>()

@@ -4,7 +4,7 @@ use super::{named, producer, refused};
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
 use crate::wire::{Hex, Loose, Object, TransactionRequest};
-use node_core::node::NewTransaction;
+use node_core::node::ReplacementTransaction;
 use node_core::pool::TransactionOrder;
 use node_types::U256;
 use node_types::consensus::PooledTransaction;
@@ -116,10 +116,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["evm_revert", "anvil_revert"],
             &["snapshot"],
             "Goes back to a snapshot; answers whether there is one of this number.",
-            |scope, (id,): (Loose<u64>,)| {
-                let input = node_types::wire::SnapshotId { snapshot_id: id.0.into() };
-                Ok(scope.node.revert(scope.context, input)?.result)
-            },
+            |scope, (id,): (Loose<u64>,)| Ok(scope.node.revert(scope.context, id.0)?),
         ),
         named(
             &["anvil_reset", "hardhat_reset"],
@@ -198,7 +195,7 @@ fn node_info(scope: Scope<'_>) -> Result<NodeInfo, RpcError> {
             base_fee: Hex(next.base_fee_per_gas.unwrap_or(0)),
             chain_id: scope.node.spec().chain_id,
             gas_limit: Hex(next.gas_limit),
-            gas_price: Hex(scope.node.gas_price(scope.context)?.gas_price.0),
+            gas_price: Hex(scope.node.gas_price(scope.context)?),
         },
         fork_config: ForkConfig::default(),
     })
@@ -212,7 +209,7 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
         (format!("{id:#x}"), snapshot)
     });
     Ok(Metadata {
-        client_version: scope.node.client_version(scope.context)?.client_version,
+        client_version: scope.node.client_version().to_owned(),
         chain_id: scope.node.spec().chain_id,
         instance_id: Data(producer.instance()),
         latest_block_number: head.header.number,
@@ -234,9 +231,9 @@ fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Replacements>) -> Re
         let transaction = match replacement {
             Replacement::Signed(data) => {
                 let pooled = PooledTransaction::decode(&data).map_err(|error| RpcError::argument(1, error))?;
-                NewTransaction::Signed(pooled.transaction)
+                ReplacementTransaction::Signed(pooled.transaction)
             }
-            Replacement::Request(request) => NewTransaction::Request(request.read(1)?),
+            Replacement::Request(request) => ReplacementTransaction::Request(request.read(1)?),
         };
         Ok((block.0, transaction))
     };

@@ -1,23 +1,28 @@
-//! From what the chain holds to what is answered. Pure functions.
+//! From domain values to the outputs of the interface. Pure functions.
 
-use super::found::ReceiptInBlock;
-use crate::block::{Body, RecoveredTransaction, SealedHeader};
-use crate::logs::FoundLog;
-use node_types::consensus::{Log, ReceiptOutcome, TransactionBody};
+use node_core::backend::AccountProof;
+use node_core::block::{RecoveredTransaction, SealedHeader};
+use node_core::filters::{ChangedLog, FilterChanges};
+use node_core::logs::FoundLog;
+use node_core::node::{FeeHistory, FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus};
+use node_core::pool::{PoolStatus, PoolTransaction};
+use node_types::consensus::{Account, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
-use node_types::{H256, U256};
+use node_types::{Address, Bytes, H256, U256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Where a block stands, as far as the answer tells.
+/// The fields of a block that its transactions, receipts and logs repeat.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// Hash and number; none while the block is pending.
+struct Place {
+    /// Hash and number; `None` for the pending block.
     mined: Option<(H256, u64)>,
-    /// Base fee in wei per gas; none before London.
+    /// Base fee in wei per gas; `None` before London.
     base_fee: Option<u64>,
 }
 
 impl Place {
-    pub(super) fn of(header: &SealedHeader, pending: bool) -> Self {
+    fn of(header: &SealedHeader, pending: bool) -> Self {
         Self {
             mined: (!pending).then_some((header.hash, header.header.number)),
             base_fee: header.header.base_fee_per_gas,
@@ -38,9 +43,10 @@ impl Place {
     }
 }
 
-/// A block, with whole transactions or with hashes.
-pub(super) fn block(sealed: &SealedHeader, body: &Body, full: bool, pending: bool) -> wire::Block {
-    let place = Place::of(sealed, pending);
+/// Converts a block, with full transactions or with their hashes.
+pub(crate) fn block(found: &FoundBlock, full: bool) -> wire::Block {
+    let FoundBlock { header: sealed, body, pending } = found;
+    let place = Place::of(sealed, *pending);
     let header = &sealed.header;
     let transactions = if full {
         let whole = body.transactions.iter().enumerate();
@@ -86,8 +92,18 @@ fn withdrawal(withdrawal: &node_types::consensus::Withdrawal) -> wire::Withdrawa
     }
 }
 
-/// A transaction of a block. In the pending block it shows its fee cap, as in the pool.
-pub(super) fn mined_transaction(place: &Place, index: usize, transaction: &RecoveredTransaction) -> wire::Transaction {
+/// Converts a transaction of the chain or of the pool.
+pub(crate) fn transaction(found: &FoundTransaction) -> wire::Transaction {
+    match found {
+        FoundTransaction::Mined { block, index } => {
+            mined_transaction(&Place::of(&block.header, block.pending), *index, found.recovered())
+        }
+        FoundTransaction::Pooled(pooled) => pooled_transaction(&pooled.recovered),
+    }
+}
+
+/// Converts a transaction of a block. In the pending block its gas price is its fee cap, as in the pool.
+fn mined_transaction(place: &Place, index: usize, transaction: &RecoveredTransaction) -> wire::Transaction {
     let pooled = pooled_transaction(transaction);
     let Some((hash, number)) = place.mined else { return pooled };
     wire::Transaction {
@@ -99,8 +115,8 @@ pub(super) fn mined_transaction(place: &Place, index: usize, transaction: &Recov
     }
 }
 
-/// A transaction that is in no block yet.
-pub(super) fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Transaction {
+/// Converts a transaction that is not mined.
+fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Transaction {
     let body = &recovered.transaction.body;
     let signature = &recovered.transaction.signature;
     let has_caps = !matches!(body, TransactionBody::Legacy(_) | TransactionBody::AccessList(_));
@@ -134,8 +150,40 @@ pub(super) fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Tran
     }
 }
 
-/// The receipt of a transaction.
-pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {
+/// Converts transactions by sender to a list.
+pub(crate) fn pooled_transactions(
+    transactions: BTreeMap<Address, Vec<Arc<PoolTransaction>>>,
+) -> Vec<wire::Transaction> {
+    transactions.into_values().flatten().map(|transaction| pooled_transaction(&transaction.recovered)).collect()
+}
+
+/// Converts the status of a transaction.
+pub(crate) fn transaction_status(status: TransactionStatus) -> wire::GetTransactionStatusOutput {
+    let (status, reason) = match status {
+        TransactionStatus::Mined => (wire::TransactionStatus::Mined, None),
+        TransactionStatus::Pool(PoolStatus::Pending) => (wire::TransactionStatus::Pending, None),
+        TransactionStatus::Pool(PoolStatus::Queued) => (wire::TransactionStatus::Queued, None),
+        TransactionStatus::Pool(PoolStatus::Dropped(reason)) => {
+            (wire::TransactionStatus::Dropped, Some(reason.to_string()))
+        }
+        TransactionStatus::Pool(PoolStatus::Unknown) => (wire::TransactionStatus::Unknown, None),
+    };
+    wire::GetTransactionStatusOutput { status, reason }
+}
+
+/// Converts the receipts of a block.
+pub(crate) fn receipts(found: &FoundReceipts) -> Vec<wire::TransactionReceipt> {
+    let place = Place::of(&found.block.header, found.block.pending);
+    found.iter().map(|receipt| transaction_receipt(&place, receipt)).collect()
+}
+
+/// Converts the receipt at a position of a block.
+pub(crate) fn receipt(found: &FoundReceipts, index: usize) -> Option<wire::TransactionReceipt> {
+    let place = Place::of(&found.block.header, found.block.pending);
+    found.iter().nth(index).map(|receipt| transaction_receipt(&place, receipt))
+}
+
+fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::TransactionReceipt {
     let ReceiptInBlock { index, transaction: recovered, receipt, gas_used, first_log } = found;
     let body = &recovered.transaction.body;
     let logs = receipt.logs.iter().zip(first_log..);
@@ -163,12 +211,32 @@ pub(super) fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> w
     }
 }
 
-/// A log that a scan found; `pending` if its block is not mined yet.
-pub(crate) fn log(found: FoundLog, pending: bool, removed: bool) -> wire::Log {
-    let place = Place { mined: (!pending).then_some((found.block.hash, found.block.number)), base_fee: None };
-    wire::Log {
-        removed,
-        ..placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
+/// Converts a log.
+pub(crate) fn log(found: FoundLog) -> wire::Log {
+    let place = Place { mined: (!found.pending).then_some((found.block.hash, found.block.number)), base_fee: None };
+    placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
+}
+
+/// Converts a log that appeared or disappeared.
+pub(crate) fn changed_log(change: ChangedLog) -> wire::Log {
+    wire::Log { removed: change.removed, ..log(change.found) }
+}
+
+/// Converts logs.
+pub(crate) fn logs(found: Vec<FoundLog>) -> Vec<wire::Log> {
+    found.into_iter().map(log).collect()
+}
+
+/// Converts what a filter reports.
+pub(crate) fn filter_changes(changes: FilterChanges) -> wire::FilterChanges {
+    match changes {
+        FilterChanges::Logs(logs) => wire::FilterChanges::Logs(logs.into_iter().map(changed_log).collect()),
+        FilterChanges::Blocks(blocks) => {
+            wire::FilterChanges::Hashes(blocks.into_iter().map(|block| Data(block.hash)).collect())
+        }
+        FilterChanges::Transactions(arrivals) => {
+            wire::FilterChanges::Hashes(arrivals.into_iter().map(|arrival| Data(arrival.hash)).collect())
+        }
     }
 }
 
@@ -186,15 +254,67 @@ fn placed_log(place: &Place, log: Log, log_index: u64, transaction: H256, transa
     }
 }
 
+/// Converts an account.
+pub(crate) fn account(account: &Account) -> wire::GetAccountOutput {
+    wire::GetAccountOutput {
+        balance: Quantity(account.balance),
+        code_hash: Data(account.code_hash),
+        nonce: Quantity(account.nonce),
+        storage_root: Data(account.storage_root),
+    }
+}
+
+/// Converts the proof of an account and of storage slots.
+pub(crate) fn proof(address: Address, proof: AccountProof) -> wire::GetProofOutput {
+    let account = proof.account.unwrap_or_default();
+    let nodes = |nodes: Vec<Bytes>| nodes.into_iter().map(Data).collect();
+    wire::GetProofOutput {
+        account_proof: nodes(proof.proof),
+        address: Data(address),
+        balance: Quantity(account.balance),
+        code_hash: Data(account.code_hash),
+        nonce: Quantity(account.nonce),
+        storage_hash: Data(account.storage_root),
+        storage_proof: (proof.storage.into_iter())
+            .map(|entry| wire::StorageEntry {
+                key: Data(entry.slot),
+                proof: nodes(entry.proof),
+                value: Word(entry.value),
+            })
+            .collect(),
+    }
+}
+
+/// Converts a fee history.
+pub(crate) fn fee_history(history: FeeHistory) -> wire::FeeHistoryOutput {
+    let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect::<Vec<_>>();
+    wire::FeeHistoryOutput {
+        base_fee_per_gas: quantities(history.base_fees),
+        gas_used_ratio: history.gas_used_ratios,
+        oldest_block: Quantity(history.oldest_block),
+        reward: history.rewards.into_iter().map(quantities).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::found::receipts_in_block;
-    use crate::test_chain::{BASE_FEE, GAS, address, log, receipt, transaction, word};
+    use node_core::block::Body;
     use node_types::consensus::{
         AccessListItem, AccessListTransaction, Bloom, DynamicFeeTransaction, Header, LegacyTransaction, Receipt,
         Signature, Transaction, TransactionType, Withdrawal,
     };
+
+    const BASE_FEE: u64 = 1_000;
+    const GAS: u64 = 21_000;
+
+    fn address(byte: u8) -> Address {
+        Address::repeat_byte(byte)
+    }
+
+    fn word(number: u64) -> H256 {
+        H256::from_low_u64_be(number)
+    }
 
     fn sealed(header: Header) -> SealedHeader {
         SealedHeader { hash: word(0xb10c), header, total_difficulty: U256::from(17), size: 540 }
@@ -210,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn v_of_each_kind_of_signature() {
+    fn converts_v_of_each_kind_of_signature() {
         let typed =
             || TransactionBody::AccessList(AccessListTransaction { chain_id: 1, ..AccessListTransaction::default() });
         let cases = [
@@ -229,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_and_places() {
+    fn converts_prices_and_positions() {
         let header = sealed(Header { number: 9, base_fee_per_gas: Some(BASE_FEE), ..Header::default() });
         let before_london = sealed(Header { number: 9, ..Header::default() });
         let capped = |tip: u64, cap: u64| {
@@ -260,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn access_lists_are_shown() {
+    fn converts_access_lists() {
         let item = AccessListItem { address: address(3), storage_keys: vec![word(4), word(5)] };
         let body = TransactionBody::AccessList(AccessListTransaction {
             chain_id: 7,
@@ -274,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_before_and_after_their_upgrades() {
+    fn converts_blocks_of_all_forks() {
         let withdrawal = Withdrawal { index: 1, validator_index: 2, address: address(3), amount: 4 };
         let ommer = Header { number: 8, ..Header::default() };
         let frontier = sealed(Header { number: 9, mix_hash: word(11), nonce: [1; 8], ..Header::default() });
@@ -286,14 +406,17 @@ mod tests {
         });
         let of_shanghai = Body { withdrawals: Some(vec![withdrawal]), ..Body::default() };
 
-        let got = block(&frontier, &of_frontier, true, false);
+        let convert = |header: &SealedHeader, body: Body, full, pending| {
+            block(&FoundBlock { header: Arc::new(header.clone()), body: Arc::new(body), pending }, full)
+        };
+        let got = convert(&frontier, of_frontier, true, false);
         assert_eq!((got.base_fee_per_gas, got.withdrawals, got.withdrawals_root), (None, None, None));
         assert_eq!(got.uncles, [Data(ommer.hash())]);
         assert_eq!((got.mix_hash, got.nonce), (Quantity(11.into()), Some(Data([1; 8]))));
         assert_eq!((got.size, got.total_difficulty), (Quantity(540), Quantity(17.into())));
         assert_eq!((got.hash, got.number), (Some(Data(word(0xb10c))), Some(Quantity(9))));
 
-        let got = block(&shanghai, &of_shanghai, false, true);
+        let got = convert(&shanghai, of_shanghai, false, true);
         let expected =
             wire::Withdrawal { address: Data(address(3)), amount: Quantity(4), index: 1, validator_index: 2 };
         assert_eq!(got.base_fee_per_gas, Some(Quantity(BASE_FEE)));
@@ -302,28 +425,33 @@ mod tests {
     }
 
     #[test]
-    fn receipts_count_gas_and_logs_over_the_block() {
+    fn converts_receipts_of_mined_and_pending_blocks() {
         let header = sealed(Header { number: 9, base_fee_per_gas: Some(BASE_FEE), ..Header::default() });
-        let body = Body {
-            transactions: vec![transaction(1, 0, 1), recovered(legacy(None), false), transaction(2, 0, 3)],
-            ..Body::default()
+        let capped = TransactionBody::DynamicFee(DynamicFeeTransaction {
+            max_priority_fee_per_gas: 3.into(),
+            max_fee_per_gas: 3_000.into(),
+            to: Some(address(2)),
+            ..DynamicFeeTransaction::default()
+        });
+        let body =
+            Body { transactions: vec![recovered(capped, false), recovered(legacy(None), false)], ..Body::default() };
+        let log = Log { address: address(3), topics: vec![word(1)], data: Bytes::new() };
+        let receipt = |transaction_type, outcome, cumulative_gas_used| Receipt {
+            transaction_type,
+            outcome,
+            cumulative_gas_used,
+            logs_bloom: Bloom::ZERO,
+            logs: vec![log.clone()],
         };
-        let stored = [
-            receipt(vec![log(1, &[1]), log(1, &[2])], GAS),
-            Receipt {
-                transaction_type: TransactionType::Legacy,
-                outcome: ReceiptOutcome::StateRoot(word(1)),
-                cumulative_gas_used: GAS + 60_000,
-                logs_bloom: Bloom::ZERO,
-                logs: Vec::new(),
-            },
-            Receipt { outcome: ReceiptOutcome::Success(false), ..receipt(vec![log(2, &[3])], 3 * GAS + 60_000) },
-        ];
-        let of_block = |pending: bool| -> Vec<_> {
-            let place = Place::of(&header, pending);
-            receipts_in_block(&body, &stored).map(|receipt| transaction_receipt(&place, receipt)).collect()
+        let stored = Arc::new(vec![
+            receipt(TransactionType::DynamicFee, ReceiptOutcome::Success(true), GAS),
+            receipt(TransactionType::Legacy, ReceiptOutcome::StateRoot(word(1)), GAS + 60_000),
+        ]);
+        let found = |pending| FoundReceipts {
+            block: FoundBlock { header: Arc::new(header.clone()), body: Arc::new(body.clone()), pending },
+            receipts: stored.clone(),
         };
-        let got = of_block(false);
+        let got = receipts(&found(false));
         let summary: Vec<_> = got
             .iter()
             .map(|receipt| {
@@ -331,13 +459,12 @@ mod tests {
                 (receipt.gas_used.0, receipt.status.map(|status| status.0), receipt.contract_address.is_some(), logs)
             })
             .collect();
-        let expected =
-            [(GAS, Some(1), false, vec![0, 1]), (60_000, None, true, vec![]), (2 * GAS, Some(0), false, vec![2])];
-        assert_eq!(summary, expected);
-        assert_eq!(got[2].effective_gas_price, Quantity((BASE_FEE + 3).into()));
+        assert_eq!(summary, [(GAS, Some(1), false, vec![0]), (60_000, None, true, vec![1])]);
+        assert_eq!(got[0].effective_gas_price, Quantity((BASE_FEE + 3).into()));
         assert_eq!((got[0].transaction_type, got[1].transaction_type), (Quantity(2), Quantity(0)));
+        assert_eq!(super::receipt(&found(false), 1).as_ref(), Some(&got[1]));
 
-        let pending = &of_block(true)[0];
+        let pending = &receipts(&found(true))[0];
         assert_eq!((pending.block_hash, pending.block_number, pending.transaction_index), (None, None, None));
         assert_eq!((pending.logs[0].block_hash, pending.logs[0].transaction_hash), (None, None));
     }

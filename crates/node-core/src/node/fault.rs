@@ -1,0 +1,132 @@
+//! Faults of a request: which field is wrong, and why.
+
+use super::Limit;
+use std::fmt;
+
+/// A field of a request that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The field.
+    pub field: Field,
+    /// What is wrong with it.
+    pub message: String,
+    /// The limit that the field exceeds, if that is the fault.
+    pub limit: Option<Limit>,
+}
+
+impl Fault {
+    /// A fault of `field` that is not about a limit.
+    pub fn new(field: Field, message: impl Into<String>) -> Self {
+        Self { field, message: message.into(), limit: None }
+    }
+
+    /// A list of `got` items where at most `most` are allowed.
+    pub(super) fn too_many(field: Field, got: usize, most: usize, items: &str, limit: Limit) -> Self {
+        Self { field, message: format!("expected at most {most} {items}, got {got}"), limit: Some(limit) }
+    }
+}
+
+/// A field of a request. `Display` is its name in camel case, as JSON-RPC spells it: `fromBlock`, `topics[1]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The request as a whole; displayed as the empty string.
+    Request,
+    /// Addresses of a log filter.
+    Address,
+    /// Base fee of the next block.
+    BaseFee,
+    /// Number of blocks of a fee history.
+    BlockCount,
+    /// The block whose logs are searched.
+    BlockHash,
+    /// The block whose state, receipts or body is read.
+    BlockNumber,
+    /// Number of blocks to mine or to replace.
+    Blocks,
+    /// The cursor of a page of logs.
+    Cursor,
+    /// Extra data of a block.
+    ExtraData,
+    /// The id of a filter.
+    FilterId,
+    /// First block of a range.
+    FromBlock,
+    /// Hash of a block.
+    Hash,
+    /// Seconds between mined blocks.
+    Interval,
+    /// The last event that a client has received.
+    LastEventId,
+    /// Newest block of a fee history.
+    NewestBlock,
+    /// Nonce of an account.
+    Nonce,
+    /// Parent of a block to build.
+    ParentHash,
+    /// One percentile of a fee history.
+    RewardPercentile(usize),
+    /// All percentiles of a fee history.
+    RewardPercentiles,
+    /// Seconds by which the time moves.
+    Seconds,
+    /// Sender of a transaction.
+    Sender,
+    /// The id of a snapshot.
+    SnapshotId,
+    /// Storage slots of a proof.
+    StorageKeys,
+    /// Timestamp of a block.
+    Timestamp,
+    /// Last block of a range.
+    ToBlock,
+    /// The words at one topic position of a log filter.
+    Topic(usize),
+    /// All topic positions of a log filter.
+    Topics,
+    /// A transaction, or the transaction that a call simulates.
+    Transaction,
+    /// One transaction of a block to build.
+    TransactionAt(usize),
+    /// Position of a transaction in a block.
+    TransactionIndex,
+    /// Withdrawals of a block.
+    Withdrawals,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Request => "",
+            Self::Address => "address",
+            Self::BaseFee => "baseFee",
+            Self::BlockCount => "blockCount",
+            Self::BlockHash => "blockHash",
+            Self::BlockNumber => "blockNumber",
+            Self::Blocks => "blocks",
+            Self::Cursor => "cursor",
+            Self::ExtraData => "extraData",
+            Self::FilterId => "filterId",
+            Self::FromBlock => "fromBlock",
+            Self::Hash => "hash",
+            Self::Interval => "interval",
+            Self::LastEventId => "lastEventId",
+            Self::NewestBlock => "newestBlock",
+            Self::Nonce => "nonce",
+            Self::ParentHash => "parentHash",
+            Self::RewardPercentile(index) => return write!(f, "rewardPercentiles[{index}]"),
+            Self::RewardPercentiles => "rewardPercentiles",
+            Self::Seconds => "seconds",
+            Self::Sender => "from",
+            Self::SnapshotId => "snapshotId",
+            Self::StorageKeys => "storageKeys",
+            Self::Timestamp => "timestamp",
+            Self::ToBlock => "toBlock",
+            Self::Topic(position) => return write!(f, "topics[{position}]"),
+            Self::Topics => "topics",
+            Self::Transaction => "transaction",
+            Self::TransactionAt(index) => return write!(f, "transactions[{index}]"),
+            Self::TransactionIndex => "txIndex",
+            Self::Withdrawals => "withdrawals",
+        })
+    }
+}

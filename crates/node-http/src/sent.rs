@@ -1,0 +1,254 @@
+//! What a request sent: where its fields are, and their values as they were written.
+
+use crate::parameters;
+use actix_web::HttpRequest;
+use actix_web::http::Method;
+use actix_web::web::Bytes;
+use node_core::node::{Fault, Field, NodeError};
+use node_rpc::options;
+use node_types::wire::{Data, EchoedValue, ErrorDetail, Quantity};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The header in which browsers send the id of the last event that they have received.
+const LAST_EVENT_ID: &str = "Last-Event-ID";
+
+/// The parameters and the body of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sent {
+    /// Decoded parameters of the path.
+    path: Vec<(String, String)>,
+    /// Decoded parameters of the query.
+    query: Vec<(String, String)>,
+    last_event_id: Option<String>,
+    /// Whether the fields are in the query rather than in the body.
+    reads_query: bool,
+    /// The property of the body that holds the fields; `None` if the body itself does.
+    object: Option<&'static str>,
+    body: Option<Bytes>,
+}
+
+impl Sent {
+    /// Longer bodies, in bytes, are not kept to repeat their values in errors.
+    pub(crate) const SHORT_BODY: usize = 64 * 1024;
+
+    /// Reads what a request for `operation` sent. `body` is its body, if it was read.
+    pub(crate) fn new(operation: &str, request: &HttpRequest, body: Option<Bytes>) -> Self {
+        let path = |(name, value): (&str, &str)| (name.to_owned(), parameters::decode_lossy(value, false));
+        let header = request.headers().get(LAST_EVENT_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+        let query = request.query_string().split('&').filter_map(|pair| pair.split_once('='));
+        Self {
+            path: request.match_info().iter().map(path).collect(),
+            query: query.map(|(name, value)| (name.to_owned(), parameters::decode_lossy(value, true))).collect(),
+            last_event_id: header.filter(|id| !id.is_empty()),
+            reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
+            object: (operation == "newFilter").then_some("FilterObject"),
+            body,
+        }
+    }
+
+    /// A request with this JSON as its body.
+    pub(crate) fn of_body(body: &'static str) -> Self {
+        Self { body: Some(Bytes::from_static(body.as_bytes())), ..Self::default() }
+    }
+
+    /// A request with this parameter in its path.
+    pub(crate) fn of_path(name: &str, value: &str) -> Self {
+        Self { path: vec![(name.to_owned(), value.to_owned())], ..Self::default() }
+    }
+
+    /// Lists every fault of an error, with its location in this request.
+    pub(crate) fn details(&self, error: &NodeError) -> Vec<ErrorDetail> {
+        let plain = |field| ErrorDetail::new(self.location(field), options::message(error));
+        let echoing = |field| self.detail(field, options::message(error));
+        match error {
+            NodeError::Invalid(faults) => faults.iter().map(|fault| self.fault(fault)).collect(),
+            NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
+            NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
+            NodeError::Control(error) => vec![echoing(error.field())],
+            NodeError::ExecutionFailed { .. } => vec![plain(Field::Transaction)],
+            NodeError::ExecutionReverted { output, .. } => {
+                vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
+            }
+            NodeError::TransactionRejected(rejection) => {
+                let reasons = rejection.reasons.iter().map(options::pool_message);
+                reasons.map(|reason| ErrorDetail::new("body.Data", reason)).collect()
+            }
+            NodeError::TooManyLogs { to_block: Some(block), field, .. } => {
+                let message = format!("the logs up to block {block} would fit");
+                vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*block))]
+            }
+            NodeError::TooManyLogs { to_block: None, field, .. } => {
+                let message = "a single block holds too many; narrow the filter, or ask for pages";
+                vec![ErrorDetail::new(self.location(*field), message)]
+            }
+            NodeError::TooManyBlocks { to_block, field, .. } => {
+                let message = format!("the blocks up to {to_block} would fit");
+                vec![ErrorDetail::new(self.location(*field), message).with_value(&Quantity(*to_block))]
+            }
+            NodeError::TooManyFilterLogs { .. } => {
+                let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
+                vec![ErrorDetail::new(self.location(Field::FilterId), message)]
+            }
+            NodeError::TransactionNotFound { .. }
+            | NodeError::GenesisNotTraceable
+            | NodeError::TraceTooLarge { .. }
+            | NodeError::TooManyFilters { .. }
+            | NodeError::NotProducing
+            | NodeError::UnknownAccount(_)
+            | NodeError::Edited(_)
+            | NodeError::Interrupted(_)
+            | NodeError::Backend(_)
+            | NodeError::NoPendingBlock { .. }
+            | NodeError::PendingBlock(_)
+            | NodeError::NotBuilt(_)
+            | NodeError::Proof { .. } => Vec::new(),
+        }
+    }
+
+    fn fault(&self, fault: &Fault) -> ErrorDetail {
+        self.detail(fault.field, options::fault_message(fault))
+    }
+
+    fn detail(&self, field: Field, message: String) -> ErrorDetail {
+        ErrorDetail { location: self.location(field), message, value: self.value(field) }
+    }
+
+    /// The location of a field, as `body.Topics[1]`.
+    fn location(&self, field: Field) -> String {
+        let name = self.name(field);
+        match (field, self.object) {
+            _ if self.in_path(&name).is_some() => format!("path.{name}"),
+            (Field::LastEventId, _) if self.last_event_id.is_some() => format!("header.{LAST_EVENT_ID}"),
+            (Field::Request, None) => "body".to_owned(),
+            (Field::Request, Some(object)) => format!("body.{object}"),
+            _ if self.in_query(field) => format!("query.{name}"),
+            (_, Some(object)) => format!("body.{object}.{name}"),
+            _ => format!("body.{name}"),
+        }
+    }
+
+    /// The name of a field in the REST interface: that of JSON-RPC with a capital letter, apart from a few.
+    fn name(&self, field: Field) -> Cow<'static, str> {
+        match field {
+            Field::Cursor => "cursor".into(),
+            Field::Sender => "Transaction.From".into(),
+            Field::Topic(position) if self.reads_query => format!("Topic{position}").into(),
+            field => {
+                let mut name = field.to_string();
+                name.get_mut(..1).map(str::make_ascii_uppercase);
+                name.into()
+            }
+        }
+    }
+
+    fn in_query(&self, field: Field) -> bool {
+        self.reads_query || field == Field::Cursor
+    }
+
+    fn in_path(&self, name: &str) -> Option<&str> {
+        self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a field as it was sent; `None` for arrays and objects, and if nothing was sent.
+    fn value(&self, field: Field) -> Option<EchoedValue> {
+        let name = self.name(field);
+        let text = |text: &str| EchoedValue::shortened(&Value::from(text).to_string());
+        if let Some(value) = self.in_path(&name) {
+            return Some(text(value));
+        }
+        if field == Field::LastEventId
+            && let Some(id) = &self.last_event_id
+        {
+            return Some(text(id));
+        }
+        if self.in_query(field) {
+            return self.query.iter().find(|(known, _)| *known == name).map(|(_, value)| text(value));
+        }
+        let body = self.body.as_deref().filter(|_| field != Field::Request)?;
+        let mut json = std::str::from_utf8(body).ok()?;
+        for part in self.object.into_iter().chain(name.split('.')) {
+            json = member(json, part)?;
+        }
+        (!json.starts_with(['{', '['])).then(|| EchoedValue::shortened(json))
+    }
+}
+
+/// Returns the member `part` of a JSON object: a property, or with an index an element of one.
+fn member<'a>(json: &'a str, part: &str) -> Option<&'a str> {
+    let (name, index) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
+        Some((name, index)) => (name, Some(index.parse::<usize>().ok()?)),
+        None => (part, None),
+    };
+    let properties: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(json).ok()?;
+    let value = properties.get(name)?.get();
+    match index {
+        Some(index) => serde_json::from_str::<Vec<&'a RawValue>>(value).ok()?.get(index).map(|element| element.get()),
+        None => Some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    fn shown(sent: &Sent, field: Field) -> (String, Option<String>) {
+        let detail = sent.detail(field, String::new());
+        (detail.location, detail.value.map(|value| value.0.get().to_owned()))
+    }
+
+    #[test]
+    fn finds_fields_in_the_body() {
+        let body =
+            r#"{"ToBlock": "0x99", "BlockCount": 7, "Topics": ["0x1", ["0x2"]], "Transaction": {"From": "0x3"}}"#;
+        let request = TestRequest::post().to_http_request();
+        let sent = Sent::new("getLogs", &request, Some(Bytes::from_static(body.as_bytes())));
+        let cases = [
+            (Field::ToBlock, "body.ToBlock", Some("\"0x99\"")),
+            (Field::BlockCount, "body.BlockCount", Some("7")),
+            (Field::Topic(0), "body.Topics[0]", Some("\"0x1\"")),
+            (Field::Topic(1), "body.Topics[1]", None),
+            (Field::Topic(2), "body.Topics[2]", None),
+            (Field::Topics, "body.Topics", None),
+            (Field::Sender, "body.Transaction.From", Some("\"0x3\"")),
+            (Field::FromBlock, "body.FromBlock", None),
+            (Field::Cursor, "query.cursor", None),
+            (Field::Request, "body", None),
+        ];
+        for (field, location, value) in cases {
+            assert_eq!(shown(&sent, field), (location.to_owned(), value.map(str::to_owned)), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn finds_fields_of_a_filter() {
+        let body = r#"{"FilterObject": {"FromBlock": "latest"}}"#;
+        let request = TestRequest::post().to_http_request();
+        let sent = Sent::new("newFilter", &request, Some(Bytes::from_static(body.as_bytes())));
+        let expected = ("body.FilterObject.FromBlock".to_owned(), Some("\"latest\"".to_owned()));
+        assert_eq!(shown(&sent, Field::FromBlock), expected);
+    }
+
+    #[test]
+    fn finds_fields_in_path_query_and_header() {
+        let request = TestRequest::with_uri("/?BlockNumber=0x%31&Topic1=0x2&LastEventId=5").param("FilterId", "%2F7");
+        let sent = Sent::new("getBalance", &request.to_http_request(), None);
+        let cases = [
+            (Field::BlockNumber, "query.BlockNumber", Some("\"0x1\"")),
+            (Field::Topic(1), "query.Topic1", Some("\"0x2\"")),
+            (Field::Address, "query.Address", None),
+            (Field::FilterId, "path.FilterId", Some("\"/7\"")),
+            (Field::LastEventId, "query.LastEventId", Some("\"5\"")),
+        ];
+        for (field, location, value) in cases {
+            assert_eq!(shown(&sent, field), (location.to_owned(), value.map(str::to_owned)), "{field:?}");
+        }
+        let request = TestRequest::with_uri("/?LastEventId=5").insert_header((LAST_EVENT_ID, "6")).to_http_request();
+        let sent = Sent::new("events", &request, None);
+        let expected = ("header.Last-Event-ID".to_owned(), Some("\"6\"".to_owned()));
+        assert_eq!(shown(&sent, Field::LastEventId), expected);
+    }
+}
