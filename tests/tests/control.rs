@@ -169,7 +169,7 @@ fn refusals_have_a_reason() {
         (
             "mine",
             json!({"Blocks": "1000000000000000000"}),
-            "1000000000000000000 blocks are more than the 10000 that one request may make".to_owned(),
+            "1000000000000000000 blocks are more than the 10000 that one request may produce".to_owned(),
         ),
         ("reorganize", json!({"Blocks": 3}), "3 blocks cannot be replaced, at most 2 can".to_owned()),
         (
@@ -200,11 +200,11 @@ fn refusals_have_a_reason() {
 
     let old = Server::dev(["--hardfork", "berlin"]);
     for (operation, body, detail) in [
-        ("setNextBlockBaseFee", json!({"BaseFee": 1}), "the next block has no base fee, for London is not in force"),
+        ("setNextBlockBaseFee", json!({"BaseFee": 1}), "the next block has no base fee, because London is not active"),
         (
             "mine",
             json!({"Withdrawals": [{"Address": BOB, "Amount": "1", "Index": 0, "ValidatorIndex": 0}]}),
-            "the next block has no withdrawals, for Shanghai is not in force",
+            "the next block has no withdrawals, because Shanghai is not active",
         ),
     ] {
         let response = control(&old, operation, body);

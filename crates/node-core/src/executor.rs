@@ -361,7 +361,7 @@ pub enum TransactionError {
     #[error("a set-code transaction needs at least one authorization")]
     NoAuthorizations,
     /// A transaction of this type must have a receiver.
-    #[error("transactions with blobs or authorizations create no contracts")]
+    #[error("transactions with blobs or authorizations cannot create contracts")]
     CannotCreate,
     /// Another rule.
     #[error("{0}")]

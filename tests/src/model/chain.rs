@@ -49,7 +49,7 @@ impl Block {
 
 /// A development snapshot, which can be reverted to.
 #[derive(Clone)]
-struct Snapshot {
+struct ModelSnapshot {
     head: H256,
     offset: i64,
     state: State,
@@ -89,7 +89,7 @@ pub(super) struct Model {
     pub(super) wished_fee: Option<u64>,
     order: TransactionOrder,
     coinbase: Address,
-    snapshots: BTreeMap<u64, Snapshot>,
+    snapshots: BTreeMap<u64, ModelSnapshot>,
 }
 
 impl Model {
@@ -414,7 +414,7 @@ impl Model {
 
     /// Takes a snapshot.
     pub(super) fn snapshot(&mut self, id: u64) {
-        let snapshot = Snapshot {
+        let snapshot = ModelSnapshot {
             head: self.head().header.hash,
             offset: self.offset,
             state: self.state.clone(),

@@ -25,7 +25,7 @@ pub enum BackendError {
     #[error("the account was edited after block {0}, and no header commits to it until the next block")]
     Uncommitted(BlockNumber),
     /// The first block of a chain must have number 0.
-    #[error("block {0} is no genesis block")]
+    #[error("block {0} is not a genesis block")]
     NotGenesis(BlockRef),
     /// The folder holds a chain with another identifier, whose transactions are not valid under the expected one.
     #[error("the chain has the id {found}, expected {expected}")]
@@ -44,7 +44,7 @@ pub enum BackendError {
         parent: BlockRef,
     },
     /// The changes of a block do not produce the state root in its header.
-    #[error("block {block} has state root {header:#x}, its changes lead to {computed:#x}")]
+    #[error("block {block} has state root {header:#x}, its changes produce {computed:#x}")]
     StateRootMismatch {
         /// The block.
         block: BlockNumber,

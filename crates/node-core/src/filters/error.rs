@@ -14,11 +14,11 @@ pub enum FilterError {
     #[error("filter {0} is not a log filter")]
     NotALogFilter(FilterId),
     /// The limit of filters is reached.
-    #[error("there are {0} filters already, which is all there may be")]
+    #[error("there are already {0} filters, which is the maximum")]
     TooMany(usize),
     /// The block of the last poll was reorganized away and is no longer stored, so the removed logs cannot be
     /// determined.
-    #[error("block {0}, up to which the filter has reported, is not kept any more; install a new filter")]
+    #[error("block {0}, up to which the filter has reported, is no longer stored; install a new filter")]
     CursorForgotten(BlockRef),
     /// The backend failed.
     #[error(transparent)]
@@ -29,7 +29,7 @@ pub enum FilterError {
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
     /// The block of the cursor was reorganized away and is no longer stored, so the removed logs cannot be determined.
-    #[error("block {0}, up to which all was told, is not kept any more")]
+    #[error("block {0}, up to which everything was reported, is no longer stored")]
     CursorForgotten(BlockRef),
     /// The backend failed.
     #[error(transparent)]

@@ -43,7 +43,7 @@ pub enum DropReason {
     #[error(transparent)]
     Invalid(PoolError),
     /// The chain was reverted to a snapshot from before it arrived.
-    #[error("the chain was set back to a snapshot from before it came")]
+    #[error("the chain was reverted to a snapshot from before it arrived")]
     SetBack,
     /// A request dropped it.
     #[error("dropped on request")]

@@ -23,14 +23,14 @@ pub enum ProducerError {
         timestamp: u64,
     },
     /// The time after the jump is above the last one that a block may have.
-    #[error("{seconds} s ahead is too far; the last time of a block is {}", Self::LAST_TIMESTAMP)]
+    #[error("{seconds} s ahead is too far; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
     TooFarAhead {
         /// Requested.
         seconds: u64,
     },
     /// The timestamp of the last of several blocks would be too high.
     #[error(
-        "{blocks} blocks every {interval} s end too far ahead; the last time of a block is {}",
+        "{blocks} blocks every {interval} s end too far ahead; the last timestamp of a block is {}",
         Self::LAST_TIMESTAMP
     )]
     IntervalTooLong {
@@ -72,10 +72,10 @@ pub enum ProducerError {
     #[error("a transaction of a replaced block must be signed")]
     NotSigned,
     /// Blocks before London have no base fee.
-    #[error("the next block has no base fee, for London is not in force")]
+    #[error("the next block has no base fee, because London is not active")]
     NoBaseFee,
     /// One request may not produce this many blocks.
-    #[error("{blocks} blocks are more than the {limit} that one request may make")]
+    #[error("{blocks} blocks are more than the {limit} that one request may produce")]
     TooManyBlocks {
         /// Requested.
         blocks: u64,
@@ -83,7 +83,7 @@ pub enum ProducerError {
         limit: u64,
     },
     /// Blocks before Shanghai have no withdrawals.
-    #[error("the next block has no withdrawals, for Shanghai is not in force")]
+    #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
     /// More blocks than can be replaced: their parents' states must be kept.
     #[error("{blocks} blocks cannot be replaced, at most {most} can")]
@@ -97,10 +97,10 @@ pub enum ProducerError {
     #[error("there is no snapshot {0}")]
     UnknownSnapshot(u64),
     /// The block of the snapshot is no longer stored.
-    #[error("block {0} of the snapshot is not known any more")]
+    #[error("block {0} of the snapshot is no longer stored")]
     SnapshotLost(BlockNumber),
     /// The limit of snapshots is reached.
-    #[error("there are {0} snapshots already, which is all there may be")]
+    #[error("there are already {0} snapshots, which is the maximum")]
     TooManySnapshots(usize),
     /// A lower nonce would let mined transactions be mined again.
     #[error("nonce {nonce} is below the account's {current}: transactions that were mined could be mined again")]

@@ -48,11 +48,11 @@ pub(crate) struct AuthorizationArguments {
 /// Accounts that a call sees different.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct StateOverrides(BTreeMap<AddressData, AccountOverride>);
+pub(crate) struct StateOverrides(BTreeMap<AddressData, AccountOverrideParam>);
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AccountOverride {
+struct AccountOverrideParam {
     nonce: Option<Hex<u64>>,
     code: Option<BytesData>,
     balance: Option<Hex<U256>>,
@@ -185,7 +185,7 @@ impl StateOverrides {
     }
 }
 
-impl AccountOverride {
+impl AccountOverrideParam {
     fn read(self, address: AddressData) -> Result<overrides::AccountOverride, RpcError> {
         let slots = |slots: BTreeMap<HashData, HashData>| -> BTreeMap<H256, U256> {
             slots.into_iter().map(|(slot, value)| (slot.0, U256::from_big_endian(value.0.as_bytes()))).collect()

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Changes are made to a clone, because a method that fails leaves it half changed. Blocks that are appended to a clone
 /// go to the young generation, which both share; the original ignores rows above its own head.
 #[derive(Clone)]
-pub(crate) struct Chain {
+pub(crate) struct ChainVersion {
     pub(crate) head: BlockRef,
     /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
@@ -34,7 +34,7 @@ pub(crate) struct Chain {
     pub(crate) caches: Arc<Caches>,
 }
 
-impl Chain {
+impl ChainVersion {
     /// Returns the chain whose blocks up to `head` are all in the database.
     pub(crate) fn in_database(
         head: BlockRef,

@@ -1,6 +1,6 @@
 //! Reading from a chain.
 
-use super::Chain;
+use super::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
 use crate::state::{self, TrieReader};
@@ -18,7 +18,7 @@ use node_types::{Address, BlockNumber, Bytes, H256, KECCAK_EMPTY, U256, keccak25
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-impl View for Chain {
+impl View for ChainVersion {
     fn head(&self) -> BlockRef {
         self.head
     }
@@ -138,7 +138,7 @@ impl View for Chain {
     }
 }
 
-impl Chain {
+impl ChainVersion {
     /// Returns code by its hash, or `None` if no account ever had it.
     pub(super) fn code(&self, hash: H256) -> Result<Option<Bytes>, StoreError> {
         if hash == KECCAK_EMPTY {
@@ -164,7 +164,7 @@ impl Chain {
 
 /// The state after block `at` of a chain.
 struct ChainState<'a> {
-    chain: &'a Chain,
+    chain: &'a ChainVersion,
     at: BlockNumber,
 }
 

@@ -1,6 +1,6 @@
 //! Changing a chain in memory.
 
-use super::Chain;
+use super::ChainVersion;
 use crate::block_bytes::BlockBytes;
 use crate::error::StoreError;
 use crate::keys::{Key, MAX_BLOCK, Table};
@@ -14,7 +14,7 @@ use node_core::state::StateChanges;
 use node_types::BlockNumber;
 use std::sync::Arc;
 
-impl Chain {
+impl ChainVersion {
     /// Adds the genesis block to an empty chain, ignoring `self.head`.
     pub(crate) fn begin(&mut self, genesis: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let new = state::apply(&self.rows, None, None, 0, &genesis.changes)?;

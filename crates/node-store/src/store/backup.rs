@@ -154,7 +154,7 @@ impl Store {
         context: &Context,
         mut progress: impl FnMut(BackupProgress),
     ) -> Result<Backup, Failure> {
-        let Snapshot { transaction, meta, tail, head } = self.shared.snapshot().map_err(Failure::Read)?;
+        let StoreSnapshot { transaction, meta, tail, head } = self.shared.snapshot().map_err(Failure::Read)?;
         let log = Wal::open(Arc::clone(&dest), meta.logged, self.shared.options.log).map_err(written)?;
         for entry in &tail {
             log.append(entry).map_err(written)?;
@@ -182,7 +182,7 @@ impl Store {
 }
 
 /// A consistent snapshot of a store.
-struct Snapshot {
+struct StoreSnapshot {
     transaction: ReadTransaction,
     meta: Meta,
     /// The entries of the log that the database does not have.
@@ -192,7 +192,7 @@ struct Snapshot {
 
 impl Shared {
     /// Takes a snapshot. Writes memory to the database first, so that few entries of the log remain.
-    fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    fn snapshot(&self) -> Result<StoreSnapshot, StoreError> {
         self.flush()?;
         let mut writer = self.writer.lock();
         self.wait_for_flusher(&mut writer);
@@ -204,7 +204,7 @@ impl Shared {
         let entries = self.log.entries_after(meta.logged);
         let tail = entries.map(|entry| entry.map(|entry| entry.payload)).collect::<Result<_, WalError>>()?;
         let head = self.current.read().head;
-        Ok(Snapshot { transaction, meta, tail, head })
+        Ok(StoreSnapshot { transaction, meta, tail, head })
     }
 }
 

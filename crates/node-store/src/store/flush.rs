@@ -3,7 +3,7 @@
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
 use super::{Shared, Writer};
 use crate::block_bytes::BlockBytes;
-use crate::chain::{Chain, keys_of_block};
+use crate::chain::{ChainVersion, keys_of_block};
 use crate::error::StoreError;
 use crate::journal::kind_byte;
 use crate::keys::{Key, LogId, Suffix, Table};
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 /// The contents of one commit.
 struct Batch {
     /// The chain whose old generation is written.
-    chain: Arc<Chain>,
+    chain: Arc<ChainVersion>,
     /// The head of the database before the commit.
     database_head: BlockNumber,
     /// After the commit, the database has all entries of the log up to this one.
@@ -93,7 +93,7 @@ impl Shared {
 
     /// Turns the young generation into the old one and wakes the flusher, which must be idle.
     pub(super) fn age(&self, writer: &mut Writer) {
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         chain.age();
         self.publish(chain);
         self.log_bytes.store(0, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl Shared {
     fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
         writer.database_head = batch.chain.old_end;
         writer.logged = batch.logged;
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         chain.old_is_in_database(Arc::new(tables));
         let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
         writer.entries.drain(..in_memory);
@@ -223,7 +223,7 @@ fn write_rows(transaction: &WriteTransaction, generation: &Generation) -> Result
 }
 
 /// Deletes the rows of a block in the database that is not canonical any more.
-fn delete_block(transaction: &WriteTransaction, chain: &Chain, number: BlockNumber) -> Result<(), StoreError> {
+fn delete_block(transaction: &WriteTransaction, chain: &ChainVersion, number: BlockNumber) -> Result<(), StoreError> {
     let read = |table: Table| {
         let row = chain.rows.database.get(&Key::of_block(table, number))?;
         row.ok_or(StoreError::Missing { table: table.name() })
@@ -272,7 +272,7 @@ fn cut_postings(transaction: &WriteTransaction, key: &Key, end: LogId) -> Result
 }
 
 /// Updates the table of side blocks to those of `chain`.
-fn write_side_blocks(transaction: &WriteTransaction, chain: &Chain) -> Result<(), StoreError> {
+fn write_side_blocks(transaction: &WriteTransaction, chain: &ChainVersion) -> Result<(), StoreError> {
     let mut table = transaction.open_table(SIDE_BLOCKS)?;
     let mut stored = BTreeSet::new();
     for row in table.iter()? {

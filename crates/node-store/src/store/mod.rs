@@ -16,7 +16,7 @@ pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};
 
 use crate::block_bytes::BlockBytes;
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::files::Folder;
 use crate::journal;
@@ -116,7 +116,7 @@ struct Shared {
     sync_always: AtomicBool,
     database: redb::Database,
     log: Wal,
-    current: RwLock<Arc<Chain>>,
+    current: RwLock<Arc<ChainVersion>>,
     /// Locked before all other locks.
     writer: Mutex<Writer>,
     /// Notified when `flushing` or `closing` of the writer changes.
@@ -240,20 +240,20 @@ impl Drop for Store {
 }
 
 impl Shared {
-    fn chain(&self) -> Arc<Chain> {
+    fn chain(&self) -> Arc<ChainVersion> {
         Arc::clone(&self.current.read())
     }
 
     /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
     fn change(
         &self,
-        change: impl FnOnce(&mut Chain, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
+        change: impl FnOnce(&mut ChainVersion, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
         writer.check()?;
         // If it panics, the state that it leaves is unknown.
         writer.failure = Some(None);
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         let (change, entry) = match change(&mut chain, &mut writer.nodes) {
             Ok(done) => done,
             Err(error) => {
@@ -282,13 +282,13 @@ impl Shared {
     /// Removes cached nodes and rows of blocks that were not added.
     fn forget(&self, writer: &mut Writer) {
         writer.nodes.clear();
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         chain.forget_above_head();
         self.publish(chain);
         writer.failure = None;
     }
 
-    fn publish(&self, chain: Chain) {
+    fn publish(&self, chain: ChainVersion) {
         // The old chain may be freed here, after the lock is released.
         let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
     }
@@ -333,7 +333,7 @@ impl Writer {
 }
 
 fn append(
-    chain: &mut Chain,
+    chain: &mut ChainVersion,
     block: &ExecutedBlock,
     nodes: &mut NodeCache,
 ) -> Result<(HeadChange, Vec<u8>), BackendError> {
@@ -343,7 +343,7 @@ fn append(
 }
 
 fn switch(
-    chain: &mut Chain,
+    chain: &mut ChainVersion,
     ancestor: BlockNumber,
     branch: Vec<ExecutedBlock>,
     nodes: &mut NodeCache,
@@ -368,7 +368,7 @@ fn switch(
     Ok((change, journal::switch(ancestor, &encoded)))
 }
 
-fn keep_side_block(chain: &mut Chain, block: ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
+fn keep_side_block(chain: &mut ChainVersion, block: ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
     let entry = journal::side_block(&block);
     let BlockRef { hash, .. } = block.header.block_ref();
     if chain.locate(hash.into())?.is_none() {

@@ -4,7 +4,7 @@ use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
 use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, page_cache_bytes, switch};
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::caches::Caches;
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
 use crate::files::{DatabaseFile, DiskFolder, Folder};
@@ -101,7 +101,7 @@ impl Store {
         let (tables, side_blocks, records) = read_tables(&database)?;
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 / 4));
         let earliest = meta.map_or(0, |meta| meta.earliest);
-        let chain = Chain::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
+        let chain = ChainVersion::in_database(head, earliest, Arc::new(tables), side_blocks, caches);
         let nodes_use = nodes_usage(&nodes);
         let writer = Writer {
             nodes,
@@ -147,7 +147,7 @@ impl Shared {
     /// Writes the genesis block to an empty database.
     fn begin(&self, genesis: &ExecutedBlock) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         chain.begin(genesis, &BlockBytes::encode(genesis))?;
         chain.age();
         self.publish(chain);
@@ -160,7 +160,7 @@ impl Shared {
         for entry in self.log.entries_after(logged) {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
             writer.check()?;
-            let mut chain = Chain::clone(&self.current.read());
+            let mut chain = ChainVersion::clone(&self.current.read());
             let nodes = &mut writer.nodes;
             let change = match Entry::decode(&payload)? {
                 Entry::Records(writes) => {

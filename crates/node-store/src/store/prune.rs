@@ -2,7 +2,7 @@
 
 use super::meta::{CHECKED_FLOOR, META, Meta, encode_floor};
 use super::{Shared, Store};
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, trie_of, version_of};
 use crate::rows::{Tables, definition};
@@ -48,7 +48,7 @@ impl Shared {
                 break writer;
             }
         };
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         let floor = floor.max(chain.earliest);
         // Rows of changes are deleted last: if any are left, pruning was not completed.
         let pruned = floor == chain.earliest && changes_up_to(&chain.rows.database, floor).next().is_none();

@@ -6,7 +6,7 @@
 use super::meta::{CHECKED_FLOOR, META, checked_floor, encode_floor};
 use super::prune::Deletion;
 use super::{Shared, verify};
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
 use crate::rows::Tables;
@@ -23,7 +23,7 @@ impl Shared {
     ///
     /// [`StoreError::DamagedState`] if the state differs in any other way.
     pub(super) fn repair_earliest_state(&self) -> Result<u64, BackendError> {
-        let mut chain = Chain::clone(&self.current.read());
+        let mut chain = ChainVersion::clone(&self.current.read());
         let earliest = chain.earliest;
         if self.checked_floor()? >= earliest {
             return Ok(0);

@@ -20,7 +20,7 @@ fn layered(open: Open<'_>, seed: u64) -> (TestChain, TestChain, LayeredView) {
     (main, side, view)
 }
 
-pub(super) fn layers_answer_like_appended_blocks(open: Open<'_>) {
+pub(super) fn layers_equal_appended_blocks(open: Open<'_>) {
     for seed in 110..120 {
         let (_, side, layered) = layered(open, seed);
         check_view(&layered, &side);
@@ -41,7 +41,7 @@ pub(super) fn layers_answer_like_appended_blocks(open: Open<'_>) {
 }
 
 /// Passes for backends without forks of views.
-pub(super) fn forks_answer_like_switched_chains(open: Open<'_>) {
+pub(super) fn forks_equal_switched_chains(open: Open<'_>) {
     for seed in 140..150 {
         let mut random = Random(seed);
         let main = random.chain(14);
@@ -112,7 +112,7 @@ pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
     }
 }
 
-pub(super) fn layers_must_fit(open: Open<'_>) {
+pub(super) fn layers_must_follow_the_ancestor(open: Open<'_>) {
     let (main, side, _) = layered(open, 121);
     let base = filled(open, &main).view().unwrap();
     let view = |ancestor, layers| LayeredView::new(base.clone(), ancestor, layers);

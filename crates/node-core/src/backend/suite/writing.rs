@@ -31,7 +31,7 @@ fn fork(seed: u64, length: u64, fork: u64, branch: u64) -> (TestChain, TestChain
     (main, side)
 }
 
-pub(super) fn a_wrong_state_root_leaves_nothing_behind(open: Open<'_>) {
+pub(super) fn a_wrong_state_root_changes_nothing(open: Open<'_>) {
     let chain = Random(20).chain(6);
     let kept = chain.up_to(5);
     let backend = filled(open, &kept);
@@ -48,7 +48,7 @@ pub(super) fn a_wrong_state_root_leaves_nothing_behind(open: Open<'_>) {
     check_view(&*backend.view().unwrap(), &chain);
 }
 
-pub(super) fn strangers_are_refused(open: Open<'_>) {
+pub(super) fn rejects_blocks_with_another_parent(open: Open<'_>) {
     let chain = Random(21).chain(6);
     let kept = chain.up_to(4);
     let backend = filled(open, &kept);
@@ -106,7 +106,7 @@ pub(super) fn switching_to_an_empty_branch(open: Open<'_>) {
     check_view(&*backend.view().unwrap(), &chain);
 }
 
-pub(super) fn switching_takes_back_deletions(open: Open<'_>) {
+pub(super) fn switching_restores_deleted_accounts(open: Open<'_>) {
     let address = Address::repeat_byte(1);
     let account = Some(AccountState { nonce: 1, ..AccountState::default() });
     let storage = [(H256::zero(), U256::one())].into();
@@ -140,7 +140,7 @@ pub(super) fn a_switch_that_fails_changes_nothing(open: Open<'_>) {
         assert!(backend.switch(ancestor, branch).is_err(), "{name}");
         let view = backend.view().unwrap();
         check_view(&*view, &main);
-        assert!(view.side_block(side.blocks()[5].header.hash).unwrap().is_none(), "{name} left a block behind");
+        assert!(view.side_block(side.blocks()[5].header.hash).unwrap().is_none(), "{name} stored a block");
     }
 }
 
@@ -206,7 +206,7 @@ impl HeadListener for Notes {
     }
 }
 
-pub(super) fn listeners_hear_of_changes_in_order(open: Open<'_>) {
+pub(super) fn listeners_receive_changes_in_order(open: Open<'_>) {
     let (main, side) = fork(80, 3, 1, 1);
     let backend = filled(open, &main.up_to(1));
     let [first, second] = [Arc::new(Notes::default()), Arc::new(Notes::default())];

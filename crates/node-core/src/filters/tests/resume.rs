@@ -18,9 +18,9 @@ impl Client {
         let log = (change.found.block.hash, change.found.log_index);
         if change.removed {
             let index = self.logs.iter().position(|known| *known == log);
-            self.logs.remove(index.unwrap_or_else(|| panic!("{log:?} is taken back and was not told")));
+            self.logs.remove(index.unwrap_or_else(|| panic!("{log:?} is removed but was not reported")));
         } else {
-            assert!(!self.logs.contains(&log), "{log:?} is told twice");
+            assert!(!self.logs.contains(&log), "{log:?} is reported twice");
             self.logs.push(log);
         }
         if let Some(reached) = change.reached {
@@ -157,7 +157,7 @@ fn a_partly_reported_block_removes_only_that_part() {
         .collect();
     let genesis = Some(0);
     assert_eq!(shown, [(true, 1, None), (true, 2, genesis), (false, 4, Some(1))]);
-    assert_eq!(changes[1].reached.unwrap().log_index, None, "the ancestor is told to its end");
+    assert_eq!(changes[1].reached.unwrap().log_index, None, "the ancestor is fully reported");
     assert!(reader.read(usize::MAX, 1));
     assert_eq!(reader.client.logs, reader.expected());
 }

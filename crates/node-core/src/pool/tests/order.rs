@@ -29,7 +29,7 @@ fn best_tips_first_in_the_order_of_nonces() {
         Some(next.hash())
     })
     .collect();
-    assert_eq!(taken, [middle, equal_but_later, cheap_first], "what is behind a refused one is left out");
+    assert_eq!(taken, [middle, equal_but_later, cheap_first], "later transactions of the sender are skipped");
 }
 
 #[test]

@@ -437,7 +437,7 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
             "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
         ),
         (DropReason::Invalid(low), "nonce 0 is too low, the account's is 1".to_owned()),
-        (DropReason::SetBack, "the chain was set back to a snapshot from before it came".to_owned()),
+        (DropReason::SetBack, "the chain was reverted to a snapshot from before it arrived".to_owned()),
         (DropReason::Requested, "dropped on request".to_owned()),
     ] {
         assert_eq!(reason.to_string(), words);

@@ -18,7 +18,7 @@ pub use difference::{Difference, Fault};
 use super::Store;
 use super::meta::{META, Meta, SIDE_BLOCKS, side_block_key};
 use crate::block_bytes::BlockBytes;
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
 use crate::rows::{Tables, Value};
@@ -120,7 +120,7 @@ impl Store {
 /// The inputs of all checks.
 struct Base<'a> {
     /// The chain, all of which is in the database.
-    chain: &'a Chain,
+    chain: &'a ChainVersion,
     context: &'a Context,
     senders: &'a dyn SenderRecovery,
     /// The edits of blocks, by block hash.
@@ -215,7 +215,7 @@ fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
 /// Checks the earliest state of `chain`, all of which must be in the database. Calls `surplus` with the key of each account
 /// and each slot that has rows, but no leaf. Returns the first other difference.
 pub(super) fn check_earliest_state(
-    chain: &Chain,
+    chain: &ChainVersion,
     surplus: &mut dyn FnMut(&Key) -> Result<(), StoreError>,
 ) -> Result<Option<Difference>, BackendError> {
     let state = Earliest { rows: &chain.rows, block: chain.earliest, context: &Context::unbounded() };

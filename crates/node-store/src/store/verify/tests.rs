@@ -1,6 +1,6 @@
 //! Intact stores pass verification, and every kind of damage is found and located.
 
-use crate::chain::Chain;
+use crate::chain::ChainVersion;
 use crate::files::faults::FaultyDisk;
 use crate::keys::{Key, Suffix, Table, Term, TrieId, version_of};
 use crate::postings;
@@ -84,7 +84,7 @@ fn write(store: &Store, rows: &Rows) {
     }
     transaction.commit().unwrap();
     // The tables read are those of the last commit of the store itself.
-    let mut chain = Chain::clone(&store.shared.current.read());
+    let mut chain = ChainVersion::clone(&store.shared.current.read());
     chain.rows.database = Arc::new(Tables::open(&store.shared.database.begin_read().unwrap()).unwrap());
     *store.shared.current.write() = Arc::new(chain);
 }
