@@ -245,7 +245,7 @@ pub enum TransactionError {
     },
     /// The signature is invalid.
     #[error("invalid signature: {0}")]
-    Signature(#[source] crate::crypto::SignatureError),
+    Signature(crate::crypto::SignatureError),
     /// The nonce is already used.
     #[error("nonce {got} is too low, the account's is {expected}")]
     NonceTooLow {

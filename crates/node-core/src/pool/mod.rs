@@ -123,24 +123,20 @@ impl Pool {
 
     /// Adds a decoded transaction; see [`add`](Self::add).
     pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
-        let PooledTransaction { transaction, sidecar } = pooled;
-        let hash = transaction.hash();
-        self.check_in(RecoveredTransaction { transaction, hash, sender: Address::zero() }, sidecar, true)
+        let hash = pooled.transaction.hash();
+        self.check_in(pooled, hash, None)
     }
 
     /// Adds a transaction without checking its signature (see [`RecoveredTransaction::impersonating`]).
-    pub fn add_unsigned(&self, transaction: RecoveredTransaction) -> Result<H256, AddError> {
-        self.check_in(transaction, None, false)
+    pub fn add_unsigned(&self, recovered: RecoveredTransaction) -> Result<H256, AddError> {
+        let RecoveredTransaction { transaction, hash, sender } = recovered;
+        self.check_in(PooledTransaction { transaction, sidecar: None }, hash, Some(sender))
     }
 
-    /// Checks and adds a transaction. If `signed`, its sender is recovered from the signature.
-    fn check_in(
-        &self,
-        recovered: RecoveredTransaction,
-        sidecar: Option<BlobSidecar>,
-        signed: bool,
-    ) -> Result<H256, AddError> {
-        let RecoveredTransaction { transaction, hash, sender } = recovered;
+    /// Checks and adds a transaction. Without a `sender`, it is recovered from the signature.
+    fn check_in(&self, pooled: PooledTransaction, hash: H256, sender: Option<Address>) -> Result<H256, AddError> {
+        let PooledTransaction { transaction, sidecar } = pooled;
+        let signed = sender.is_none();
         let view = self.parts.backend.view()?;
         if self.contents.read().get(hash).is_some() || view.transaction_position(hash)?.is_some() {
             return Ok(hash);
@@ -158,7 +154,7 @@ impl Pool {
         );
         let low_s = next.fork >= Fork::Homestead;
         let recover = || self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s);
-        let sender = match if signed { recover() } else { Ok(sender) } {
+        let sender = match sender.map_or_else(recover, Ok) {
             Ok(sender) => sender,
             Err(error) => {
                 reasons.push(TransactionError::Signature(error).into());

@@ -49,14 +49,14 @@ pub enum ProducerError {
     #[error("PREVRANDAO cannot be set before the merge")]
     NoPrevRandao,
     /// A transaction cannot be included in the block that was to contain it.
-    #[error("transaction {index} cannot be in block {block}: {source}")]
+    #[error("transaction {index} cannot be in block {block}: {reason}")]
     NotIncluded {
         /// Its index among the given transactions.
         index: usize,
         /// The block.
         block: BlockNumber,
         /// The reason.
-        source: TransactionError,
+        reason: TransactionError,
     },
     /// A transaction was given for a block that is not replaced.
     #[error("transaction {index} is for replaced block {block}, there are {blocks}")]

@@ -66,8 +66,8 @@ impl Producer {
                 for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
                     match execution.transact(transaction) {
                         Ok(_) => included.push(transaction.clone()),
-                        Err(ExecutionError::Refused(source)) => {
-                            refused = Some(ProducerError::NotIncluded { index, block: number + 1, source });
+                        Err(ExecutionError::Refused(reason)) => {
+                            refused = Some(ProducerError::NotIncluded { index, block: number + 1, reason });
                             break;
                         }
                         Err(error) => return Err(error),
