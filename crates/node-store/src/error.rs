@@ -28,13 +28,13 @@ pub enum StoreError {
     #[error("the write-ahead log failed")]
     Log(#[from] WalError),
     /// A row of the database, or an entry of the log, cannot be read.
-    #[error("what was stored is damaged")]
+    #[error("the stored data is damaged")]
     Malformed(#[from] Malformed),
     /// A consensus object within a row cannot be read.
     #[error("a stored consensus object is damaged")]
     Consensus(#[from] DecodeError),
     /// A row is missing although another row refers to it.
-    #[error("a row of {table} that must be there is missing")]
+    #[error("a required row of table {table} is missing")]
     Missing {
         /// Name of the table.
         table: &'static str,
@@ -63,7 +63,7 @@ pub enum StoreError {
     },
     /// The earliest state does not match its header.
     #[error(
-        "the earliest state that is kept, that of block {block}, does not match its block header; restore a backup, or import the \
+        "the earliest stored state, that of block {block}, does not match the block header; restore a backup, or import the \
         chain into a new folder: {difference}"
     )]
     DamagedState {
@@ -73,10 +73,10 @@ pub enum StoreError {
         difference: Box<Difference>,
     },
     /// The database was written by another program.
-    #[error("the database is not one of this program")]
+    #[error("the database was written by another program")]
     Foreign,
     /// The block cannot be stored: keys have room for 2^40 blocks with 2^24 logs each.
-    #[error("block {0} is beyond what can be stored")]
+    #[error("block {0} exceeds the limits of the storage format")]
     BeyondLimits(BlockRef),
     /// An earlier write failed, so that the content of the disk is unknown. Opening the folder again recovers it.
     #[error("an earlier write failed; the folder must be opened again")]

@@ -22,7 +22,7 @@ use node_types::{Bytes, H256};
 /// A map from byte strings to byte strings with a Merkle root.
 ///
 /// Nodes are shared between a trie and its clones, and every node remembers its hash: cloning is free, an update copies
-/// only the nodes on the way to its key, and the next [`Trie::root`] hashes only what was copied since.
+/// only the nodes on the way to its key, and the next [`Trie::root`] hashes only the nodes that were copied since.
 ///
 /// Keys have at most 32 bytes, else methods panic. They are not hashed: for the secure tries of Ethereum the caller does
 /// that. A branch holds the value of a key that is a prefix of others.

@@ -84,7 +84,7 @@ pub enum ProofError {
     Malformed {
         /// Position in the proof.
         index: usize,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         source: MalformedNode,
     },
@@ -99,7 +99,7 @@ pub enum MalformedNode {
     /// They are the RLP of something else.
     #[error("neither a leaf, an extension nor a branch")]
     Shape,
-    /// A path is not in compact encoding, or goes on after 64 nibbles.
+    /// A path is not in compact encoding, or has more than 64 nibbles.
     #[error("invalid path")]
     Path,
     /// A reference is neither a hash nor a node that is shorter than one.

@@ -173,7 +173,7 @@ impl Checksums {
 
     /// Makes the recorded checksums durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        // Readers wait, so that they find in the file what is removed here.
+        // Readers wait, so that they find in the file the checksums that are removed here.
         let mut noted = self.noted.lock();
         let sums: Vec<_> = noted.iter().collect();
         for run in sums.chunk_by(|(before, _), (block, _)| **before + 1 == **block) {

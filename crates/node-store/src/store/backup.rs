@@ -68,7 +68,7 @@ pub enum BackupError {
         folder: PathBuf,
     },
     /// The folder of the unfinished copy contains another file.
-    #[error("{path} holds the file {file}, which no unfinished copy has")]
+    #[error("{path} contains the file {file}, which is not part of an unfinished backup")]
     Foreign {
         /// The folder of the unfinished copy.
         path: PathBuf,

@@ -116,7 +116,7 @@ impl Shared {
     ) -> Result<u64, StoreError> {
         let mut deletion = Deletion::new(self, table);
         let mut prefix = Vec::new();
-        // The rows of `prefix` to delete, newest first, as they are stored.
+        // The rows of `prefix` to delete, in the order of the table: the newest first.
         let mut superseded = Vec::new();
         // Whether older rows of `prefix` are not needed.
         let mut covered = false;

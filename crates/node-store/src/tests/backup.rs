@@ -48,10 +48,10 @@ fn a_copy_is_consistent_while_others_write() {
         });
         for name in ["first", "second", "third"] {
             let before = store.view().unwrap().head().number;
-            let mut told = None;
+            let mut last = None;
             let backup = store.backup(&folder.path().join(name), &Context::unbounded(), |progress| {
                 assert!(progress.rows <= progress.of);
-                told = Some(progress);
+                last = Some(progress);
             });
             copies.push((name, before, backup.unwrap()));
             while store.view().unwrap().head().number < before + 40 {

@@ -204,10 +204,10 @@ fn rejects_truncated_files_unless_the_lost_bytes_are_not_needed() {
                 edges.into_iter().chain((0..8).map(|_| random.below(bytes.len() as u64) as usize)).collect();
             for size in sizes.into_iter().filter(|size| *size < bytes.len()) {
                 fixture.disk.truncate(name, size);
-                let answer = fixture.ask();
+                let asked = fixture.ask();
                 // After the checksums in use there are some of blocks that are not in use.
                 let is_needed = name == DATABASE || (name == CHECKSUMS && size <= 2 * 4096);
-                assert!(!is_needed || answer.is_err(), "{name} of {size} bytes");
+                assert!(!is_needed || asked.is_err(), "{name} of {size} bytes");
                 fixture.restore(&contents);
             }
         }

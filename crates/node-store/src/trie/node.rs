@@ -1,4 +1,4 @@
-//! Nodes as they are stored.
+//! The nodes of a stored trie.
 
 use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
 

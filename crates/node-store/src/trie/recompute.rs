@@ -17,7 +17,7 @@ pub(crate) enum RecomputeError<E> {
         position: NibblePath,
         /// The reference in the parent, as RLP.
         expected: Vec<u8>,
-        /// The reference to the node that is there, as RLP; empty if there is none.
+        /// The reference to the stored node, as RLP; empty if there is no node.
         found: Vec<u8>,
     },
 }

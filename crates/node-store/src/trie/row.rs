@@ -1,4 +1,4 @@
-//! Rows of the table `trie`: nodes as they are stored.
+//! The encoding of nodes as rows of the table `trie`.
 //!
 //! A branch is stored whole, or as the children that changed since the previous row. Its age is the number of rows
 //! since the last whole one, so that reading a branch takes at most [`MAX_AGE`] + 1 rows.

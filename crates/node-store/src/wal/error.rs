@@ -19,7 +19,7 @@ pub enum WalError {
         source: Arc<io::Error>,
     },
     /// An earlier write or sync failed, so that nothing may follow. Opening the log again recovers it.
-    #[error("the log takes no more entries, because a write or sync failed before")]
+    #[error("the log accepts no more entries, because an earlier write or sync failed")]
     Poisoned {
         /// The first failure.
         #[source]

@@ -77,6 +77,25 @@ impl Default for WalOptions {
 ///
 /// An append copies the entry to memory. A sync makes all appended entries durable with one write and one sync of the
 /// file. While one caller syncs, others append and wait, and the next of them syncs for all.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use node_store::files::DiskFolder;
+/// use node_store::wal::{Sequence, Wal, WalOptions};
+/// use std::sync::Arc;
+///
+/// # let temporary = tempfile::tempdir()?;
+/// # let path = temporary.path();
+/// let folder = Arc::new(DiskFolder::open(path)?);
+/// let log = Wal::open(folder, Sequence(0), WalOptions::default())?;
+/// let sequence = log.append(b"entry")?;
+/// log.sync_through(sequence)?;
+/// assert_eq!(log.entries_after(Sequence(0)).count(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Wal {
     folder: Arc<dyn Folder>,

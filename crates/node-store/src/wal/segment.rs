@@ -22,7 +22,7 @@ pub(super) struct SegmentReader {
     expected: Sequence,
 }
 
-/// What is at the reader's position.
+/// The bytes at the reader's position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// An intact entry. The reader has moved past it.

@@ -5,7 +5,7 @@ use super::{Header, Transaction, Withdrawal};
 use crate::H256;
 use rlp::{Encodable, RlpStream};
 
-/// A block as it is sent and exported: a header and a body.
+/// A block: a header, and a body of transactions, ommers and withdrawals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The header.

@@ -1,4 +1,16 @@
 //! The objects that Ethereum hashes, signs and stores, with their RLP encodings.
+//!
+//! # Examples
+//!
+//! ```
+//! use node_types::consensus::{Header, Transaction};
+//!
+//! let header = Header { number: 7, ..Header::default() };
+//! assert_eq!(Header::decode(&header.encode()).unwrap(), header);
+//!
+//! let error = Transaction::decode(&[0x02]).unwrap_err();
+//! assert_eq!(error.to_string(), "transaction is cut off");
+//! ```
 
 mod account;
 mod block;

@@ -10,7 +10,7 @@ use node_types::keccak256;
 
 /// Checks the hash of the header, and the number, length and roots of the block's parts.
 ///
-/// Returns each fault with the row that is to blame. `edits` are the edits of the block.
+/// Returns a fault with the row that causes it. `edits` are the edits of the block.
 pub(super) fn check(
     block: &ExecutedBlock,
     senders: &dyn SenderRecovery,
@@ -26,7 +26,7 @@ pub(super) fn check(
     check_receipts(header, body, receipts).map_err(|fault| (Part::Receipts, fault))
 }
 
-/// The part of a block in a row.
+/// A row with a part of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
     Header,

@@ -204,7 +204,7 @@ impl Range {
 /// Finds the difference for a block whose number of rows is wrong: its first surplus row, or a missing one.
 fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, Stop> {
     let table = counted.table();
-    let mut demanded = demanded(base, counted, block)?;
+    let mut expected = expected(base, counted, block)?;
     for row in rows(base, table)? {
         let (key, value) = row?;
         let owners = owners(counted, &key, value.value()).unwrap_or_default();
@@ -212,18 +212,18 @@ fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, S
         let prefix = &key[..key.len() - suffix];
         for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
             // Each is expected once.
-            if !demanded.remove(&(prefix.to_vec(), id)) {
+            if !expected.remove(&(prefix.to_vec(), id)) {
                 return Ok(surplus(Some(block), table, key, value.value()));
             }
         }
     }
-    let (key, _) = demanded.into_iter().next().unwrap_or_default();
+    let (key, _) = expected.into_iter().next().unwrap_or_default();
     Ok(Fault::Missing.at(Some(block), table.name(), key))
 }
 
 /// Returns the keys of the rows of one table that a block must have; for postings, the prefixes with the ids of the
 /// logs.
-fn demanded(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<HashSet<(Vec<u8>, u64)>, Stop> {
+fn expected(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<HashSet<(Vec<u8>, u64)>, Stop> {
     match counted {
         Counted::Accounts | Counted::Storage | Counted::Trie => {
             let key = Key::of_block(Table::Changes, block);

@@ -16,11 +16,11 @@ pub struct Difference {
     pub table: &'static str,
     /// The key of the row in the database.
     pub key: Vec<u8>,
-    /// What is wrong with the row.
+    /// The fault of the row.
     pub fault: Fault,
 }
 
-/// What is wrong with a row.
+/// The fault of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The row is missing.
@@ -105,7 +105,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("the row is missing"),
-            Self::Surplus { found } => write!(f, "no block has this row, found {}", Short(found)),
+            Self::Surplus { found } => write!(f, "no block accounts for this row, found {}", Short(found)),
             Self::Malformed { reason } => f.write_str(reason),
             Self::Differs { part, expected, found } => {
                 write!(f, "{part}: expected {}, found {}", Short(expected), Short(found))

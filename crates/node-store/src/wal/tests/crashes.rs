@@ -123,8 +123,8 @@ impl Model {
         };
         self.disk.fail_nothing();
         let last = wal.last().0 as usize;
-        assert!(last >= self.acknowledged, "{} were acknowledged, {last} are there", self.acknowledged);
-        assert!(last <= self.appended.len(), "{} were appended, {last} are there", self.appended.len());
+        assert!(last >= self.acknowledged, "{} were acknowledged, {last} exist", self.acknowledged);
+        assert!(last <= self.appended.len(), "{} were appended, {last} exist", self.appended.len());
         assert_eq!(entries_after(&wal, self.flushed as u64), self.appended[self.flushed..last]);
         self.appended.truncate(last);
         self.acknowledged = last;

@@ -21,7 +21,7 @@ fn reports_damage_of_durable_entries_and_removes_torn_tails() {
             Corrupt { expected: 4, offset: 0 },
         ),
         (
-            "a length that no file has",
+            "a length beyond the end of the file",
             0,
             |disk| {
                 let mut bytes = disk.content(&segment(7)).unwrap();
@@ -31,7 +31,7 @@ fn reports_damage_of_durable_entries_and_removes_torn_tails() {
             Corrupt { expected: 7, offset: frame(0) },
         ),
         (
-            "a frame of another place",
+            "a frame from another place",
             0,
             |disk| {
                 let mut bytes = disk.content(&segment(7)).unwrap();
@@ -59,7 +59,7 @@ fn reports_damage_of_durable_entries_and_removes_torn_tails() {
             Corrupt { expected: 6, offset: frame(2) },
         ),
         (
-            "the last entry: the mark knows it was durable",
+            "the last entry: the mark proves that it was durable",
             0,
             |disk| disk.flip_bit(&segment(7), frame(3) * 8 - 1),
             Corrupt { expected: 9, offset: frame(2) },
@@ -127,19 +127,19 @@ fn reports_damage_of_durable_entries_and_removes_torn_tails() {
         ),
         ("no first segment, which was flushed", 3, |disk| disk.delete(&segment(1)), Recovered(9)),
         (
-            "no second segment, which was flushed, and the first back again",
+            "no second segment, which was flushed, and the first reappeared",
             6,
             |disk| disk.delete(&segment(4)),
             Recovered(9),
         ),
         (
-            "no first segment, which was flushed in part",
+            "no first segment, part of which was flushed",
             2,
             |disk| disk.delete(&segment(1)),
             Missing { from: 3, through: 3 },
         ),
         ("a damaged tail that was flushed", 9, |disk| disk.truncate(&segment(7), frame(1) + 50), Recovered(9)),
-        ("more was flushed than is there", 12, |_| (), Recovered(12)),
+        ("more was flushed than the log has", 12, |_| (), Recovered(12)),
         (
             "zeros after the end",
             0,

@@ -1,4 +1,4 @@
-//! Blob transactions with their blobs, as they are sent over the network.
+//! The network form of blob transactions, which includes the blobs.
 
 use super::{Transaction, TransactionType, enveloped, open_envelope};
 use crate::consensus::codec::{DecodeError, Items, append_bytes};
@@ -38,7 +38,7 @@ pub enum BlobSidecar {
     },
 }
 
-/// A transaction as it is sent over the network: a blob transaction has its sidecar.
+/// The network form of a transaction: a blob transaction includes its sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PooledTransaction {
     /// The signed transaction.
