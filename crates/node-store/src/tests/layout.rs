@@ -19,7 +19,7 @@ use node_core::crypto::{SenderRecovery, SignatureError};
 use node_core::logs;
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::{ordered_root, verify_proof};
-use node_types::consensus::{Block, Header, Log, Receipt, ReceiptOutcome, Signature, Withdrawal};
+use node_types::consensus::{Block, EMPTY_ROOT, Header, Log, Receipt, ReceiptOutcome, Signature, Withdrawal};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::collections::BTreeMap;
@@ -199,7 +199,7 @@ fn a_folder_of_layout_1_can_be_read() {
             assert_eq!(verify_proof(root, keccak256(address).as_bytes(), &proof.proof), Ok(leaf));
             for slot in &proof.storage {
                 let leaf = (!slot.value.is_zero()).then(|| Bytes::from(rlp::encode(&slot.value).to_vec()));
-                let root = proof.account.unwrap().storage_root;
+                let root = proof.account.map_or(EMPTY_ROOT, |account| account.storage_root);
                 assert_eq!(verify_proof(root, keccak256(slot.slot).as_bytes(), &slot.proof), Ok(leaf));
                 assert_eq!(view.state(at).unwrap().storage(address, slot.slot).unwrap(), slot.value);
             }
