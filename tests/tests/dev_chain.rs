@@ -292,7 +292,7 @@ fn reset_restores_the_initial_chain() {
         assert_eq!((producer.snapshots(), producer.impersonated(), chain.pool().hashes()), (vec![], vec![], vec![]));
         producer.set_balance(Address::from_low_u64_be(1), 5.into()).unwrap();
     }
-    assert_eq!(chain.pool().status(waiting), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(chain.pool().status(waiting), PoolStatus::Dropped(DropReason::Reverted));
     assert_eq!(mine(&chain).header.timestamp, genesis.header.timestamp + 1, "the clock has not moved");
 }
 
@@ -307,7 +307,7 @@ fn rolls_blocks_back_with_their_transactions() {
     let waiting = chain.send_transaction(&context(), transfer(&chain, 1)).unwrap();
     assert_eq!(producer.rollback(2).unwrap(), [third.block_ref(), second.block_ref()]);
     assert_eq!((head(&chain).hash, chain.pool().hashes()), (kept.hash, vec![waiting]));
-    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::Reverted));
     assert_eq!(producer.rollback(0).unwrap(), []);
     let refused = producer.rollback(2);
     assert!(matches!(refused, Err(ProducerError::ReorganizationTooDeep { blocks: 2, most: 1 })), "{refused:?}");
@@ -333,7 +333,7 @@ fn removed_transactions_are_not_reported() {
     let since = now();
     producer.revert(snapshot).unwrap();
     assert_eq!((heard(since), chain.pool().hashes()), (vec![kept], vec![kept]));
-    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(chain.pool().status(gone), PoolStatus::Dropped(DropReason::Reverted));
 
     mine(&chain);
     let since = now();
@@ -344,7 +344,7 @@ fn removed_transactions_are_not_reported() {
     let since = now();
     producer.reset().unwrap();
     assert_eq!((heard(since), chain.pool().hashes()), (vec![], vec![]));
-    assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::SetBack));
+    assert_eq!(chain.pool().status(again), PoolStatus::Dropped(DropReason::Reverted));
 
     // The revert leaves no traces: other blocks that are removed return their transactions.
     let since = now();

@@ -100,7 +100,7 @@ impl EditableBackend {
     /// Replaces the pending edits of the head by `changes`.
     pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
-        self.forget()?;
+        self.discard_pending()?;
         if *changes == StateChanges::default() {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl EditableBackend {
     /// `state` is ignored.
     pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
-        let edits = Edits { state: self.take_in(&mut block), ..edits };
+        let edits = Edits { state: self.include_edits(&mut block), ..edits };
         let reference = block.header.block_ref();
         // Written first, so that no block is without its record. A record without a block is ignored.
         if !edits.is_empty() {
@@ -153,15 +153,15 @@ impl EditableBackend {
         }
         if let Err(error) = self.inner.append(block) {
             if !edits.is_empty() {
-                self.inner.write_records(&[record::forget_block(reference)])?;
+                self.inner.write_records(&[record::delete_block(reference)])?;
             }
             return Err(error);
         }
-        self.forget()
+        self.discard_pending()
     }
 
     /// Adds the pending edits of its parent to the changes of `block`, and returns them.
-    fn take_in(&self, block: &mut ExecutedBlock) -> StateChanges {
+    fn include_edits(&self, block: &mut ExecutedBlock) -> StateChanges {
         let Some(edits) = self.edits_of(block.header.header.parent_hash) else { return StateChanges::default() };
         let mut changes = (*edits).clone();
         changes.merge(&block.changes);
@@ -172,7 +172,7 @@ impl EditableBackend {
 
     fn add(&self, head: H256, changes: &StateChanges) -> Result<(), BackendError> {
         if self.pending.read().as_ref().is_some_and(|pending| pending.head != head) {
-            self.forget()?;
+            self.discard_pending()?;
         }
         let sequence = self.pending.read().as_ref().map_or(0, |pending| pending.count);
         self.inner.write_records(&[record::pending_record(head, sequence, changes)])?;
@@ -181,14 +181,14 @@ impl EditableBackend {
     }
 
     /// Discards the pending edits.
-    fn forget(&self) -> Result<(), BackendError> {
+    fn discard_pending(&self) -> Result<(), BackendError> {
         let pending = self.pending.write().take();
         self.delete_records(pending)
     }
 
     fn delete_records(&self, pending: Option<Pending>) -> Result<(), BackendError> {
         let Some(Pending { head, count, .. }) = pending else { return Ok(()) };
-        let records: Vec<_> = (0..count).map(|sequence| record::forget_pending(head, sequence)).collect();
+        let records: Vec<_> = (0..count).map(|sequence| record::delete_pending(head, sequence)).collect();
         self.inner.write_records(&records)
     }
 }
@@ -210,7 +210,7 @@ impl StateBackend for EditableBackend {
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
         let _writing = self.writing.lock();
         let change = self.inner.switch(ancestor, branch)?;
-        self.forget()?;
+        self.discard_pending()?;
         Ok(change)
     }
 

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_accounts_are_those_that_everybody_knows() {
+    fn default_accounts_are_the_well_known_ones() {
         let accounts = Accounts::derive(&AccountOptions::default()).unwrap();
         assert_eq!(accounts.len(), 10);
         let expected = [
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_path_choose_the_accounts() {
+    fn accounts_depend_on_words_and_path() {
         let of = |mnemonic: &str, path: &str| derive(1, mnemonic, path).unwrap()[0].address();
         let first = of(DEFAULT_MNEMONIC, DEFAULT_DERIVATION_PATH);
         // The trailing slash and the whitespace between words make no difference.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mnemonic_is_refused() {
+    fn rejects_invalid_mnemonics() {
         let words = |count: usize| vec!["test"; count].join(" ");
         let cases = [
             (String::new(), AccountsError::WordCount { got: 0 }),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn rejects_invalid_paths() {
         let long = format!("m{}", "/0".repeat(255));
         for path in ["", "/", "44'/60'", "m//", "m/44''/", "m/-1", "m/x", "m/2147483648", "M/0", "m/0/ 1", &long] {
             let got = derive(1, DEFAULT_MNEMONIC, path).err();

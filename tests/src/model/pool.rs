@@ -143,13 +143,13 @@ impl Pool {
     pub(super) fn retain(&mut self, kept: &BTreeSet<H256>) {
         let others: Vec<_> = self.all().filter(|waiting| !kept.contains(&waiting.sent.hash)).cloned().collect();
         for Waiting { sent, .. } in others {
-            self.drop(sent.sender, sent.body().nonce(), DropReason::SetBack);
+            self.drop(sent.sender, sent.body().nonce(), DropReason::Reverted);
         }
     }
 
     /// Records that a transaction left the chain and does not return to the pool.
     pub(super) fn set_back(&mut self, hash: H256) {
-        self.dropped.insert(hash, DropReason::SetBack);
+        self.dropped.insert(hash, DropReason::Reverted);
     }
 
     /// Updates the pool for a new state. `mined` returns whether a transaction was mined.

@@ -12,6 +12,19 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A consistent snapshot of a chain. Later changes of the chain do not show in it.
+///
+/// # Examples
+/// ```
+/// use node_core::backend::{BackendError, StateBackend};
+/// use node_types::{Address, U256};
+///
+/// /// Returns the balance of an account as of the head, in wei.
+/// fn balance(backend: &dyn StateBackend, address: Address) -> Result<U256, BackendError> {
+///     let view = backend.view()?;
+///     let account = view.state(view.head().number)?.account(address)?;
+///     Ok(account.unwrap_or_default().balance)
+/// }
+/// ```
 pub trait View: Send + Sync {
     /// Returns the newest canonical block.
     fn head(&self) -> BlockRef;

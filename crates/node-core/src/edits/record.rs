@@ -69,7 +69,7 @@ pub(super) fn block_record(block: BlockRef, edits: &Edits) -> RecordWrite {
     RecordWrite::Put(RecordKind::EditedBlock, Record { key: block_key(block), value: stream.out().to_vec() })
 }
 
-pub(super) fn forget_block(block: BlockRef) -> RecordWrite {
+pub(super) fn delete_block(block: BlockRef) -> RecordWrite {
     RecordWrite::Delete(RecordKind::EditedBlock, block_key(block))
 }
 
@@ -93,7 +93,7 @@ pub(super) fn pending_record(head: H256, sequence: u64, changes: &StateChanges) 
     RecordWrite::Put(RecordKind::PendingEdit, Record { key: pending_key(head, sequence), value })
 }
 
-pub(super) fn forget_pending(head: H256, sequence: u64) -> RecordWrite {
+pub(super) fn delete_pending(head: H256, sequence: u64) -> RecordWrite {
     RecordWrite::Delete(RecordKind::PendingEdit, pending_key(head, sequence))
 }
 

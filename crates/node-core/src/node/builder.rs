@@ -31,7 +31,28 @@ pub struct NodeBuilder {
 }
 
 impl Node {
-    /// Starts building a node over the chain that `backend` stores. `execution` runs its code by the rules of `spec`.
+    /// Starts building a node over the chain that `backend` stores. `execution` executes its code by the rules of `spec`.
+    ///
+    /// # Examples
+    /// ```
+    /// use node_core::backend::{BackendError, StateBackend};
+    /// use node_core::executor::Execution;
+    /// use node_core::forks::ChainSpec;
+    /// use node_core::node::Node;
+    /// use node_core::producer::Production;
+    /// use std::sync::Arc;
+    ///
+    /// fn open(
+    ///     backend: Arc<dyn StateBackend>,
+    ///     execution: Arc<dyn Execution>,
+    ///     spec: Arc<ChainSpec>,
+    /// ) -> Result<Node, BackendError> {
+    ///     Node::builder(backend, execution, spec)
+    ///         .production(Production::default())
+    ///         .client_version("my-node/1.0")
+    ///         .open()
+    /// }
+    /// ```
     pub fn builder(backend: Arc<dyn StateBackend>, execution: Arc<dyn Execution>, spec: Arc<ChainSpec>) -> NodeBuilder {
         NodeBuilder {
             backend,
@@ -62,7 +83,7 @@ impl NodeBuilder {
         Self { clock, ..self }
     }
 
-    /// Lets the node produce blocks. Default: the chain grows only by what is imported.
+    /// Enables block production. Default: the chain grows only by what is imported.
     #[must_use]
     pub fn production(self, production: Production) -> Self {
         Self { production: Some(production), ..self }
@@ -99,7 +120,7 @@ impl NodeBuilder {
     }
 
     /// Opens the node: restores the pool, the filters, the edits and the snapshots from the backend's records, and starts
-    /// to produce blocks if it is to.
+    /// block production if it is enabled.
     ///
     /// # Errors
     /// [`BackendError::OtherChainId`] if the stored chain has another identifier than the specification, and failures of

@@ -73,7 +73,7 @@ impl Pool {
         mined_blobs: &mut MinedBlobs,
     ) -> Result<Vec<PoolTransaction>, BackendError> {
         let mut returning = Vec::new();
-        let may_return = self.may_return.lock();
+        let returnable = self.returnable.lock();
         for block in change.removed.iter().rev() {
             let Some(block) = view.side_block(block.hash)? else { continue };
             for recovered in &block.body.transactions {
@@ -88,18 +88,18 @@ impl Pool {
                     }
                     continue;
                 }
-                if may_return.as_ref().is_some_and(|kept| !kept.contains(&recovered.hash)) {
-                    self.contents.write().dropped.insert(recovered.hash, DropReason::SetBack);
+                if returnable.as_ref().is_some_and(|kept| !kept.contains(&recovered.hash)) {
+                    self.contents.write().dropped.insert(recovered.hash, DropReason::Reverted);
                     continue;
                 }
-                returning.push(self.unmined(view, recovered, sidecar)?);
+                returning.push(self.to_pooled(view, recovered, sidecar)?);
             }
         }
         Ok(returning)
     }
 
     /// Returns a transaction of a block in the form of the pool.
-    fn unmined(
+    fn to_pooled(
         &self,
         view: &dyn View,
         recovered: &RecoveredTransaction,
@@ -117,7 +117,7 @@ impl Pool {
 
     /// Writes records of the `wanted` transactions in the canonical blocks above `ancestor`, which are about to leave
     /// the chain, so that a crash right after that loses none. They become durable together with the next write.
-    pub(crate) fn keep_leaving(
+    pub(crate) fn record_leaving(
         &self,
         view: &dyn View,
         ancestor: BlockNumber,
@@ -131,7 +131,7 @@ impl Pool {
                 let sidecar = mined_blobs.get(recovered.hash).cloned();
                 let is_blob = matches!(recovered.transaction.body, TransactionBody::Blob(_));
                 if sidecar.is_some() || !is_blob {
-                    writes.push(record::put(&self.unmined(view, recovered, sidecar)?));
+                    writes.push(record::put(&self.to_pooled(view, recovered, sidecar)?));
                 }
             }
         }
@@ -198,7 +198,7 @@ impl Pool {
             for transaction in returning {
                 let hash = transaction.hash();
                 let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
-                match self.take_back(&mut contents, transaction, account, now) {
+                match self.restore_one(&mut contents, transaction, account, now) {
                     Ok(()) => returned.push(hash),
                     Err(reason) => {
                         contents.dropped.insert(hash, reason);
@@ -243,7 +243,7 @@ impl Pool {
     }
 
     /// Adds a transaction of a removed block again, unless it breaks a rule or another transaction has its nonce.
-    fn take_back(
+    fn restore_one(
         &self,
         contents: &mut Contents,
         mut transaction: PoolTransaction,

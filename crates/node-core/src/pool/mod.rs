@@ -81,7 +81,7 @@ pub struct Pool {
     contents: RwLock<Contents>,
     listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
     /// While the chain is reverted to a snapshot: the transactions that may return to the pool. `None` at other times.
-    may_return: Mutex<Option<HashSet<H256>>>,
+    returnable: Mutex<Option<HashSet<H256>>>,
 }
 
 impl Pool {
@@ -100,7 +100,7 @@ impl Pool {
             changing: Mutex::default(),
             contents,
             listeners: RwLock::default(),
-            may_return: Mutex::default(),
+            returnable: Mutex::default(),
         };
         pool.restore(view.as_ref())?;
         Ok(pool)
@@ -178,7 +178,7 @@ impl Pool {
             received: self.parts.clock.steady_millis(),
         })?;
         if is_new {
-            self.tell(&[hash]);
+            self.notify(&[hash]);
         }
         Ok(hash)
     }
@@ -344,7 +344,7 @@ impl Pool {
 
     /// Drops all transactions that are not in `kept`, because the chain was reverted to a snapshot without them.
     pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
-        self.drop_where(DropReason::SetBack, |transaction| !kept.contains(&transaction.hash())).map(drop)
+        self.drop_where(DropReason::Reverted, |transaction| !kept.contains(&transaction.hash())).map(drop)
     }
 
     /// Drops the transactions for which `is_dropped` returns true. Returns their number.
@@ -372,9 +372,9 @@ impl Pool {
 
     /// Runs `change`, which reverts the chain to a snapshot. Of the transactions in removed blocks only those in `kept`
     /// return to the pool; listeners are not notified of the others. Transactions already in the pool stay.
-    pub(crate) fn set_back<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
-        *self.may_return.lock() = Some(kept);
-        let _end = EndOfSetBack(self);
+    pub(crate) fn revert_with<T>(&self, kept: HashSet<H256>, change: impl FnOnce() -> T) -> T {
+        *self.returnable.lock() = Some(kept);
+        let _end = EndOfRevert(self);
         change()
     }
 
@@ -399,7 +399,7 @@ impl Pool {
         let returning = self.returning(view.as_ref(), change, &mut mined_blobs)?;
         let returned = self.settle(view.as_ref(), &mut mined_blobs, returning)?;
         drop(mined_blobs);
-        self.tell(&returned);
+        self.notify(&returned);
         Ok(())
     }
 
@@ -409,7 +409,7 @@ impl Pool {
     }
 
     /// Notifies listeners of new transactions. No lock may be held.
-    fn tell(&self, hashes: &[H256]) {
+    fn notify(&self, hashes: &[H256]) {
         if hashes.is_empty() {
             return;
         }
@@ -421,11 +421,11 @@ impl Pool {
 }
 
 /// Ends the restriction on returning transactions, even if the change of the chain panics.
-struct EndOfSetBack<'a>(&'a Pool);
+struct EndOfRevert<'a>(&'a Pool);
 
-impl Drop for EndOfSetBack<'_> {
+impl Drop for EndOfRevert<'_> {
     fn drop(&mut self) {
-        *self.0.may_return.lock() = None;
+        *self.0.returnable.lock() = None;
     }
 }
 

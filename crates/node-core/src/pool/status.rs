@@ -44,7 +44,7 @@ pub enum DropReason {
     Invalid(PoolError),
     /// The chain was reverted to a snapshot from before it arrived.
     #[error("the chain was reverted to a snapshot from before it arrived")]
-    SetBack,
+    Reverted,
     /// A request dropped it.
     #[error("dropped on request")]
     Requested,

@@ -85,7 +85,7 @@ impl Producer {
         if branch.is_empty() {
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
-        self.parts.pool.keep_leaving(&*base, ancestor, |_| true)?;
+        self.parts.pool.record_leaving(&*base, ancestor, |_| true)?;
         drop(base);
         Ok(backend.switch(ancestor, branch)?)
     }

@@ -14,9 +14,9 @@ impl Producer {
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
-        self.set_back(0)?;
-        self.parts.pool.drop_where(DropReason::SetBack, |_| true)?;
-        snapshots.forget_from(&*self.parts.backend, 0)?;
+        self.revert_to(0)?;
+        self.parts.pool.drop_where(DropReason::Reverted, |_| true)?;
+        snapshots.delete_from(&*self.parts.backend, 0)?;
         self.settings.reset();
         self.parts.pool.refresh()?;
         self.impersonated.write().clear();
@@ -36,11 +36,11 @@ impl Producer {
         if blocks == 0 {
             return Ok(Vec::new());
         }
-        Ok(self.set_back(target)?.removed)
+        Ok(self.revert_to(target)?.removed)
     }
 
     /// Makes the canonical block `target` the head, without edits. The transactions of later blocks are lost.
-    fn set_back(&self, target: BlockNumber) -> Result<HeadChange, BackendError> {
+    fn revert_to(&self, target: BlockNumber) -> Result<HeadChange, BackendError> {
         let backend = &self.parts.backend;
         let view = backend.view()?;
         let (head, earliest) = (view.head().number, view.earliest_state());
@@ -52,6 +52,6 @@ impl Producer {
             backend.set_pending_edits(&StateChanges::default())?;
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
-        self.parts.pool.set_back(HashSet::new(), || backend.switch(target, Vec::new()))
+        self.parts.pool.revert_with(HashSet::new(), || backend.switch(target, Vec::new()))
     }
 }

@@ -39,7 +39,7 @@ impl Snapshots {
 
 impl Snapshots {
     /// Deletes a snapshot and all later ones.
-    pub(super) fn forget_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
+    pub(super) fn delete_from(&mut self, backend: &dyn StateBackend, id: u64) -> Result<(), BackendError> {
         let gone = self.0.split_off(&id);
         let deletions: Vec<_> = gone.keys().map(|id| RecordWrite::Delete(RecordKind::Snapshot, key(*id))).collect();
         backend.write_records(&deletions)
@@ -108,18 +108,18 @@ impl Producer {
         if view.head() != snapshot.head {
             let lost = ProducerError::SnapshotLost(snapshot.head.number);
             let Branch { ancestor, blocks } = Branch::to(&*view, snapshot.head.hash)?.ok_or(lost)?;
-            self.parts.pool.keep_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
+            self.parts.pool.record_leaving(&*view, ancestor, |hash| kept.contains(&hash))?;
             drop(view);
             // Together with the edits, which may fund transactions that return to the pool.
             let switch = || backend.switch_edited(ancestor, blocks, &snapshot.edits);
-            self.parts.pool.set_back(kept.clone(), switch)?;
+            self.parts.pool.revert_with(kept.clone(), switch)?;
         } else {
             backend.set_pending_edits(&snapshot.edits)?;
         }
         self.parts.pool.retain(&kept)?;
         self.parts.pool.refresh()?;
-        self.settings.set_back(snapshot.offset);
-        snapshots.forget_from(&**backend, id)?;
+        self.settings.revert_offset(snapshot.offset);
+        snapshots.delete_from(&**backend, id)?;
         Ok(())
     }
 }
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
+        fn records_round_trip(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
             let pool = pool.into_iter().map(H256::from).collect();
             let head = BlockRef { number, hash: hash.into() };
             let snapshot = Snapshot { head, offset, edits: StateChanges::default(), pool };
@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_records_are_refused_without_panic(key: Vec<u8>, value: Vec<u8>) {
+        fn damaged_records_do_not_panic(key: Vec<u8>, value: Vec<u8>) {
             let _ = Snapshot::decode(&Record { key, value });
         }
     }

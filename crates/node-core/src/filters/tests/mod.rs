@@ -139,7 +139,7 @@ fn a_failed_poll_does_not_advance() {
 }
 
 #[test]
-fn a_long_branch_takes_back_what_was_seen_long_ago() {
+fn removes_logs_of_a_long_branch_that_were_reported_long_ago() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
     let id = filters.install(all_logs(0, None)).unwrap();

@@ -72,7 +72,7 @@ fn transactions_of_removed_blocks_come_back() {
 }
 
 #[test]
-fn a_restart_changes_nothing() {
+fn restarting_changes_nothing() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     add(&pool, priced(1, 0, 100));

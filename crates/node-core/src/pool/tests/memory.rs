@@ -10,7 +10,7 @@ fn hash(number: u64) -> H256 {
 }
 
 #[test]
-fn the_reasons_of_the_newest_are_kept() {
+fn keeps_the_newest_drop_reasons() {
     let mut dropped = DroppedReasons::default();
     for number in 0..40_000 {
         dropped.insert(hash(number), DropReason::Evicted);
@@ -30,7 +30,7 @@ fn the_reasons_of_the_newest_are_kept() {
 }
 
 #[test]
-fn the_newest_arrivals_are_kept() {
+fn keeps_the_newest_arrivals() {
     let mut log = ArrivalLog::starting_at(7);
     let start = log.next();
     assert_eq!(start, 7_000);
@@ -45,7 +45,7 @@ fn the_newest_arrivals_are_kept() {
 }
 
 #[test]
-fn the_blobs_of_the_newest_are_kept() {
+fn keeps_the_newest_blobs() {
     let mut mined = MinedBlobs::default();
     let sidecar = || BlobSidecar::V0 { blobs: vec![], commitments: vec![], proofs: vec![] };
     (0..100).for_each(|number| mined.insert(hash(number), sidecar()));

@@ -6,7 +6,7 @@ use crate::pool::{DropReason, PoolStatus};
 use crate::test_world::{BASE_FEE, World};
 
 #[test]
-fn best_tips_first_in_the_order_of_nonces() {
+fn orders_by_tip_and_nonce() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let cheap_first = add(&pool, priced(1, 0, 10));
@@ -76,7 +76,7 @@ fn a_full_pool_evicts_the_cheapest() {
 }
 
 #[test]
-fn bytes_count_too() {
+fn bytes_are_limited_too() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(small_limits());
     let mut tx = transfer(0);

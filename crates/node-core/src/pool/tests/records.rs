@@ -96,7 +96,7 @@ fn recorded(transaction: &PoolTransaction) -> Record {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(transaction in any_transaction()) {
+    fn records_round_trip(transaction in any_transaction()) {
         prop_assert_eq!(record::decode(&recorded(&transaction)), Ok(transaction));
     }
 

@@ -297,7 +297,7 @@ fn every_type_is_accepted_under_its_fork() {
 }
 
 #[test]
-fn since_osaka_a_sidecar_is_converted() {
+fn converts_sidecars_since_osaka() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let hash = add(&pool, blob_transaction(1, 0, 2));
@@ -307,7 +307,7 @@ fn since_osaka_a_sidecar_is_converted() {
 }
 
 #[test]
-fn a_used_nonce_is_refused_and_a_mined_transaction_is_known() {
+fn rejects_used_nonces_and_knows_mined_transactions() {
     let world = World::new(Fork::Osaka);
     let pool = world.pool(PoolLimits::default());
     let first = priced(1, 0, 100);
@@ -437,7 +437,7 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
             "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
         ),
         (DropReason::Invalid(low), "nonce 0 is too low, the account's is 1".to_owned()),
-        (DropReason::SetBack, "the chain was reverted to a snapshot from before it arrived".to_owned()),
+        (DropReason::Reverted, "the chain was reverted to a snapshot from before it arrived".to_owned()),
         (DropReason::Requested, "dropped on request".to_owned()),
     ] {
         assert_eq!(reason.to_string(), words);
