@@ -42,18 +42,18 @@ fn refused(outcome: Result<CallOutcome, ExecutionError>) -> TransactionError {
 }
 
 /// Runs code and returns the word that it leaves on the stack.
-fn answer(world: &World, call: &Call) -> U256 {
+fn returned_word(world: &World, call: &Call) -> U256 {
     word(&returned(world.call(call).unwrap()))
 }
 
 #[test]
 fn calls_use_the_environment_of_the_block_and_the_state_after_it() {
     let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("43{RETURN_WORD}")).build();
-    assert_eq!(answer(&world, &call()), wei(0));
+    assert_eq!(returned_word(&world, &call()), wei(0));
     world.extend(&[]);
-    assert_eq!(answer(&world, &call()), wei(1));
+    assert_eq!(returned_word(&world, &call()), wei(1));
     let balance = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("3331{RETURN_WORD}")).build();
-    assert_eq!(answer(&balance, &call()), wei(1000) * wei(ETHER), "the balance of the caller");
+    assert_eq!(returned_word(&balance, &call()), wei(1000) * wei(ETHER), "the balance of the caller");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn fee_opcodes_return_zero_without_a_gas_price() {
         ("GASPRICE with a price", "3a", 10, 10),
     ] {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("{opcode}{RETURN_WORD}")).build();
-        assert_eq!(answer(&world, &Call { gas_price: wei(price), ..call() }), wei(expected), "{name}");
+        assert_eq!(returned_word(&world, &Call { gas_price: wei(price), ..call() }), wei(expected), "{name}");
     }
 }
 
@@ -95,7 +95,7 @@ fn rejects_prices_that_the_sender_cannot_pay() {
         ("exactly", priced(10, Some(100_000), 0)),
         ("as much gas as can be paid", priced(10, None, 500_000)),
         ("all value, no price", priced(0, None, 1_000_000)),
-        ("from nobody", Call { from: BOB, ..call() }),
+        ("from an account without ether", Call { from: BOB, ..call() }),
     ] {
         assert_eq!(returned(world.call(&call).unwrap()), Bytes::new(), "{name}");
     }
@@ -173,7 +173,7 @@ fn a_creation_returns_the_code_it_would_deploy() {
 fn calls_change_nothing() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5f54600101806000556000 5460205260206020f3").build();
     for _ in 0..2 {
-        assert_eq!(answer(&world, &call()), wei(1));
+        assert_eq!(returned_word(&world, &call()), wei(1));
     }
 }
 
@@ -209,14 +209,14 @@ fn overrides_apply_to_one_call() {
             .slot(CONTRACT, 2, 22)
             .slot(CONTRACT, 4, 44)
             .build();
-        assert_eq!(answer(&world, &call), expected, "{name}");
+        assert_eq!(returned_word(&world, &call), expected, "{name}");
     }
     // The nonce determines the address of a new contract: CREATE(0, 0, 0).
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("5f5f5ff0{RETURN_WORD}")).build();
     let nonce = AccountOverride { nonce: Some(7), ..AccountOverride::default() };
-    assert_ne!(answer(&world, &of(CONTRACT, nonce)), answer(&world, &call()));
+    assert_ne!(returned_word(&world, &of(CONTRACT, nonce)), returned_word(&world, &call()));
     let exhausted = AccountOverride { nonce: Some(u64::MAX), ..AccountOverride::default() };
-    assert_eq!(answer(&world, &of(CONTRACT, exhausted)), wei(0));
+    assert_eq!(returned_word(&world, &of(CONTRACT, exhausted)), wei(0));
 }
 
 #[test]
@@ -228,10 +228,10 @@ fn the_code_of_a_precompile_can_be_replaced() {
     let forty_two = AccountOverride { code: Some(hex(&format!("602a{RETURN_WORD}"))), ..AccountOverride::default() };
     let rich = AccountOverride { balance: Some(wei(5)), ..AccountOverride::default() };
     let overridden = |change| Call { overrides: [(identity, change)].into(), ..plain.clone() };
-    assert_eq!(answer(&world, &overridden(forty_two)), wei(42));
+    assert_eq!(returned_word(&world, &overridden(forty_two)), wei(42));
     // An override without code does not replace the precompile, and neither does the previous call.
     for call in [overridden(rich), plain.clone()] {
-        assert_eq!(answer(&world, &call), word(&[7; 32]));
+        assert_eq!(returned_word(&world, &call), word(&[7; 32]));
     }
 }
 

@@ -89,7 +89,7 @@ fn a_failed_creation_has_a_failed_receipt() {
     let outcome = world.execute(&[creation(0, CREATION, 0), creation(1, CREATION, 0)]).unwrap();
     let outcomes: Vec<_> = outcome.receipts.iter().map(|receipt| receipt.outcome).collect();
     let expected = [false, true].map(ReceiptOutcome::Success);
-    assert_eq!(outcomes, expected, "over storage, and with the next nonce elsewhere");
+    assert_eq!(outcomes, expected, "at the address with storage, and at the next nonce's");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn nested_creations() {
             let input = hex(&format!("6000 6000 6000 f0 600052 60206000 {end}"));
             let run = |genesis: Genesis| output(&genesis.build(), Call { input: input.clone(), ..Call::default() });
             // Homestead has no REVERT, and the inner creation uses all gas.
-            let answer = |address: U256| -> Option<Result<Bytes, String>> {
+            let expected_output = |address: U256| -> Option<Result<Bytes, String>> {
                 (fork > Fork::Homestead).then(|| Ok(address.to_big_endian().to_vec().into()))
             };
             let occupied = run(Genesis::at(fork).slot(inner, 1, 1));
@@ -181,10 +181,10 @@ fn nested_creations() {
             let outer_occupied = run(Genesis::at(fork).slot(outer, 1, 1));
             assert_eq!(outer_occupied, Err("create collision".into()), "{fork:?}, {name}: over storage");
             assert_ne!(occupied, free, "{fork:?}, {name}");
-            if let Some(nothing) = answer(U256::zero()) {
+            if let Some(nothing) = expected_output(U256::zero()) {
                 assert_eq!(occupied, nothing, "{fork:?}, {name}: the inner one over storage");
                 let address = U256::from_big_endian(inner.as_bytes());
-                assert_eq!(Some(free), answer(address), "{fork:?}, {name}: without storage");
+                assert_eq!(Some(free), expected_output(address), "{fork:?}, {name}: without storage");
             }
         }
     }
@@ -235,7 +235,7 @@ fn storage_of_a_contract_without_code() {
             output(&world, Call { input: hex(CREATION), overrides, ..Call::default() })
         };
         assert_eq!(at_nonce(0), Err("create collision".into()), "{fork:?}: there again");
-        assert_eq!(at_nonce(1), Ok(hex("fe")), "{fork:?}: elsewhere");
+        assert_eq!(at_nonce(1), Ok(hex("fe")), "{fork:?}: at another address");
     }
 }
 
@@ -246,7 +246,7 @@ fn overrides_set_and_clear_storage() {
     let slots = |slots: &[(u64, u64)]| slots.iter().map(|(number, value)| (slot(*number), wei(*value))).collect();
     let cases: [(&str, &[u64], StorageOverride, bool); 12] = [
         ("nothing", &[], Keep, false),
-        ("as it is", &[1], Keep, true),
+        ("without an override", &[1], Keep, true),
         ("filled", &[], Patch(slots(&[(1, 1)])), true),
         ("with nothing", &[], Patch(slots(&[(1, 0)])), false),
         ("one more", &[1], Patch(slots(&[(2, 1)])), true),

@@ -26,7 +26,7 @@ fn returned(world: &World, call: &Call) -> (Bytes, u64) {
 }
 
 /// Runs `code` and returns the word that it leaves on the stack.
-fn answer(fork: Fork, code: &str, call: &Call) -> U256 {
+fn returned_word(fork: Fork, code: &str, call: &Call) -> U256 {
     let world = Genesis::at(fork).code(CONTRACT, &format!("{code}{RETURN_WORD}")).build();
     word(&returned(&world, call).0)
 }
@@ -44,8 +44,8 @@ fn fee_caps_determine_the_price() {
     ] {
         // Before Shanghai, which added PUSH0, only the price is checked.
         if fork >= Fork::Shanghai {
-            assert_eq!(answer(fork, "3a", &call), wei(price), "{name}");
-            assert_eq!(answer(fork, "48", &call), wei(base_fee), "{name}");
+            assert_eq!(returned_word(fork, "3a", &call), wei(price), "{name}");
+            assert_eq!(returned_word(fork, "48", &call), wei(base_fee), "{name}");
         } else {
             let world = Genesis::at(fork).code(CONTRACT, "3a60005260206000f3").build();
             assert_eq!(word(&returned(&world, &call).0), wei(price), "{name}");
@@ -79,9 +79,9 @@ fn blobs_are_visible_and_paid_for() {
         max_fee_per_blob_gas: wei(cap),
         ..call()
     };
-    assert_eq!(answer(Fork::Osaka, "5f49", &blobs(0)), word(hash.as_bytes()));
-    assert_eq!(answer(Fork::Osaka, "4a", &blobs(0)), wei(0), "what is not checked reads 0");
-    assert_eq!(answer(Fork::Osaka, "4a", &blobs(3)), wei(1));
+    assert_eq!(returned_word(Fork::Osaka, "5f49", &blobs(0)), word(hash.as_bytes()));
+    assert_eq!(returned_word(Fork::Osaka, "4a", &blobs(0)), wei(0), "without a blob fee cap BLOBBASEFEE returns 0");
+    assert_eq!(returned_word(Fork::Osaka, "4a", &blobs(3)), wei(1));
     // The value leaves too little for the blob.
     let world = Genesis::at(Fork::Osaka).build();
     let required = wei(1000) * wei(ETHER) + wei(3 << 17);
@@ -127,7 +127,7 @@ fn block_overrides_apply() {
         ("4a", BlockOverrides { blob_base_fee: Some(wei(70)), ..none() }, wei(70)),
     ];
     for (opcode, overrides, expected) in cases {
-        assert_eq!(answer(Fork::Osaka, opcode, &priced(overrides.clone())), expected, "{overrides:?}");
+        assert_eq!(returned_word(Fork::Osaka, opcode, &priced(overrides.clone())), expected, "{overrides:?}");
     }
     // Overrides do not change the state that the call reads. The overridden gas limit applies.
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &format!("3331{RETURN_WORD}")).build();

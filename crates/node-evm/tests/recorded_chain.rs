@@ -185,10 +185,10 @@ fn recorded_traces(shared: &Path) -> Vec<RecordedTrace> {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let requests = text.lines().filter_map(|line| line.strip_prefix(">> "));
-        let answers = text.lines().filter_map(|line| line.strip_prefix("<< "));
-        for (request, answer) in requests.zip(answers) {
-            let [request, answer] = [request, answer].map(|text| serde_json::from_str::<Value>(text).unwrap());
-            let Some(results) = answer["result"].as_array() else { continue };
+        let responses = text.lines().filter_map(|line| line.strip_prefix("<< "));
+        for (request, response) in requests.zip(responses) {
+            let [request, response] = [request, response].map(|text| serde_json::from_str::<Value>(text).unwrap());
+            let Some(results) = response["result"].as_array() else { continue };
             let option = |name: &str| request["params"][1][name].as_bool().unwrap_or(false);
             recorded.push(RecordedTrace {
                 name: path.file_name().unwrap().to_string_lossy().into_owned(),

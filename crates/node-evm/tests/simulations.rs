@@ -73,7 +73,7 @@ fn send_on(to: Address, value: u8) -> String {
 fn without_validation_fees_and_nonces_are_not_checked() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, "00").build();
     let cases = [
-        ("nobody", free(BOB, 0, CONTRACT, 0), None),
+        ("an account without ether", free(BOB, 0, CONTRACT, 0), None),
         ("a contract", free(CONTRACT, 0, BOB, 0), None),
         ("a nonce that is too high", free(ALICE, 9, CONTRACT, 0), None),
         (
@@ -152,13 +152,15 @@ fn logs_transfers_in_order_but_not_in_receipts() {
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).build();
     let own = Log { address: CONTRACT, topics: Vec::new(), data: Default::default() };
     let transaction = [free(ALICE, 0, CONTRACT, 5)];
-    let told =
+    let with_transfers =
         [(0, transfer(ALICE, CONTRACT, 5)), (1, own.clone()), (2, transfer(CONTRACT, target, 2)), (3, own.clone())];
-    for (trace_transfers, expected) in [(true, told.to_vec()), (false, vec![(0, own.clone()), (1, own.clone())])] {
+    for (trace_transfers, expected) in
+        [(true, with_transfers.to_vec()), (false, vec![(0, own.clone()), (1, own.clone())])]
+    {
         let asked = Asked { trace_transfers, ..Asked::default() };
         let (calls, outcome) = simulate(&world, &asked, &transaction).unwrap();
-        assert_eq!(calls[0].logs, expected, "told: {trace_transfers}");
-        assert_eq!(outcome.receipts[0].logs, [own.clone(), own.clone()], "told: {trace_transfers}");
+        assert_eq!(calls[0].logs, expected, "transfers: {trace_transfers}");
+        assert_eq!(outcome.receipts[0].logs, [own.clone(), own.clone()], "transfers: {trace_transfers}");
     }
 }
 

@@ -5,7 +5,7 @@ use node_core::forks::{Activation, BlobParams, ChainSpec, DaoFork, UPGRADES, Upg
 use node_types::{Address, U256};
 use std::ops::RangeInclusive;
 
-/// Where a transition takes place.
+/// The point of a transition.
 #[derive(Clone, Copy)]
 enum Point {
     Block(u64),

@@ -77,8 +77,8 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
         return Err(GenesisError::BlockNumber { got: number });
     }
     let before_merge = spec.fork_at(number, timestamp, false);
-    // The encoding appends each field to those before it: without London's there are none of later forks, whatever the
-    // timestamp.
+    // The encoding requires all earlier optional fields: without London's base fee there are no fields of later forks,
+    // even if the timestamp is after them.
     let fork = if before_merge >= Fork::London { spec.fork_at(number, timestamp, true) } else { before_merge };
     let optional = |field, key, given: Option<u64>, default| match (fork.has(field), given) {
         (true, given) => Ok(Some(given.unwrap_or(default))),
