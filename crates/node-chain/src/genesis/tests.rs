@@ -156,8 +156,9 @@ fn a_chain_continues_if_the_schedules_agree_up_to_its_head() {
     let unchanged = recorded.continue_from(Some(&recorded.to_json()), &head(1_000)).unwrap();
     assert_eq!(unchanged, Continued { is_new: false, changes: Vec::new() });
 
-    // The first time at which a head is too high for the change, and how it is named.
-    let cases: [(fn(&mut Value), u64, &str); 4] = [
+    // A change, the first head timestamp that is too late for it, and its text.
+    type Case = (fn(&mut Value), u64, &'static str);
+    let cases: [Case; 4] = [
         (
             |file| file["config"]["osakaTime"] = json!(250),
             200,

@@ -227,6 +227,7 @@ impl Wal {
         self.pending.lock().last
     }
 
+    /// Returns the last entry that is durable.
     pub fn synced(&self) -> Sequence {
         self.pending.lock().synced
     }
