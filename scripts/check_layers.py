@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others.
 
-Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. The exit status is 1 on a violation.
+Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. Also checks that node-core does not
+mention what belongs to its interfaces. The exit status is 1 on a violation.
 """
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 # The crates of this workspace that each crate may use.
 LAYERS = {
@@ -36,6 +39,24 @@ RESERVED = {
     "clap": {"node-server", "node-tests"},
 }
 
+# What must not appear in the sources of node-core, with the reason.
+FOREIGN = {
+    r"\bwire\b": "the JSON structures belong to node-http and node-rpc",
+    r'"(body|path|query|header|params)\.': "locations in a request belong to node-http",
+    r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
+}
+
+
+def foreign_words(folder: Path) -> list[str]:
+    """Lists the lines below `folder` that match a pattern of `FOREIGN`."""
+    return [
+        f"{path}:{number}: {reason}"
+        for path in sorted(folder.rglob("*.rs"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        for pattern, reason in FOREIGN.items()
+        if re.search(pattern, line)
+    ]
+
 
 def main() -> int:
     metadata = json.loads(
@@ -43,7 +64,7 @@ def main() -> int:
             ["cargo", "metadata", "--format-version", "1", "--no-deps"], check=True, capture_output=True
         ).stdout
     )
-    faults = []
+    faults = foreign_words(Path(__file__).parent.parent / "crates/node-core/src")
     packages = {package["name"]: package for package in metadata["packages"]}
     for unknown in packages.keys() - LAYERS.keys():
         faults.append(f"{unknown} has no layer: add it here and in ARCHITECTURE.md")

@@ -1,4 +1,4 @@
-//! Parameters in the path and the query of a request.
+//! Path and query parameters.
 
 use crate::problem::HttpError;
 use actix_web::HttpRequest;
@@ -17,19 +17,22 @@ impl<'a> Parameters<'a> {
         Self { request, faults: Faults::default(), query_read: false }
     }
 
-    /// What is wrong with the query of a request that takes none.
+    /// Returns the faults of the query of an operation without query parameters.
     pub(crate) fn no_query(request: &'a HttpRequest) -> Vec<ErrorDetail> {
         let mut parameters = Self::new(request);
         parameters.walk_query(&[]);
         parameters.faults.into_details()
     }
 
-    /// Whether the query was looked at.
+    /// Whether the query was read.
     pub(crate) fn query_read(&self) -> bool {
         self.query_read
     }
 
-    /// Reads an input out of the parameters of `request`. All faults are reported.
+    /// Decodes an input from the parameters of `request`.
+    ///
+    /// # Errors
+    /// Every fault of the parameters, and a path with invalid escapes.
     pub(crate) fn read<I>(
         request: &'a HttpRequest,
         read: impl FnOnce(&mut Self) -> Result<I, Vec<ErrorDetail>>,
@@ -63,25 +66,25 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// A parameter in the path; empty where the route has none of this name.
+    /// Returns a path parameter; empty if the route does not have it.
     pub(crate) fn path(&self, name: &str) -> Cow<'a, str> {
         self.optional_path(name).unwrap_or_default()
     }
 
-    /// A parameter in the path, if the route has one of this name.
+    /// Returns a path parameter, or `None` if the route does not have it.
     pub(crate) fn optional_path(&self, name: &str) -> Option<Cow<'a, str>> {
         let value = self.request.match_info().get(name)?;
-        // The router has decoded all but the escapes of `%`, `/` and `+`.
+        // The router has decoded all escapes except those of `%`, `/` and `+`.
         Some(if value.contains('%') { decode(value, false)?.into() } else { value.into() })
     }
 
-    /// The only parameter that the query may have; see [`queries`](Self::queries).
+    /// Returns the only parameter that the query may have; see [`queries`](Self::queries).
     pub(crate) fn query(&mut self, name: &str) -> Option<String> {
         self.queries(&[name]).pop().flatten()
     }
 
-    /// The parameters that the query may have, in the order of `names`. Others are faults, for a name that is misspelt would
-    /// change the meaning of the request.
+    /// Returns the parameters that the query may have, in the order of `names`. Others are faults, because a misspelt name
+    /// would silently change the request.
     pub(crate) fn queries(&mut self, names: &[&str]) -> Vec<Option<String>> {
         self.query_read = true;
         self.walk_query(names)
@@ -109,7 +112,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Whether the path of a request can be decoded: every `%` begins an escape, and the bytes are UTF-8.
+/// Whether a path can be decoded: every `%` starts an escape, and the bytes are UTF-8.
 pub(crate) fn is_decodable(path: &str) -> bool {
     !path.contains('%') || decode(path, false).is_some()
 }
@@ -119,7 +122,7 @@ pub(crate) fn decode_lossy(text: &str, query: bool) -> String {
     decode(text, query).unwrap_or_else(|| text.to_owned())
 }
 
-/// Decodes percent-encoding, and in queries `+` for a blank.
+/// Decodes percent-encoding, and in queries `+` as a space.
 fn decode(text: &str, query: bool) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn queries() {
-        /// The value, or where faults are.
+        /// The value, or the locations of faults.
         type Expected = Result<Option<&'static str>, &'static [&'static str]>;
         let cases: [(&str, Expected); 7] = [
             ("/", Ok(None)),

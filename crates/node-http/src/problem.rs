@@ -1,4 +1,4 @@
-//! What can go wrong, and how it is told: one exhaustive match from errors to HTTP.
+//! Errors of requests, and one exhaustive match from errors to HTTP statuses.
 
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
@@ -10,13 +10,13 @@ use node_rpc::options;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::net::IpAddr;
 
-/// Why a request is not answered with 200.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// The node refuses it, or fails.
+    /// The operation failed.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The body is not JSON, or not the JSON that the operation takes.
+    /// The body is not JSON, or not a valid input of the operation.
     #[error(transparent)]
     Body(BodyError),
     /// Path or query parameters are invalid.
@@ -25,99 +25,97 @@ pub(crate) enum HttpError {
     /// The path has a broken escape.
     #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
     Path,
-    /// There is nothing under this path.
+    /// No operation has this path.
     #[error("there is nothing under this path")]
     UnknownRoute,
-    /// There is, but not by this method.
-    #[error("this path answers to {allow} only")]
+    /// The path exists, but not for this method.
+    #[error("this path accepts {allow} only")]
     MethodNotAllowed {
-        /// The methods it takes.
+        /// The methods that the path accepts.
         allow: &'static str,
     },
-    /// There is, but only for clients that go on in WebSocket.
-    #[error("this path speaks WebSocket (RFC 6455, version 13): ask for an upgrade by GET")]
+    /// The path is for WebSocket only.
+    #[error("this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET")]
     NoWebSocket,
     /// The body's framing is broken, or it ended early.
     #[error("the body cannot be read to its end")]
     BodyBroken,
-    /// Control is only for those on the same machine.
-    #[error("control of the chain is refused, for the server listens on {0}, where others may reach it")]
+    /// Control is restricted to clients on the same machine.
+    #[error("control of the chain is refused, because other machines can reach the server on {0}")]
     ControlRefused(IpAddr),
-    /// Control is not for pages that come from elsewhere.
+    /// Control is refused to web pages of other origins.
     #[error("control of the chain is refused to pages of other origins")]
     ForeignOrigin,
-    /// The body says that it is something else than JSON.
+    /// The body is declared as something other than JSON.
     #[error("the body must be of media type application/json")]
     MediaType,
     /// The body is too long.
     #[error("the body is longer than {limit} bytes (`max-body`)")]
     BodyTooLarge {
-        /// Longest body taken.
+        /// Longest body accepted, in bytes.
         limit: usize,
     },
-    /// The body came too slowly.
+    /// The body arrived too slowly.
     #[error("the body did not arrive in time (`body-timeout`)")]
     BodyTimeout,
-    /// Arrays and objects of the body stand too deep in each other.
+    /// Arrays and objects of the body are nested too deep.
     #[error("the body is nested deeper than {limit} levels (`max-depth`)")]
     BodyTooDeep {
-        /// Deepest nesting taken.
+        /// Deepest nesting accepted.
         limit: usize,
     },
-    /// The request names a host that this server is not.
-    #[error("this server does not answer as {host:?} (`allowed-hosts`)")]
+    /// The `Host` header is not an accepted host.
+    #[error("this server does not accept the host {host:?} (`allowed-hosts`)")]
     HostRefused {
-        /// The name, or its beginning.
+        /// The host, shortened if it is long.
         host: String,
     },
     /// Path, query and headers are too long.
     #[error("path, query and headers together are longer than {limit} bytes (`max-headers`)")]
     HeadersTooLong {
-        /// Longest taken.
+        /// Most bytes accepted.
         limit: usize,
     },
-    /// The client shows no token, or none that is known.
-    #[error(
-        "the header Authorization must hold a token that this server knows: Bearer, a blank, and the token (`token-file`)"
-    )]
+    /// The token is missing or unknown.
+    #[error("the header Authorization must contain Bearer, a space, and a valid token (`token-file`)")]
     Unauthorized,
     /// The client has sent too many requests.
     #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
     TooFast(TooFast),
-    /// There are as many connections as may be.
-    #[error("there are {limit} connections already, which is all there may be (`max-connections`)")]
+    /// The limit of connections is reached.
+    #[error("there are {limit} connections already, the maximum (`max-connections`)")]
     TooManyConnections {
         /// Most connections at a time.
         limit: usize,
     },
-    /// There are as many requests as may be.
-    #[error("there are {limit} requests already, which is all there may be (`max-requests`)")]
+    /// The limit of concurrent requests is reached.
+    #[error("there are {limit} requests already, the maximum (`max-requests`)")]
     TooManyRequests {
         /// Most requests at a time.
         limit: usize,
     },
-    /// The server cannot do what it is for, or is about to end.
+    /// The server is not ready, or is shutting down.
     #[error("not ready: {0}")]
     NotReady(String),
-    /// All threads are busy and enough requests wait for one.
+    /// All threads are busy, and the queue is full.
     #[error("the server is busy, try again soon (`pool-queue`)")]
     Overloaded,
-    /// As many clients as may be are told of events.
-    #[error("{limit} clients are told of events already, which is all there may be (`max-streams`)")]
+    /// The limit of event streams is reached.
+    #[error("there are {limit} event streams already, the maximum (`max-streams`)")]
     TooManyStreams {
         /// Most streams at a time.
         limit: usize,
     },
-    /// A defect made the work panic.
-    #[error("the work panicked")]
+    /// The operation panicked, which is a defect.
+    #[error("the operation panicked")]
     Panicked,
-    /// A defect made an answer unwritable.
-    #[error("the answer cannot be encoded")]
+    /// The response cannot be encoded, which is a defect.
+    #[error("the response cannot be encoded")]
     Encode(#[source] serde_json::Error),
 }
 
 impl HttpError {
-    /// The option that sets the limit which the request met, if it met one.
+    /// Returns the option that sets the limit which the request exceeded, if that is why it failed.
     pub(crate) fn limit(&self) -> Option<&'static str> {
         Some(match self {
             Self::BodyTooLarge { .. } => "max-body",
@@ -135,7 +133,7 @@ impl HttpError {
         })
     }
 
-    /// Whether a busy or ending server is to be expected to answer so.
+    /// Whether the error is normal for a server that is busy or shutting down.
     pub(crate) fn is_expected(&self) -> bool {
         use HttpError::*;
         let busy =
@@ -143,7 +141,7 @@ impl HttpError {
         busy || matches!(self, NotReady(_))
     }
 
-    /// Seconds after which the client may try again; none if waiting does not help.
+    /// Returns the seconds after which the client may retry, or `None` if waiting does not help.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooFast(TooFast { wait, .. }) => Some(wait.as_secs() + 1),
@@ -155,20 +153,20 @@ impl HttpError {
     }
 }
 
-/// What a client is told.
+/// The response to a failed request.
 pub(crate) struct Description {
     pub(crate) status: StatusCode,
-    /// None for `about:blank`.
+    /// The page of the problem type; `None` for `about:blank`.
     pub(crate) page: Option<ProblemPage>,
     pub(crate) detail: String,
     pub(crate) errors: Vec<ErrorDetail>,
 }
 
-/// Translates an error. Nothing of the inside leaks: what is not the client's fault is told in general words.
+/// Describes an error to the client. Internal errors are described without details, which go to the log.
 pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     let (status, page) = classify(error);
     if status == StatusCode::INTERNAL_SERVER_ERROR {
-        let detail = "the server failed; its log tells why, under the id of this instance".to_owned();
+        let detail = "the server failed; its log has details under the id of this instance".to_owned();
         return Description { status, page, detail, errors: Vec::new() };
     }
     let (errors, listed) = match error {
@@ -184,12 +182,12 @@ pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
     Description { status, page, detail, errors }
 }
 
-/// The status of an answer that tells of `error`.
+/// Returns the status of an error.
 pub(crate) fn status(error: &HttpError) -> StatusCode {
     classify(error).0
 }
 
-/// One sentence for a list of faults.
+/// Summarizes faults in one sentence.
 fn summary(faults: &[ErrorDetail]) -> String {
     match faults {
         [] => "the request is invalid".to_owned(),
@@ -253,7 +251,7 @@ fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
             (refused, Some(LimitExceeded))
         }
         NodeError::Interrupted(Interrupted::DeadlineExceeded) => (refused, Some(LimitExceeded)),
-        // Nobody hears it.
+        // The client has left.
         NodeError::Interrupted(Interrupted::Cancelled) => (StatusCode::SERVICE_UNAVAILABLE, None),
         NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {
             (StatusCode::INTERNAL_SERVER_ERROR, None)
@@ -267,7 +265,7 @@ mod tests {
     use node_core::backend::BackendError;
 
     #[test]
-    fn lists_of_faults_become_a_sentence() {
+    fn summarizes_faults() {
         let fault = |location: &str| ErrorDetail::new(location, "expected string");
         let cases = [
             (vec![], "the request is invalid"),
@@ -280,14 +278,18 @@ mod tests {
     }
 
     #[test]
-    fn the_inside_does_not_leak() {
+    fn internal_errors_leak_no_details() {
         let secret = "/var/lib/secret is broken";
         let storage = BackendError::Storage(secret.into());
         for error in [HttpError::Node(NodeError::Backend(storage)), HttpError::Panicked] {
-            let told = describe(&error, &Sent::default());
-            assert_eq!(told.status, StatusCode::INTERNAL_SERVER_ERROR, "{error:?}");
-            assert!(!told.detail.contains("secret") && !told.detail.contains("backend"), "{}", told.detail);
-            assert!(told.errors.is_empty(), "{error:?}");
+            let description = describe(&error, &Sent::default());
+            assert_eq!(description.status, StatusCode::INTERNAL_SERVER_ERROR, "{error:?}");
+            assert!(
+                !description.detail.contains("secret") && !description.detail.contains("backend"),
+                "{}",
+                description.detail
+            );
+            assert!(description.errors.is_empty(), "{error:?}");
         }
     }
 }

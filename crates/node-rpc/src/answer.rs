@@ -1,13 +1,13 @@
-//! Answers as they are written.
+//! Encoding of responses and notifications.
 
 use crate::error::RpcError;
 use crate::message::Id;
 use serde::Serialize;
 
-/// What every answer begins with.
+/// The beginning of every response.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// Writes `value`, which has no way to fail but a defect.
+/// Writes `value` as JSON, or null if that fails, which would be a defect.
 fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     let length = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
@@ -16,14 +16,14 @@ fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
-/// Writes the answer to the request `id`: what `result` writes, or its error.
+/// Writes the response to the request `id`: what `result` writes, or its error.
 pub(crate) fn answer(out: &mut Vec<u8>, id: &Id, result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>) {
     out.extend_from_slice(HEAD);
     write(out, id);
     let end_of_id = out.len();
     out.extend_from_slice(br#","result":"#);
     if let Err(error) = result(out) {
-        // What was written before it failed is no part of the answer.
+        // Removes what was written before the failure.
         out.truncate(end_of_id);
         out.extend_from_slice(br#","error":"#);
         write(out, &error);
@@ -31,14 +31,14 @@ pub(crate) fn answer(out: &mut Vec<u8>, id: &Id, result: impl FnOnce(&mut Vec<u8
     out.push(b'}');
 }
 
-/// The answer to a message that is none.
+/// Returns the response to an invalid message, with the id null.
 pub(crate) fn refusal(error: RpcError) -> Vec<u8> {
     let mut out = Vec::new();
     answer(&mut out, &Id::null(), |_| Err(error));
     out
 }
 
-/// A notification of the subscription `id`.
+/// Returns a notification of the subscription `id`.
 pub(crate) fn notification(id: &str, result: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Notification<'a, R> {

@@ -21,7 +21,7 @@ mod wire;
 pub use error::RpcError;
 pub use message::{Message, Request};
 pub use method::{Client, Method, Scope};
-pub use methods::{elsewhere, table};
+pub use methods::{table, unavailable};
 pub use parameters::Parameters;
 pub use rpc::{Rpc, RpcLimits};
 pub use session::{Session, SessionLimits};

@@ -1,4 +1,4 @@
-//! Messages of clients (JSON-RPC 2.0).
+//! Decoding of messages (JSON-RPC 2.0).
 
 use crate::error::RpcError;
 use crate::method::Method;
@@ -10,30 +10,30 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Longest part of a name that is not known which is repeated, in bytes.
+/// Most bytes of an unknown method's name that an error repeats.
 const REPEATED: usize = 64;
 
-/// More cheap requests than these in a batch are not cheap any more.
+/// Most cheap requests of a batch that is cheap as a whole.
 const SHORT_BATCH: usize = 8;
 
 /// The table of methods by name.
 pub(crate) type Table = HashMap<&'static str, Arc<Method>>;
 
-/// What a client sent.
+/// A message of a client.
 #[derive(Clone, Debug)]
 pub enum Message {
     /// One request.
     Single(Request),
-    /// Several requests, answered together.
+    /// Several requests with one response.
     Batch(Vec<Request>),
 }
 
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the answer is named by; none for a notification, which is not answered.
+    /// The id of the response; `None` for a notification, which has no response.
     pub(crate) id: Option<Id>,
-    /// What to do, or why it cannot be done.
+    /// The method with its parameters, or why the request is invalid.
     pub(crate) call: Result<Call, RpcError>,
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct Call {
     pub(crate) parameters: Option<Box<RawValue>>,
 }
 
-/// What a client names its request by: a string, a number, or null.
+/// The id of a request: a string, a number, or null.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Id(Box<RawValue>);
 
 impl Id {
-    /// In answers to what names none.
+    /// The id of responses to invalid requests without an id.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
 }
 
-/// A request as it is written.
+/// A request before its fields are checked.
 #[derive(Deserialize)]
 struct RawRequest<'a> {
     #[serde(borrow)]
@@ -69,24 +69,24 @@ struct RawRequest<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Tells null from nothing.
+/// Distinguishes null from a missing field.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Message {
-    /// Reads a message, whose batch may hold at most `limit` requests.
+    /// Decodes a message. A batch may hold at most `limit` requests.
     ///
     /// # Errors
-    /// What is no JSON, an empty batch, and one that is too long; the error is to be answered under the id null.
+    /// If the message is not JSON, or a batch is empty or too long. The error is sent with the id null.
     pub(crate) fn read(table: &Table, body: &[u8], limit: usize) -> Result<Self, RpcError> {
         let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
         if first != Some(&b'[') {
-            // What is passed over in a slice is not looked at as text.
+            // serde_json does not check the UTF-8 of skipped values in a slice.
             if let Some(request) = str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
                 return Ok(Self::Single(Request::of(table, request)));
             }
-            // It is no request, or no JSON.
+            // It is not a request, or not JSON.
             let raw: &RawValue = serde_json::from_slice(body).map_err(|error| parse_error(&error))?;
             return Ok(Self::Single(Request::read(table, raw)));
         }
@@ -103,7 +103,7 @@ impl Message {
         }
     }
 
-    /// What the message costs as a whole.
+    /// Returns the cost of the message as a whole.
     pub fn cost(&self) -> Cost {
         match self {
             Self::Single(request) => request.cost(),
@@ -111,7 +111,7 @@ impl Message {
                 let cost = requests.iter().map(Request::cost).max().unwrap_or(Cost::Instant);
                 match cost {
                     Cost::Instant if requests.len() <= SHORT_BATCH => Cost::Instant,
-                    // Methods that change something must not begin again, and together nothing is brief.
+                    // A brief request may be started again, which must not repeat the changes of others in the batch.
                     Cost::Instant | Cost::Brief => Cost::Long,
                     cost => cost,
                 }
@@ -119,7 +119,7 @@ impl Message {
         }
     }
 
-    /// What it is called in logs and metrics, of which there are not many.
+    /// Returns the name of the message in logs and metrics, which is one of few.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::Single(Request { call: Ok(call), .. }) => call.method.name(),
@@ -128,7 +128,7 @@ impl Message {
         }
     }
 
-    /// How many requests it holds.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         match self {
             Self::Single(_) => 1,
@@ -148,7 +148,7 @@ impl Request {
         }
     }
 
-    /// What is no request is answered under its id, where it has one.
+    /// An invalid request, which is answered with its id if it has one.
     fn invalid(id: Option<Id>, message: &str) -> Self {
         let error = RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
         Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) }
@@ -186,7 +186,7 @@ impl Request {
 fn unknown(name: &str) -> RpcError {
     let shown = &name[..name.floor_char_boundary(REPEATED)];
     let mut message = format!("the method {shown} does not exist/is not available");
-    if let Some(why) = crate::methods::elsewhere(name) {
+    if let Some(why) = crate::methods::unavailable(name) {
         message = format!("{message}: {why}");
     }
     RpcError::new(RpcError::METHOD_NOT_FOUND, message)
@@ -196,13 +196,13 @@ fn parse_error(error: &serde_json::Error) -> RpcError {
     RpcError::new(RpcError::PARSE, format!("parse error: {error}"))
 }
 
-/// What is wrong, without the place in a text that was cut out of another.
+/// Returns the message of an error without its position, which is meaningless in a part of a text.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
-/// Reads an array of at most so many elements; none for one that is longer.
+/// Decodes an array of at most `limit` elements; a longer one is `None`.
 struct Bounded {
     limit: usize,
 }
@@ -228,7 +228,7 @@ impl<'de> Visitor<'de> for Bounded {
             if elements.len() < self.limit {
                 elements.push(element);
             } else {
-                // The rest is read, so that what is no JSON is told as that.
+                // Reads the rest, so that invalid JSON is reported as such.
                 while array.next_element::<serde::de::IgnoredAny>()?.is_some() {}
                 return Ok(None);
             }

@@ -1,4 +1,4 @@
-//! What a row of the table of methods says.
+//! A method: a row of the table.
 
 use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
@@ -10,23 +10,23 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// What a method runs with.
+/// The environment of a method call.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// The node that is asked.
+    /// The node.
     pub node: &'a Node,
     /// The bounds of the request, and the view that it reads.
     pub context: &'a Context,
-    /// Who asks.
+    /// The client.
     pub client: Client<'a>,
 }
 
-/// Who asks, as far as the transport knows.
+/// What the transport knows of the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Client<'a> {
-    /// The connection that subscriptions belong to; none where the transport cannot tell anything later.
+    /// The connection that subscriptions belong to; `None` if the transport cannot send notifications.
     pub session: Option<&'a Session>,
-    /// Whether it may control a chain that the node makes itself.
+    /// Whether the client may control a development chain.
     pub controls: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Method {
     parameters: &'static [&'static str],
     about: &'static str,
     cost: fn(&str) -> Cost,
-    /// Whether it may change the chain or the pool, so that what comes later has to look anew.
+    /// Whether it may change the chain or the pool, so that later requests need a new view.
     pub(crate) changes: bool,
     controls: bool,
     pub(crate) run: Box<Run>,
@@ -51,8 +51,8 @@ impl fmt::Debug for Method {
 }
 
 impl Method {
-    /// A method of a few microseconds. `parameters` are named in order, and those that may be left out end with a question
-    /// mark; `about` is one sentence.
+    /// A method that takes a few microseconds. `parameters` are their names in order; the names of optional ones end with a
+    /// question mark. `about` is one sentence.
     pub fn new<P: Parameters, R: Serialize>(
         name: &'static str,
         parameters: &'static [&'static str],
@@ -64,61 +64,61 @@ impl Method {
         let run = move |scope: Scope<'_>, raw: Option<&RawValue>, out: &mut Vec<u8>| {
             let result = run(scope, parameters::read(raw, required)?)?;
             serde_json::to_writer(out, &result).map_err(|error| {
-                tracing::error!(%error, method = name, "an answer could not be written");
+                tracing::error!(%error, method = name, "a result could not be encoded");
                 RpcError::new(RpcError::INTERNAL, "internal error")
             })
         };
         Self { name, parameters, about, cost: |_| Cost::Instant, changes: false, controls: false, run: Box::new(run) }
     }
 
-    /// It may take long.
+    /// The method may take long.
     pub fn long(self) -> Self {
         Self { cost: |_| Cost::Long, ..self }
     }
 
-    /// It runs code.
+    /// The method executes code.
     pub fn code(self) -> Self {
         Self { cost: |_| Cost::Code, ..self }
     }
 
-    /// Its cost depends on the text of the parameters.
+    /// The cost of the method depends on the JSON of its parameters.
     pub fn costing(self, cost: fn(&str) -> Cost) -> Self {
         Self { cost, ..self }
     }
 
-    /// It may change the chain or the pool. It takes as long as a disk does, and as the blocks that are made.
+    /// The method may change the chain or the pool. It takes as long as the disk and the mined blocks do.
     pub fn changing(self) -> Self {
         Self { changes: true, ..self.long() }
     }
 
-    /// It controls a chain that the node makes itself.
+    /// The method controls a development chain.
     pub fn controlling(self) -> Self {
         Self { controls: true, ..self.changing() }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Names of the parameters in order; those that may be left out end with a question mark.
+    /// Returns the names of the parameters in order; those of optional ones end with a question mark.
     pub fn parameters(&self) -> &'static [&'static str] {
         self.parameters
     }
 
-    /// What it does, in a sentence.
+    /// Returns a description in one sentence.
     pub fn about(&self) -> &'static str {
         self.about
     }
 
-    /// Whether it is there only where the node makes its chain itself.
+    /// Whether the method is available only on development chains.
     pub fn controls(&self) -> bool {
         self.controls
     }
 
-    /// What it needs with these parameters.
+    /// Returns the cost of a call with these parameters as JSON.
     pub fn cost(&self, parameters: &str) -> Cost {
-        // To assemble the pending block runs code. Its name may be written with escapes.
+        // Assembling the pending block executes code. The tag may be written with escapes.
         let may_be_pending = parameters.contains("\"pending\"") || parameters.contains('\\');
         if may_be_pending { Cost::Code } else { (self.cost)(parameters) }
     }

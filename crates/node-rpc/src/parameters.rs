@@ -5,16 +5,16 @@ use crate::message::plain;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// Values that the parameters of a method are read as.
+/// Types of the parameters of a method.
 pub trait Parameters: Sized {
-    /// How many there are.
+    /// Number of parameters.
     const COUNT: usize;
 
-    /// Reads them. `required` of them may not be left out; those that may are read as null where they are.
+    /// Decodes the parameters. The first `required` ones must be present; missing others are decoded as null.
     fn read(arguments: &[&RawValue], required: usize) -> Result<Self, RpcError>;
 }
 
-/// Reads the parameters of a method: an array, or nothing at all.
+/// Decodes the parameters of a method from an array, null, or nothing.
 pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Result<P, RpcError> {
     let text = raw.map_or("[]", RawValue::get);
     let text = if text == "null" { "[]" } else { text };
@@ -30,7 +30,7 @@ pub(crate) fn read<P: Parameters>(raw: Option<&RawValue>, required: usize) -> Re
     P::read(&arguments, required)
 }
 
-/// Reads the parameter at `position`.
+/// Decodes the parameter at `position`.
 fn argument<T: DeserializeOwned>(arguments: &[&RawValue], position: usize, required: usize) -> Result<T, RpcError> {
     let raw = match arguments.get(position) {
         Some(raw) => raw.get(),

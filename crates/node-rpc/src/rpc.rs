@@ -1,4 +1,4 @@
-//! From the bytes of a message to the bytes of its answer.
+//! From the bytes of a message to the bytes of its response.
 
 use crate::answer;
 use crate::error::RpcError;
@@ -9,15 +9,15 @@ use node_core::context::Context;
 use node_core::node::Node;
 use std::sync::Arc;
 
-/// Bytes for which there is room from the start: most answers are shorter.
-const SHORT_ANSWER: usize = 512;
+/// Initial capacity of a response in bytes; most are shorter.
+const SHORT_RESPONSE: usize = 512;
 
-/// What one message may ask for.
+/// Upper bounds of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
     /// Most requests of a batch.
     pub batch: usize,
-    /// Most bytes of the answers of a batch together: what is asked for behind them is refused.
+    /// Most bytes of all responses of a batch; requests after that are rejected.
     pub batch_bytes: usize,
 }
 
@@ -27,7 +27,7 @@ impl Default for RpcLimits {
     }
 }
 
-/// The interface over a node.
+/// The JSON-RPC interface of a node.
 pub struct Rpc {
     node: Arc<Node>,
     table: Table,
@@ -35,32 +35,32 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// The interface over `node` with the methods of [`table`](crate::table).
+    /// Creates the interface of `node` with the methods of [`table`](crate::table).
     pub fn new(node: Arc<Node>, limits: RpcLimits) -> Self {
         Self::with_methods(node, limits, methods::table())
     }
 
-    /// The same with other methods; of two with the same name the later one counts.
+    /// Creates the interface with other methods. Of two with the same name, the later one is used.
     pub fn with_methods(node: Arc<Node>, limits: RpcLimits, methods: Vec<Method>) -> Self {
         let table = methods.into_iter().map(|method| (method.name(), Arc::new(method))).collect();
         Self { node, table, limits }
     }
 
-    /// Reads a message.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// The whole answer to bytes that are no message.
+    /// The complete response to an invalid message.
     pub fn read(&self, body: &[u8]) -> Result<Message, Vec<u8>> {
         Message::read(&self.table, body, self.limits.batch).map_err(answer::refusal)
     }
 
-    /// The whole answer to a message that is not read, for a reason of the transport.
+    /// Returns the complete response to a message that is not decoded for a reason of the transport.
     pub fn refuse(error: RpcError) -> Vec<u8> {
         answer::refusal(error)
     }
 
-    /// Answers a message; none where it holds notifications alone. The requests of a batch read one view, until one of them
-    /// changes something.
+    /// Runs a message and returns its response, or `None` if it has only notifications. All requests of a batch read the same
+    /// view until one of them changes something.
     pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Option<Vec<u8>> {
         let scope = Scope { node: &self.node, context, client };
         write(message, |request, out| match (message, context.check()) {
@@ -76,7 +76,7 @@ impl Rpc {
         })
     }
 
-    /// Refuses every request of a message that is not run, for a reason of the transport.
+    /// Returns the response to a message whose requests are all rejected for a reason of the transport.
     pub fn refuse_message(message: &Message, error: &RpcError) -> Option<Vec<u8>> {
         write(message, |request, out| refuse(request, error, out))
     }
@@ -90,7 +90,7 @@ impl Rpc {
             Some(id) => answer::answer(out, id, run),
             None => {
                 let length = out.len();
-                // Nobody is told how it ended.
+                // A notification has no response, not even an error.
                 let _ = run(out);
                 out.truncate(length);
             }
@@ -100,7 +100,7 @@ impl Rpc {
     fn run(&self, scope: Scope<'_>, call: &Call, out: &mut Vec<u8>) -> Result<(), RpcError> {
         if call.method.controls() && self.node.producer().is_none() {
             let name = call.method.name();
-            let message = format!("the method {name} is there only where the node makes its chain itself");
+            let message = format!("the method {name} is available only on development chains");
             return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
         if call.method.controls() && !scope.client.controls {
@@ -115,16 +115,16 @@ impl Rpc {
     }
 }
 
-/// Answers a request with an error, and does not run it.
+/// Responds to a request with an error, without running it.
 fn refuse(request: &Request, error: &RpcError, out: &mut Vec<u8>) {
     if let Some(id) = &request.id {
         answer::answer(out, id, |_| Err(error.clone()));
     }
 }
 
-/// Writes what `each` writes for the requests of a message; none where it writes nothing.
+/// Returns what `each` writes for the requests of a message, or `None` if it writes nothing.
 fn write(message: &Message, mut each: impl FnMut(&Request, &mut Vec<u8>)) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(SHORT_ANSWER);
+    let mut out = Vec::with_capacity(SHORT_RESPONSE);
     match message {
         Message::Single(request) => each(request, &mut out),
         Message::Batch(requests) => {

@@ -1,4 +1,4 @@
-//! What a connection is told as it happens.
+//! Subscriptions of a connection.
 
 use crate::answer;
 use crate::error::RpcError;
@@ -10,13 +10,13 @@ use node_types::BlockId;
 use node_types::wire::Data;
 use parking_lot::Mutex;
 
-/// Events of a subscription that are worked out at once.
+/// Most events of a subscription that are read at once.
 const PAGE: usize = 32;
 
-/// Bytes of messages after which no more are worked out before these are sent.
-const ENOUGH: usize = 256 * 1024;
+/// Bytes of messages after which these are sent before more are read.
+const BATCH_BYTES: usize = 256 * 1024;
 
-/// What one connection may have.
+/// Upper bounds of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
     /// Most subscriptions at a time.
@@ -38,10 +38,10 @@ pub struct Session {
 
 #[derive(Debug, Default)]
 struct Subscriptions {
-    /// How many there ever were; names the next.
-    made: u64,
+    /// Number of subscriptions ever created, from which the next id follows.
+    created: u64,
     all: Vec<Subscription>,
-    /// Whose turn is next, modulo how many there are.
+    /// Index of the subscription that is read first, modulo their number.
     first: usize,
 }
 
@@ -54,41 +54,41 @@ struct Subscription {
     stream: EventStream,
 }
 
-/// What a subscription tells.
+/// What a subscription reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// Headers of new blocks.
     Heads,
     /// Logs that join or leave the chain.
     Logs,
-    /// Transactions that come into the pool, whole or by their hashes.
+    /// Transactions that enter the pool, in full or by their hashes.
     Transactions {
-        /// Whether they are told whole.
+        /// Whether transactions are sent in full.
         whole: bool,
     },
-    /// Changes of being in sync, of which there are none.
+    /// Changes of the sync status, which never happen.
     Syncing,
 }
 
 impl Session {
-    /// No subscriptions yet.
+    /// Creates a session without subscriptions.
     pub fn new(limits: SessionLimits) -> Self {
         Self { limits, subscriptions: Mutex::default() }
     }
 
-    /// Whether nothing is to be told.
+    /// Whether there are no subscriptions.
     pub fn is_empty(&self) -> bool {
         self.subscriptions.lock().all.is_empty()
     }
 
-    /// Begins to tell what happens from now on, and answers the name of the subscription.
+    /// Subscribes to what happens from now on, and returns the id of the subscription.
     pub(crate) fn subscribe(
         &self,
         scope: Scope<'_>,
         topic: Topic,
         query: Option<EventQuery>,
     ) -> Result<String, RpcError> {
-        // What happened since the view was opened is not of now.
+        // The subscription starts now, not with the view that earlier requests of the batch have read.
         scope.context.release_view();
         let stream = query.as_ref().map(|query| scope.node.events(scope.context, query)).transpose()?;
         let mut subscriptions = self.subscriptions.lock();
@@ -97,15 +97,15 @@ impl Session {
             let message = format!("there are {limit} subscriptions already (`max-subscriptions`)");
             return Err(RpcError::new(RpcError::LIMIT, message));
         }
-        subscriptions.made += 1;
-        let id = format!("{:#x}", subscriptions.made);
+        subscriptions.created += 1;
+        let id = format!("{:#x}", subscriptions.created);
         if let Some((query, stream)) = query.zip(stream) {
             subscriptions.all.push(Subscription { id: id.clone(), topic, query, stream });
         }
         Ok(id)
     }
 
-    /// Ends a subscription. Answers whether there was one.
+    /// Ends a subscription. Returns whether it existed.
     pub(crate) fn unsubscribe(&self, id: &str) -> bool {
         let mut subscriptions = self.subscriptions.lock();
         let before = subscriptions.all.len();
@@ -113,11 +113,11 @@ impl Session {
         subscriptions.all.len() < before
     }
 
-    /// The next things to tell, each a whole message: about a page of each subscription, in turn, until there is enough to
-    /// send. None when nothing has happened.
+    /// Returns the next notifications, each a complete message: about a page of each subscription in turn, until there are
+    /// enough bytes to send. An empty list means that nothing has happened.
     ///
     /// # Errors
-    /// When the chain cannot be read and nothing was found before; the same is asked for again then.
+    /// If the chain cannot be read before anything was found. The next call tries again.
     pub fn notifications(&self, node: &Node, context: &Context) -> Result<Vec<Vec<u8>>, RpcError> {
         let (all, first) = {
             let subscriptions = self.subscriptions.lock();
@@ -127,19 +127,19 @@ impl Session {
         let turns = (0..all.len()).map(|turn| (first + turn) % all.len());
         for turn in turns {
             let subscription = &all[turn];
-            let (told, stream) = match subscription.tell(Scope { node, context, client: Client::default() }) {
-                Ok(told) => told,
-                // What was found so far is told, and the rest asked for again.
+            let (found, stream) = match subscription.next(Scope { node, context, client: Client::default() }) {
+                Ok(found) => found,
+                // Returns what was found so far; the next call tries the rest again.
                 Err(_) if !messages.is_empty() => break,
                 Err(error) => return Err(error),
             };
-            bytes += told.iter().map(Vec::len).sum::<usize>();
-            messages.extend(told);
+            bytes += found.iter().map(Vec::len).sum::<usize>();
+            messages.extend(found);
             let mut subscriptions = self.subscriptions.lock();
-            if let Some(kept) = subscriptions.all.iter_mut().find(|kept| kept.id == subscription.id) {
-                kept.stream = stream;
+            if let Some(current) = subscriptions.all.iter_mut().find(|current| current.id == subscription.id) {
+                current.stream = stream;
             }
-            if bytes >= ENOUGH {
+            if bytes >= BATCH_BYTES {
                 subscriptions.first = turn + 1;
                 break;
             }
@@ -149,12 +149,12 @@ impl Session {
 }
 
 impl Subscription {
-    /// What happened, each a whole message, and where to go on.
-    fn tell(&self, scope: Scope<'_>) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
+    /// Returns the next notifications, and the stream after them.
+    fn next(&self, scope: Scope<'_>) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
         let (node, context) = (scope.node, scope.context);
         let (events, stream) = match node.next_events(context, self.stream.clone(), PAGE) {
             Ok(next) => next,
-            // The chain begins anew, and with it the subscription.
+            // The chain was reset, so the subscription starts again.
             Err(NodeError::BlockNotFound { .. }) => {
                 return Ok((Vec::new(), node.events(context, &self.query)?));
             }

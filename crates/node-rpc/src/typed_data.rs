@@ -1,11 +1,11 @@
-//! The hash that is signed of structured data (EIP-712), as wallets compute it for eth_signTypedData_v4.
+//! The signing hash of structured data (EIP-712), for eth_signTypedData_v4.
 
 use node_types::{Address, Bytes, H256, U256, keccak256};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fields that a domain can have, in their order.
+/// The possible fields of a domain, in their order.
 const DOMAIN_FIELDS: [(&str, &str); 5] = [
     ("name", "string"),
     ("version", "string"),
@@ -35,7 +35,7 @@ struct Field {
     kind: String,
 }
 
-/// Why data does not fit its types, with the way to where.
+/// Why data does not match its types, with the path to the value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub(crate) struct TypedDataError {
@@ -48,7 +48,7 @@ fn fault<T>(path: &str, reason: impl Into<String>) -> Result<T, TypedDataError> 
 }
 
 impl TypedData {
-    /// The hash that is signed.
+    /// Returns the hash that is signed.
     pub(crate) fn signing_hash(mut self) -> Result<H256, TypedDataError> {
         if !self.types.contains_key(DOMAIN) {
             let present = DOMAIN_FIELDS.iter().filter(|(name, _)| self.domain.contains_key(*name));
@@ -59,7 +59,7 @@ impl TypedData {
         let mut encoder = Encoder { types: &self.types, hashes: BTreeMap::new() };
         let mut signed = vec![0x19, 0x01];
         signed.extend(encoder.hash_struct(DOMAIN, &self.domain, "domain")?.as_bytes());
-        // Who signs a domain alone signs nothing else.
+        // For the primary type EIP712Domain, the message is not part of the hash.
         if self.primary_type != DOMAIN {
             signed.extend(encoder.hash_struct(&self.primary_type, &self.message, "message")?.as_bytes());
         }
@@ -69,7 +69,7 @@ impl TypedData {
 
 struct Encoder<'a> {
     types: &'a BTreeMap<String, Vec<Field>>,
-    /// The hashes of types that were asked for.
+    /// Cached hashes of types.
     hashes: BTreeMap<&'a str, H256>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Encoder<'a> {
                 open.extend(fields.iter().map(|field| base(&field.kind)));
             }
         }
-        // The type itself, then all that it is made of, by name.
+        // The type itself, then the types that it references, sorted by name.
         found.remove(name);
         let mut text = String::new();
         for name in std::iter::once(name).chain(found) {
@@ -112,7 +112,7 @@ impl<'a> Encoder<'a> {
         Ok(hash)
     }
 
-    /// The 32 bytes that stand for a value of the type `kind`.
+    /// Encodes a value of the type `kind` in 32 bytes.
     fn word(&mut self, kind: &str, value: Option<&Value>, path: &str) -> Result<[u8; 32], TypedDataError> {
         if let Some((element, length)) = array(kind) {
             let Some(Value::Array(values)) = value else { return fault(path, format!("expected an array, a {kind}")) };
@@ -128,7 +128,7 @@ impl<'a> Encoder<'a> {
         if self.types.contains_key(kind) {
             return match value {
                 Some(Value::Object(value)) => Ok(self.hash_struct(kind, value, path)?.0),
-                // A reference to nothing.
+                // A missing struct.
                 None | Some(Value::Null) => Ok([0; 32]),
                 _ => fault(path, format!("expected an object, a {kind}")),
             };
@@ -140,17 +140,17 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The type without its brackets.
+/// Returns the type without its brackets.
 fn base(kind: &str) -> &str {
     kind.split_once('[').map_or(kind, |(base, _)| base)
 }
 
-/// The type of an array's elements and what stands between the brackets.
+/// Returns the type of an array's elements, and the text between its brackets.
 fn array(kind: &str) -> Option<(&str, &str)> {
     kind.strip_suffix(']')?.rsplit_once('[')
 }
 
-/// A value that has no parts.
+/// Encodes a value of an elementary type.
 fn atom(kind: &str, value: &Value, path: &str) -> Result<[u8; 32], TypedDataError> {
     let unlike = || fault(path, format!("{value} is no {kind}"));
     match (kind, value) {
@@ -187,7 +187,7 @@ fn bytes(text: &str) -> Option<Bytes> {
     text.parse::<node_types::wire::BytesData>().ok().map(|data| data.0)
 }
 
-/// A number of so many bits, negative ones as their complement of two.
+/// Encodes an integer of `bits` bits in two's complement.
 fn integer(value: &Value, bits: usize, signed: bool) -> Option<U256> {
     let text = match value {
         Value::Number(number) => number.to_string(),
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(hash(domain).unwrap(), MAIL);
     }
 
-    /// As MetaMask's eth-sig-util has it in its tests of version 4: arrays of structures, and one that refers to itself.
+    /// From the tests of MetaMask's eth-sig-util, version 4: arrays of structs, and a recursive struct.
     #[test]
     fn arrays_and_recursion() {
         let mut person = mail();

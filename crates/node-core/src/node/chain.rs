@@ -57,14 +57,14 @@ impl Node {
         Ok(self.next_header.after(&head).base_fee_per_gas)
     }
 
-    /// Returns the fee recipient of the next block, or the zero address if the node does not produce blocks.
-    pub fn coinbase(&self, context: &Context) -> Result<Address, NodeError> {
+    /// Returns the fee recipient of the next block, or `None` if the node does not produce blocks.
+    pub fn coinbase(&self, context: &Context) -> Result<Option<Address>, NodeError> {
         if self.producer.is_none() {
-            return Ok(Address::zero());
+            return Ok(None);
         }
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
-        Ok(self.next_header.after(&head).beneficiary)
+        Ok(Some(self.next_header.after(&head).beneficiary))
     }
 
     /// Returns the blob base fee of the next block in wei per blob gas; zero before Cancun.

@@ -72,7 +72,7 @@ pub enum NodeError {
     #[error("unknown account {0:#x}")]
     UnknownAccount(Address),
     /// No more filters may be installed.
-    #[error("there are {limit} filters already, which is all there may be")]
+    #[error("there are {limit} filters already, the maximum")]
     TooManyFilters {
         /// Most filters at a time.
         limit: usize,
@@ -138,7 +138,7 @@ pub enum NodeError {
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
     /// The requested block cannot be built.
-    #[error("the block cannot be made: {0}")]
+    #[error("the block cannot be built: {0}")]
     NotBuilt(ExecutionError),
     /// The backend returned an invalid proof.
     #[error("the proof as of block {block} does not hold")]

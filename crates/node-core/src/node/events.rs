@@ -347,9 +347,9 @@ mod tests {
         for (tag, expected) in cases {
             match (world.node.events(&context(), &logs(EventStart::Block(tag))), expected) {
                 (Ok(mut stream), Ok(expected)) => {
-                    let told = drain(&world, &mut stream);
+                    let events = drain(&world, &mut stream);
                     let data: Vec<_> =
-                        told.iter().map(|(data, _)| data.as_str()).filter(|data| !data.is_empty()).collect();
+                        events.iter().map(|(data, _)| data.as_str()).filter(|data| !data.is_empty()).collect();
                     assert_eq!(data, expected, "{tag}");
                 }
                 (Err(NodeError::Invalid(faults)), Err(())) => assert_eq!(faults[0].field, Field::FromBlock, "{tag}"),
@@ -398,10 +398,10 @@ mod tests {
         let block = world.push(Vec::new()).header.hash;
         assert_eq!(drain(&world, &mut blocks), [(format!("{block:#x}"), at(block, None))]);
 
-        let told = drain(&world, &mut pending);
-        assert_eq!(told.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(), hashes);
-        let first = told[0].1.as_ref().unwrap().parse().unwrap();
+        let events = drain(&world, &mut pending);
+        assert_eq!(events.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(), hashes);
+        let first = events[0].1.as_ref().unwrap().parse().unwrap();
         let mut resumed = open(&world, EventQuery::PendingTransactions { after: Some(first) });
-        assert_eq!(drain(&world, &mut resumed), told[1..]);
+        assert_eq!(drain(&world, &mut resumed), events[1..]);
     }
 }

@@ -1,4 +1,4 @@
-//! Which blocks count as safe and final where no consensus client speaks.
+//! Which blocks count as safe and final without a consensus client.
 
 /// How far below the head the safe and the finalized block are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -238,7 +238,7 @@ impl fmt::Display for LogCursor {
 
 /// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a cursor that this node made")]
+#[error("not a cursor of this node")]
 pub struct InvalidCursor;
 
 impl FromStr for LogCursor {

@@ -168,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_dropped_frees_its_backend() {
+    fn dropping_a_node_drops_its_backend() {
         let World { node, backend, .. } = World::new();
         let chain = Arc::downgrade(&backend);
         drop((node, backend));
         assert!(chain.upgrade().is_none());
-        // The pool that it leaves behind follows nothing any more.
+        // The pool does not follow the chain any more.
         let world = World::new();
         let pool = Arc::downgrade(world.node.pool());
         drop(world.node);

@@ -411,7 +411,7 @@ mod tests {
         let calls = |count| vec![with_calls(vec![long.clone(); count])];
         assert_eq!(simulate(&world, calls(1)).unwrap()[0].calls[0].output.len(), MAX_OUTPUT / 2);
         assert!(matches!(simulate(&world, calls(3)), Err(SimulateError::TooMuchOutput)));
-        // Logs that hold nothing are told, too.
+        // Logs without topics and data count too.
         let logs = vec![(0, Log::default()); 1_000];
         let logging = SimulatedCall { output: Bytes::new(), logs, gas_used: GAS, max_used_gas: GAS, failure: None };
         assert_eq!(size(&logging), 1_000 * EMPTY_LOG);

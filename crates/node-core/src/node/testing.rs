@@ -22,7 +22,7 @@ use node_types::{Address, BlockNumber, H256};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A node with what it is made of.
+/// A node with its parts.
 pub(super) struct World {
     pub(super) node: Node,
     pub(super) backend: Arc<MemoryBackend>,
@@ -80,7 +80,7 @@ pub(super) struct SeenCall {
     pub(super) call: Call,
 }
 
-/// Answers calls with what it was told, and gives each transaction of a block 21,000 gas and one log.
+/// Returns preset outcomes of calls; each transaction of a block uses 21,000 gas and emits one log.
 #[derive(Default)]
 pub(super) struct FakeExecutor {
     pub(super) call: Mutex<Option<Result<CallOutcome, ExecutionError>>>,
@@ -88,7 +88,7 @@ pub(super) struct FakeExecutor {
     pub(super) seen: Mutex<Option<SeenCall>>,
     /// Blocks that were begun.
     pub(super) begun: Mutex<usize>,
-    /// A system contract without which no block can be made.
+    /// A system contract whose absence makes every block fail.
     pub(super) missing: Mutex<Option<Address>>,
 }
 
@@ -244,7 +244,7 @@ impl BlockExecution for FakeExecution<'_> {
     }
 }
 
-/// Gives each transaction 21,000 gas, and returns its input.
+/// Each transaction uses 21,000 gas and returns its input.
 #[derive(Default)]
 struct FakeSimulation<'a> {
     execution: FakeExecution<'a>,

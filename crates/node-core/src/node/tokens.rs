@@ -58,7 +58,7 @@ impl Node {
         let call = Call { to: Some(contract), input: asked, ..Call::default() };
         let number = |output: &[u8]| (output.len() == 32).then(|| U256::from_big_endian(output));
         let output = number(&self.call(context, &call, BlockId::latest())?);
-        let output = output.ok_or_else(|| failed(format!("{contract:#x} does not answer a number, as tokens do")))?;
+        let output = output.ok_or_else(|| failed(format!("{contract:#x} does not return a number, as tokens do")))?;
         if output == wanted {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Node {
                 return producer.set_storage(address, key, value).map_err(NodeError::from);
             }
         }
-        Err(failed(format!("no storage slot alone decides what {contract:#x} answers")))
+        Err(failed(format!("no single storage slot determines what {contract:#x} returns")))
     }
 
     /// Returns the storage slots that a call reads.

@@ -67,6 +67,6 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
 }
 
 fn cursor(text: Option<String>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {
-    let fault = |text: &str| ErrorDetail::new("query.cursor", "not a cursor that this server made").with_text(text);
+    let fault = |text: &str| ErrorDetail::new("query.cursor", "not a cursor of this server").with_text(text);
     text.map(|text| text.parse().map_err(|_| vec![fault(&text)])).transpose()
 }

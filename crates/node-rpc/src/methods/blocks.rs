@@ -12,33 +12,33 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getBlockByNumber",
             &["block", "hydrated?"],
-            "A block of the canonical chain, with whole transactions or with their hashes.",
+            "A block of the canonical chain, with full transactions or with their hashes.",
             |scope, (tag, whole): (BlockNumberParam, Option<bool>)| block(scope, tag.0.into(), whole),
         )
         .costing(by_wholeness),
         Method::new(
             "eth_getBlockByHash",
             &["hash", "hydrated?"],
-            "A block of any branch, with whole transactions or with their hashes.",
+            "A block of any branch, with full transactions or with their hashes.",
             |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockId::Hash(hash.0), whole),
         )
         .costing(by_wholeness),
         Method::new(
             "eth_getHeaderByNumber",
             &["block"],
-            "The header of a canonical block; null where there is none.",
+            "The header of a canonical block; null if there is none.",
             |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()),
         ),
         Method::new(
             "eth_getHeaderByHash",
             &["hash"],
-            "The header of a block of any branch; null where there is none.",
+            "The header of a block of any branch; null if there is none.",
             |scope, (hash,): (Block32,)| header(scope, BlockId::Hash(hash.0)),
         ),
         Method::new(
             "eth_getBlockReceipts",
             &["block"],
-            "The receipts of all transactions of a canonical block; null where there is none.",
+            "The receipts of all transactions of a canonical block; null if there is none.",
             |scope, (id,): (BlockParam,)| match scope.node.get_receipts(scope.context, id.0) {
                 Ok(receipts) => Ok(Some(Receipt::all(scope.node.spec(), &receipts))),
                 Err(NodeError::BlockNotFound { .. }) => Ok(None),
@@ -49,37 +49,37 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getBlockTransactionCountByNumber",
             &["block"],
-            "How many transactions a canonical block holds; null where there is none.",
+            "The number of transactions in a canonical block; null if there is none.",
             |scope, (tag,): (BlockNumberParam,)| count(scope, tag.0.into(), |found| found.body.transactions.len()),
         ),
         Method::new(
             "eth_getBlockTransactionCountByHash",
             &["hash"],
-            "How many transactions a block holds; null where there is none.",
+            "The number of transactions in a block; null if there is none.",
             |scope, (hash,): (Block32,)| count(scope, BlockId::Hash(hash.0), |found| found.body.transactions.len()),
         ),
         Method::new(
             "eth_getUncleCountByBlockNumber",
             &["block"],
-            "How many ommers a canonical block names; null where there is none.",
+            "The number of ommers of a canonical block; null if there is none.",
             |scope, (tag,): (BlockNumberParam,)| count(scope, tag.0.into(), |found| found.body.ommers.len()),
         ),
         Method::new(
             "eth_getUncleCountByBlockHash",
             &["hash"],
-            "How many ommers a block names; null where there is none.",
+            "The number of ommers of a block; null if there is none.",
             |scope, (hash,): (Block32,)| count(scope, BlockId::Hash(hash.0), |found| found.body.ommers.len()),
         ),
         Method::new(
             "eth_getUncleByBlockNumberAndIndex",
             &["block", "index"],
-            "An ommer that a canonical block names; null where there is none.",
+            "An ommer of a canonical block; null if there is none.",
             |scope, (tag, index): (BlockNumberParam, Hex<u64>)| ommer(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_getUncleByBlockHashAndIndex",
             &["hash", "index"],
-            "An ommer that a block names; null where there is none.",
+            "An ommer of a block; null if there is none.",
             |scope, (hash, index): (Block32, Hex<u64>)| ommer(scope, BlockId::Hash(hash.0), index),
         ),
     ]

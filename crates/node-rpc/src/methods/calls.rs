@@ -1,4 +1,4 @@
-//! Calls, estimates of gas, and simulations of blocks.
+//! Calls, gas estimates, and simulations of blocks.
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
@@ -7,7 +7,7 @@ use node_core::call::Call;
 use node_core::cost::Cost;
 use node_types::wire::{BytesData, Data};
 
-/// A call, where it runs, and what it sees different there.
+/// A call, its block, and its overrides.
 type CallParameters = (Object<CallArguments>, BlockParam, Option<StateOverrides>, Option<Object<BlockOverrides>>);
 
 pub(super) fn methods() -> Vec<Method> {
@@ -15,7 +15,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_call",
             &["call", "block?", "stateOverrides?", "blockOverrides?"],
-            "What a message call returns; nothing of it stays.",
+            "Executes a message call and returns its output, without changing anything.",
             |scope, parameters: CallParameters| -> Result<BytesData, RpcError> {
                 let (call, block) = read(scope, parameters)?;
                 Ok(Data(scope.node.call(scope.context, &call, block.0)?))
@@ -35,7 +35,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_simulateV1",
             &["simulation", "block?"],
-            "What would be in blocks on top of a block; nothing of it stays.",
+            "Simulates blocks on top of a block, without storing them.",
             |scope, (Object(simulation), block): (Object<Simulation>, BlockParam)| {
                 let whole = simulation.whole();
                 let simulation = simulation.read(scope.node.spec().chain_id)?;

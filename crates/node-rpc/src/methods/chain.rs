@@ -1,4 +1,4 @@
-//! Facts about the chain and this node, and suggestions of fees.
+//! The chain, this node, and suggestions of fees.
 
 use crate::method::Method;
 use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex};
@@ -16,34 +16,37 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("web3_sha3", &["data"], "The Keccak-256 of bytes.", |_, (data,): (BytesData,)| {
             Ok(Data(keccak256(&data.0)))
         }),
-        Method::new("net_version", &[], "The chain's identifier in decimal digits.", |scope, ()| {
+        Method::new("net_version", &[], "The chain id in decimal digits.", |scope, ()| {
             Ok(scope.node.spec().chain_id.to_string())
         }),
         Method::new("net_listening", &[], "True: the server listens.", |_, ()| Ok(true)),
         Method::new("net_peerCount", &[], "Zero: the node has no peers.", |_, ()| Ok(Hex(0))),
-        Method::new("eth_chainId", &[], "The chain's identifier (EIP-155).", |scope, ()| {
-            Ok(Hex(scope.node.spec().chain_id))
-        }),
-        Method::new("eth_syncing", &[], "False: the node is in sync with what it was given.", |_, ()| Ok(false)),
+        Method::new("eth_chainId", &[], "The chain id (EIP-155).", |scope, ()| Ok(Hex(scope.node.spec().chain_id))),
+        Method::new(
+            "eth_syncing",
+            &[],
+            "False: the node is always in sync with the blocks that it was given.",
+            |_, ()| Ok(false),
+        ),
         Method::new(
             "eth_coinbase",
             &[],
-            "Who gets the tips of the next block that the node makes; the zero address where it makes none.",
-            |scope, ()| Ok(Data(scope.node.coinbase(scope.context)?)),
+            "The fee recipient of the next block; the zero address if the node does not produce blocks.",
+            |scope, ()| Ok(Data(scope.node.coinbase(scope.context)?.unwrap_or_default())),
         ),
-        Method::new("eth_blockNumber", &[], "The height of the head.", |scope, ()| {
+        Method::new("eth_blockNumber", &[], "The number of the head.", |scope, ()| {
             Ok(Hex(scope.node.block_number(scope.context)?))
         }),
         Method::new(
             "eth_gasPrice",
             &[],
-            "A price in wei per gas that leads into one of the next blocks.",
+            "A gas price in wei that gets a transaction into one of the next blocks.",
             |scope, ()| Ok(Hex(scope.node.gas_price(scope.context)?)),
         ),
         Method::new(
             "eth_maxPriorityFeePerGas",
             &[],
-            "A tip in wei per gas that leads into one of the next blocks.",
+            "A tip in wei per gas that gets a transaction into one of the next blocks.",
             |scope, ()| Ok(Hex(scope.node.max_priority_fee_per_gas(scope.context)?)),
         ),
         Method::new(

@@ -1,4 +1,4 @@
-//! Blocks, transactions and receipts as they are encoded.
+//! Encoded blocks, transactions and receipts.
 
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
@@ -27,7 +27,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_getRawReceipts",
             &["block"],
-            "The receipts of a canonical block, each as it is encoded (EIP-2718).",
+            "The encoded receipts of a canonical block (EIP-2718).",
             |scope, (id,): (BlockParam,)| {
                 let found = scope.node.get_receipts(scope.context, id.0).map_err(|error| match error {
                     NodeError::BlockNotFound { .. } => unknown(id),
@@ -45,7 +45,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_getRawTransaction",
             &["hash"],
-            "The encoded transaction, mined or in the pool; empty where it is not known.",
+            "The encoded transaction, mined or in the pool; empty if it is unknown.",
             raw_transaction,
         ),
     ]

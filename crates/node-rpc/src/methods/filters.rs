@@ -31,21 +31,24 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_newFilter",
             &["filter"],
-            "Makes a filter that reports logs from now on.",
+            "Installs a filter that reports logs from now on.",
             |scope, (Object(filter),): (Object<LogFilter>,)| {
                 let range = filter.filter_range().map_err(|reason| RpcError::argument(0, reason))?;
                 Ok(scope.node.new_filter(scope.context, filter.criteria(), range)?.to_string())
             },
         )
         .costing(|_| Cost::FILTER),
-        Method::new("eth_newBlockFilter", &[], "Makes a filter that reports the hashes of new blocks.", |scope, ()| {
-            Ok(scope.node.new_block_filter(scope.context)?.to_string())
-        })
+        Method::new(
+            "eth_newBlockFilter",
+            &[],
+            "Installs a filter that reports the hashes of new blocks.",
+            |scope, ()| Ok(scope.node.new_block_filter(scope.context)?.to_string()),
+        )
         .costing(|_| Cost::FILTER),
         Method::new(
             "eth_newPendingTransactionFilter",
             &[],
-            "Makes a filter that reports the hashes of transactions that come into the pool.",
+            "Installs a filter that reports the hashes of transactions that enter the pool.",
             |scope, ()| Ok(scope.node.new_pending_transaction_filter(scope.context)?.to_string()),
         )
         .costing(|_| Cost::FILTER),
@@ -80,7 +83,7 @@ pub(super) fn methods() -> Vec<Method> {
             },
         )
         .costing(|_| Cost::FILTER),
-        Method::new("eth_uninstallFilter", &["id"], "Ends a filter; true if there was one.", uninstall)
+        Method::new("eth_uninstallFilter", &["id"], "Uninstalls a filter; true if it existed.", uninstall)
             .costing(|_| Cost::FILTER),
     ]
 }

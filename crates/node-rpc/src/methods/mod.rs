@@ -1,4 +1,4 @@
-//! The table of methods, a file a family.
+//! The table of methods, one file for each family.
 
 mod blocks;
 mod calls;
@@ -8,7 +8,6 @@ mod debug;
 mod dev;
 #[cfg(test)]
 mod documented;
-mod elsewhere;
 mod filters;
 mod modules;
 mod pool;
@@ -17,12 +16,13 @@ mod subscriptions;
 mod testing;
 mod traces;
 mod transactions;
+mod unavailable;
 
 use crate::method::Method;
 
-pub use elsewhere::elsewhere;
+pub use unavailable::unavailable;
 
-/// All methods that there are.
+/// Returns all methods.
 pub fn table() -> Vec<Method> {
     let families = [
         chain::methods(),
@@ -58,10 +58,10 @@ mod tests {
             assert!(names.insert(name), "{name}");
             assert!(name.split_once('_').is_some(), "{name}");
             assert!(method.about().ends_with('.'), "{name}");
-            // Of the families of development chains, and of geth's for debugging, some are there, and some are not.
+            // Some methods of these families exist, and some do not.
             let of_some = method.controls() || name.starts_with("debug_");
-            assert!(of_some || elsewhere(name).is_none(), "{name} is here");
-            // What may be left out stands last.
+            assert!(of_some || unavailable(name).is_none(), "{name} is available");
+            // Optional parameters come last.
             assert!(method.parameters().is_sorted_by_key(|parameter| parameter.ends_with('?')), "{name}");
         }
     }

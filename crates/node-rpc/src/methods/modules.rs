@@ -1,11 +1,11 @@
-//! Which families of methods there are.
+//! The families of methods.
 
 use crate::method::Method;
 use std::collections::BTreeMap;
 
 type Modules = BTreeMap<&'static str, &'static str>;
 
-/// rpc_modules, over all other methods.
+/// Returns rpc_modules, which lists the families of all other methods.
 pub(super) fn modules(methods: &[Method]) -> Method {
     let families = |methods: &mut dyn Iterator<Item = &Method>| -> Modules {
         let families = methods.filter_map(|method| method.name().split_once('_')).map(|(family, _)| family);

@@ -1,4 +1,4 @@
-//! What the pool holds.
+//! Contents of the pool.
 
 use crate::method::Method;
 use crate::wire::{Hex, Transaction, checksummed};
@@ -33,7 +33,7 @@ impl Serialize for Nonce {
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::new("txpool_status", &[], "How many transactions the pool holds.", |scope, ()| {
+        Method::new("txpool_status", &[], "The numbers of transactions in the pool.", |scope, ()| {
             let size = scope.node.pool().size();
             Ok(Parts { pending: Hex(size.pending as u64), queued: Hex(size.queued as u64) })
         }),
@@ -56,7 +56,7 @@ pub(super) fn methods() -> Vec<Method> {
             },
         )
         .costing(|_| Cost::POOL_CONTENT),
-        Method::new("txpool_inspect", &[], "What each transaction of the pool does, in a few words.", |scope, ()| {
+        Method::new("txpool_inspect", &[], "A short description of each transaction of the pool.", |scope, ()| {
             let content = scope.node.pool_content(scope.context)?;
             Ok(Parts { pending: by_sender(&content.pending, summary), queued: by_sender(&content.queued, summary) })
         })
@@ -66,13 +66,13 @@ pub(super) fn methods() -> Vec<Method> {
 
 type Pooled = BTreeMap<Address, Vec<Arc<PoolTransaction>>>;
 
-fn by_sender<T>(part: &Pooled, tell: impl Fn(&RecoveredTransaction) -> T) -> BTreeMap<String, ByNonce<T>> {
-    part.iter().map(|(sender, all)| (checksummed(*sender), by_nonce(all, &tell))).collect()
+fn by_sender<T>(part: &Pooled, convert: impl Fn(&RecoveredTransaction) -> T) -> BTreeMap<String, ByNonce<T>> {
+    part.iter().map(|(sender, all)| (checksummed(*sender), by_nonce(all, &convert))).collect()
 }
 
-fn by_nonce<T>(all: &[Arc<PoolTransaction>], tell: &impl Fn(&RecoveredTransaction) -> T) -> ByNonce<T> {
+fn by_nonce<T>(all: &[Arc<PoolTransaction>], convert: &impl Fn(&RecoveredTransaction) -> T) -> ByNonce<T> {
     let pair =
-        |pooled: &Arc<PoolTransaction>| (Nonce(pooled.recovered.transaction.body.nonce()), tell(&pooled.recovered));
+        |pooled: &Arc<PoolTransaction>| (Nonce(pooled.recovered.transaction.body.nonce()), convert(&pooled.recovered));
     all.iter().map(pair).collect()
 }
 

@@ -21,7 +21,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getTransactionCount",
             &["address", "block?"],
-            "The nonce of an account; `pending` counts what waits in the pool.",
+            "The nonce of an account; `pending` includes the transactions of the pool.",
             |scope, (address, block): (AddressData, BlockParam)| nonce(scope, address, block),
         ),
         Method::new(
@@ -45,7 +45,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getAccount",
             &["address", "block?"],
-            "An account as the state trie holds it.",
+            "An account with its storage root and code hash.",
             |scope, (address, block): (AddressData, BlockParam)| {
                 let found = scope.node.get_account(scope.context, address.0, block.0)?;
                 Ok(Account {
@@ -66,7 +66,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getStorageValues",
             &["slots", "block?"],
-            "The values of many storage slots by account.",
+            "The values of several storage slots by account.",
             storage_values,
         )
         .long(),
@@ -84,7 +84,7 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-/// What eth_getAccountInfo answers.
+/// The result of eth_getAccountInfo.
 #[derive(Serialize)]
 struct AccountInfo {
     balance: Hex<U256>,
@@ -92,7 +92,7 @@ struct AccountInfo {
     code: BytesData,
 }
 
-/// What eth_getAccount answers.
+/// The result of eth_getAccount.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Account {

@@ -1,4 +1,4 @@
-//! Subscriptions, where the transport can tell things later.
+//! Subscriptions, on transports that can send notifications.
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
@@ -12,8 +12,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_subscribe",
             &["kind", "options?"],
-            "Tells newHeads, logs (those of blocks that leave the chain as removed), newPendingTransactions, or once \
-             syncing, until the subscription is ended. Over WebSocket alone.",
+            "Subscribes to newHeads, logs (those of blocks that leave the chain are marked as removed), \
+             newPendingTransactions, or syncing. Over WebSocket only.",
             |scope, (kind, options): (String, Option<Box<RawValue>>)| {
                 let session = session(scope)?;
                 let (topic, input) = topic(&kind, options.as_deref())?;
@@ -23,7 +23,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_unsubscribe",
             &["subscription"],
-            "Ends a subscription; an error if there was none.",
+            "Ends a subscription; an error if it does not exist.",
             |scope, (id,): (String,)| match session(scope)?.unsubscribe(&id) {
                 true => Ok(true),
                 false => Err(RpcError::server("subscription not found")),
@@ -38,7 +38,7 @@ fn session(scope: Scope<'_>) -> Result<&Session, RpcError> {
     })
 }
 
-/// What is told, and the events that it is made from; none where nothing ever happens.
+/// Returns what a subscription reports, and its events; `None` for syncing, which never changes.
 fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQuery>), RpcError> {
     let text = options.map_or("null", RawValue::get);
     let invalid = |error: serde_json::Error| RpcError::argument(1, crate::message::plain(&error));

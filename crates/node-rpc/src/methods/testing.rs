@@ -1,4 +1,4 @@
-//! Blocks that are made on request, for tests of execution.
+//! Blocks that are built on request, for tests of execution.
 
 use crate::method::Method;
 use crate::wire::{Block32, BuiltPayload, Object, PayloadAttributes};
@@ -9,7 +9,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "testing_buildBlockV1",
             &["parentHash", "payloadAttributes", "transactions?", "extraData?"],
-            "Makes a block on top of another one, of these transactions or of what the pool has; nothing of it stays.",
+            "Builds a block on top of another one with the given transactions or those of the pool, without storing it.",
             |scope, parameters: (Block32, Object<PayloadAttributes>, Option<Vec<BytesData>>, Option<BytesData>)| {
                 let (parent, Object(attributes), transactions, extra_data) = parameters;
                 let request = attributes.request(parent, transactions, extra_data);

@@ -1,4 +1,4 @@
-//! Traces of what code does, by geth's tracers.
+//! Traces of execution by geth's tracers.
 
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
@@ -18,7 +18,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_traceTransaction",
             &["hash", "options?"],
-            "What a mined transaction did, as a tracer of geth tells it.",
+            "Traces a mined transaction with a tracer of geth.",
             |scope, (hash, config): (Block32, TraceConfig)| {
                 Ok(scope.node.trace_transaction(scope.context, hash.0, &config.0)?)
             },
@@ -27,21 +27,21 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_traceBlockByNumber",
             &["block", "options?"],
-            "What each transaction of a canonical block did.",
+            "Traces each transaction of a canonical block.",
             |scope, (tag, config): (BlockNumberParam, TraceConfig)| block(scope, tag.0.into(), config),
         )
         .code(),
         Method::new(
             "debug_traceBlockByHash",
             &["hash", "options?"],
-            "What each transaction of a canonical block did.",
+            "Traces each transaction of a canonical block.",
             |scope, (hash, config): (Block32, TraceConfig)| block(scope, BlockId::Hash(hash.0), config),
         )
         .code(),
         Method::new(
             "debug_traceBlock",
             &["block", "options?"],
-            "What each transaction of a canonical block did, which is given as RLP.",
+            "Traces each transaction of a canonical block that is given as RLP.",
             |scope, (rlp, config): (BytesData, TraceConfig)| {
                 let given = Block::decode(&rlp.0)
                     .map_err(|error| RpcError::server(format!("could not decode block: {error}")))?;
@@ -52,7 +52,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_traceCall",
             &["call", "block?", "options?"],
-            "What a message call would do; nothing of it stays.",
+            "Traces a message call, without changing anything.",
             |scope, (Object(call), block, config): (Object<CallArguments>, BlockParam, TraceCallConfig)| {
                 let call =
                     call.read_with(scope.node.spec().chain_id, config.state_overrides, config.block_overrides)?;
@@ -64,7 +64,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_createAccessList",
             &["call", "block?", "stateOverrides?"],
-            "The accounts and slots that a message call touches, as a list for its transaction (EIP-2930).",
+            "The access list of the accounts and storage slots that a message call touches (EIP-2930).",
             access_list,
         )
         .code(),
@@ -84,7 +84,7 @@ fn access_list(
     })
 }
 
-/// What eth_createAccessList answers.
+/// The result of eth_createAccessList.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AccessList {

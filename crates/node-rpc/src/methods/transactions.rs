@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a transaction is waited for, unless the client says otherwise (EIP-7966).
+/// Default time to wait for a receipt (EIP-7966).
 const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
-/// How often is looked whether a transaction is mined.
-const LOOK: Duration = Duration::from_millis(5);
+/// Time between checks whether a transaction is mined.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How many may wait for a receipt at a time: each keeps a thread for calls waiting. Further ones are told at once what there is.
-const WAITING: usize = 2;
+/// Most requests that wait for a receipt at a time, as each blocks a thread for calls. Others do not wait.
+const MAX_WAITING: usize = 2;
 
-/// The transaction is in the pool, and was not mined in time (EIP-7966).
+/// Code of the error that a transaction is in the pool but was not mined in time (EIP-7966).
 const NOT_MINED_YET: i64 = 4;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -31,7 +31,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getTransactionByHash",
             &["hash"],
-            "A transaction, mined or in the pool; null where it is not known.",
+            "A transaction, mined or in the pool; null if it is unknown.",
             |scope, (hash,): (Block32,)| {
                 let found = scope.node.get_transaction(scope.context, hash.0)?;
                 Ok(found.as_ref().map(Transaction::of))
@@ -40,69 +40,69 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_getTransactionByBlockHashAndIndex",
             &["hash", "index"],
-            "The transaction at a position of a block; null where there is none.",
+            "The transaction at a position of a block; null if there is none.",
             |scope, (hash, index): (Block32, Hex<u64>)| at(scope, BlockId::Hash(hash.0), index),
         ),
         Method::new(
             "eth_getTransactionByBlockNumberAndIndex",
             &["block", "index"],
-            "The transaction at a position of a canonical block; null where there is none.",
+            "The transaction at a position of a canonical block; null if there is none.",
             |scope, (tag, index): (BlockNumberParam, Hex<u64>)| at(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_getRawTransactionByHash",
             &["hash"],
-            "The encoded transaction, mined or in the pool; empty where it is not known.",
+            "The encoded transaction, mined or in the pool; empty if it is unknown.",
             raw_transaction,
         ),
         Method::new(
             "eth_getRawTransactionByBlockHashAndIndex",
             &["hash", "index"],
-            "The encoded transaction at a position of a block; empty where there is none.",
+            "The encoded transaction at a position of a block; empty if there is none.",
             |scope, (hash, index): (Block32, Hex<u64>)| raw_at(scope, BlockId::Hash(hash.0), index),
         ),
         Method::new(
             "eth_getRawTransactionByBlockNumberAndIndex",
             &["block", "index"],
-            "The encoded transaction at a position of a canonical block; empty where there is none.",
+            "The encoded transaction at a position of a canonical block; empty if there is none.",
             |scope, (tag, index): (BlockNumberParam, Hex<u64>)| raw_at(scope, tag.0.into(), index),
         ),
         Method::new(
             "eth_fillTransaction",
             &["transaction"],
-            "Fills in what a transaction leaves open, and answers it unsigned.",
+            "Fills in the missing fields of a transaction and returns it unsigned.",
             fill,
         )
         .code(),
         Method::new(
             "eth_getTransactionReceipt",
             &["hash"],
-            "The receipt of a mined transaction; null where no such transaction was mined.",
+            "The receipt of a mined transaction; null if it is not mined.",
             |scope, (hash,): (Block32,)| receipt(scope, hash.0),
         ),
         Method::new(
             "eth_sendRawTransaction",
             &["transaction"],
-            "Puts a signed transaction into the pool and answers its hash.",
+            "Adds a signed transaction to the pool and returns its hash.",
             |scope, (data,): (BytesData,)| send(scope, data).map(Data),
         )
         .changing(),
         Method::new(
             "eth_sendRawTransactionSync",
             &["transaction", "timeoutMs?"],
-            "Puts a signed transaction into the pool and answers its receipt, once it is mined (EIP-7966).",
+            "Adds a signed transaction to the pool and returns its receipt once it is mined (EIP-7966).",
             {
                 let waiting = AtomicUsize::new(0);
                 move |scope, parameters| send_and_wait(scope, &waiting, parameters)
             },
         )
         .changing()
-        // Reads and transactions should not wait behind it.
+        // It must not delay reads and other transactions.
         .code(),
     ]
 }
 
-/// The encoded transaction.
+/// Returns the encoded transaction.
 pub(super) fn raw_transaction(scope: Scope<'_>, (hash,): (Block32,)) -> Result<BytesData, RpcError> {
     let found = scope.node.get_transaction(scope.context, hash.0)?;
     Ok(encoded(found))
@@ -116,7 +116,7 @@ fn encoded(found: Option<FoundTransaction>) -> BytesData {
     Data(found.map(|found| found.recovered().transaction.encode().into()).unwrap_or_default())
 }
 
-/// A transaction that waits for its signature.
+/// The result of eth_fillTransaction.
 #[derive(Serialize)]
 struct Unsigned {
     raw: BytesData,
@@ -152,8 +152,8 @@ fn send_and_wait(
     (data, wait): (BytesData, Option<Hex<u64>>),
 ) -> Result<Receipt, RpcError> {
     let hash = send(scope, data)?;
-    let place = Place::take(waiting);
-    let wait = match place {
+    let permit = Permit::take(waiting);
+    let wait = match permit {
         Some(_) => wait.map_or(DEFAULT_WAIT, |millis| Duration::from_millis(millis.0)),
         None => Duration::ZERO,
     };
@@ -168,22 +168,22 @@ fn send_and_wait(
             error.data = to_raw_value(&Data(hash)).ok();
             return Err(error);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// One of those who may wait at a time.
-struct Place<'a>(&'a AtomicUsize);
+/// The permission to wait for a receipt.
+struct Permit<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
-    /// None where all places are taken.
+impl<'a> Permit<'a> {
+    /// Returns `None` if too many requests are waiting.
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
-        let taken = |count: usize| (count < WAITING).then_some(count + 1);
+        let taken = |count: usize| (count < MAX_WAITING).then_some(count + 1);
         waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).ok().map(|_| Self(waiting))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
-//! Addresses as people read them.
+//! Addresses with a checksum.
 
 use node_types::{Address, keccak256};
 
-/// The address with the checksum of EIP-55 in the case of its letters.
+/// Formats an address with its checksum (EIP-55).
 pub(crate) fn checksummed(address: Address) -> String {
     let lower = format!("{address:x}");
     let hash = keccak256(lower.as_bytes());

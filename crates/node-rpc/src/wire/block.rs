@@ -8,7 +8,7 @@ use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{H256, U256};
 use serde::Serialize;
 
-/// A header, as it is told to those who follow the chain.
+/// A header, as in newHeads.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Header {
@@ -42,7 +42,7 @@ pub(crate) struct Header {
     withdrawals_root: Option<HashData>,
 }
 
-/// A block, with whole transactions or with their hashes.
+/// A block, with full transactions or with their hashes.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Block {
@@ -82,12 +82,12 @@ pub(super) struct Withdrawal {
 }
 
 impl Header {
-    /// The header of a sealed block.
+    /// Converts the header of a sealed block.
     pub(crate) fn of(sealed: &SealedHeader) -> Self {
         Self::new(sealed.hash, &sealed.header)
     }
 
-    /// The header of a block. The pending one has no hash, no nonce and no miner, as nobody has sealed it.
+    /// Converts the header of a block. The pending one has no hash, no nonce and no miner, as it is not sealed.
     pub(crate) fn of_found(found: &FoundBlock) -> Self {
         let header = Self::of(&found.header);
         if found.pending { Self { hash: None, nonce: None, miner: None, ..header } } else { header }
@@ -122,7 +122,7 @@ impl Header {
 }
 
 impl Block {
-    /// A block; `whole` with its transactions.
+    /// Converts a block; with full transactions if `whole`.
     pub(crate) fn of(found: &FoundBlock, whole: bool) -> Self {
         let FoundBlock { header: sealed, body, pending } = found;
         let transactions = if whole {
@@ -148,7 +148,7 @@ impl Block {
 }
 
 impl Ommer {
-    /// An ommer.
+    /// Converts an ommer.
     pub(crate) fn of(header: &consensus::Header) -> Self {
         let alone = consensus::Block { header: header.clone(), ..consensus::Block::default() };
         Self { header: Header::new(header.hash(), header), size: Hex(alone.encoded_len() as u64), uncles: [] }

@@ -1,4 +1,4 @@
-//! Which block a request asks about.
+//! Blocks as parameters.
 
 use super::hex;
 use node_types::wire::Data;
@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::borrow::Cow;
 
-/// Digits of a hash with its prefix.
+/// Length of a hash with its prefix.
 const HASH_LENGTH: usize = 66;
 
-/// A block by number or by name.
+/// A block by number or by tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockNumberParam(pub(crate) BlockNumberOrTag);
 
-/// A block by number, by name, by hash, or by an object that says which of them (EIP-1898); the head where it is left out.
+/// A block by number, by tag, by hash, or by an object with one of these (EIP-1898). The default is the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockParam(pub(crate) BlockId);
 
@@ -27,7 +27,7 @@ pub(crate) type Block32 = Data<H256>;
 struct Named {
     block_number: Option<BlockNumberParam>,
     block_hash: Option<Block32>,
-    /// States of blocks that left the chain are not kept, so that this makes no difference.
+    /// Ignored: states of blocks that are not canonical are not kept.
     #[serde(rename = "requireCanonical")]
     _require_canonical: Option<bool>,
 }

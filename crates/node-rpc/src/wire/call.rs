@@ -1,4 +1,4 @@
-//! Calls, and what they see different.
+//! Calls and their overrides.
 
 use super::Hex;
 use super::transaction::AccessListItem;
@@ -11,7 +11,7 @@ use node_types::{H256, U256};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a call may have: all that a transaction has. What is not known is not looked at.
+/// The fields of a call: those of a transaction. Unknown fields are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallArguments {
@@ -45,7 +45,7 @@ pub(crate) struct AuthorizationArguments {
     s: Hex<U256>,
 }
 
-/// Accounts that a call sees different.
+/// Overrides for the state of a call.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct StateOverrides(BTreeMap<AddressData, AccountOverrideParam>);
@@ -61,7 +61,7 @@ struct AccountOverrideParam {
     move_precompile_to_address: Option<AddressData>,
 }
 
-/// What a call sees different in its block.
+/// Overrides for the block environment of a call.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BlockOverrides {
@@ -77,7 +77,7 @@ pub(crate) struct BlockOverrides {
     withdrawals: Option<Vec<WithdrawalArguments>>,
 }
 
-/// A withdrawal that somebody asks for.
+/// A withdrawal of a simulated block.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WithdrawalArguments {
@@ -88,7 +88,7 @@ pub(crate) struct WithdrawalArguments {
 }
 
 impl CallArguments {
-    /// The call on the chain `chain_id`, without overrides.
+    /// Converts the call, which must be for the chain `chain_id`, without overrides.
     pub(crate) fn read(self, chain_id: u64) -> Result<Call, RpcError> {
         let capped = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
         if self.gas_price.is_some() && capped {
@@ -141,7 +141,7 @@ impl CallArguments {
         })
     }
 
-    /// The call with what it sees different. Only whole blocks have withdrawals and a beacon block.
+    /// Converts the call with its overrides. Withdrawals and a beacon root are rejected, as only simulated blocks have them.
     pub(crate) fn read_with(
         self,
         chain_id: u64,
@@ -164,13 +164,13 @@ impl CallArguments {
 }
 
 impl AuthorizationArguments {
-    /// The authorization.
+    /// Converts the authorization.
     pub(crate) fn read(self) -> consensus::Authorization {
         consensus::Authorization {
             chain_id: self.chain_id.0,
             address: self.address.0,
             nonce: self.nonce.0,
-            // What is neither 0 nor 1 belongs to no signature.
+            // No signature has a parity other than 0 and 1.
             y_parity: u8::try_from(self.y_parity.0).unwrap_or(u8::MAX),
             r: self.r.0,
             s: self.s.0,
@@ -179,7 +179,10 @@ impl AuthorizationArguments {
 }
 
 impl StateOverrides {
-    /// The overrides, if none contradicts itself.
+    /// Converts the overrides.
+    ///
+    /// # Errors
+    /// If an override contradicts itself.
     pub(crate) fn read(self) -> Result<overrides::StateOverrides, RpcError> {
         self.0.into_iter().map(|(address, account)| Ok((address.0, account.read(address)?))).collect()
     }
@@ -209,7 +212,7 @@ impl AccountOverrideParam {
 }
 
 impl BlockOverrides {
-    /// The overrides.
+    /// Converts the overrides.
     pub(crate) fn read(self) -> overrides::BlockOverrides {
         overrides::BlockOverrides {
             number: self.number.map(|number| number.0),
@@ -227,7 +230,7 @@ impl BlockOverrides {
 }
 
 impl WithdrawalArguments {
-    /// The withdrawals.
+    /// Converts the withdrawals.
     pub(crate) fn read_all(all: Vec<Self>) -> Vec<consensus::Withdrawal> {
         let read = |withdrawal: Self| consensus::Withdrawal {
             index: withdrawal.index.0,

@@ -1,4 +1,4 @@
-//! The rules in force, and what the node can be asked for.
+//! The active fork rules, and which data the node keeps.
 
 use super::Hex;
 use node_core::executor::NamedContract;
@@ -7,7 +7,7 @@ use node_types::wire::{AddressData, Data, HashData};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The rules at three times (EIP-7910).
+/// The current, the next and the last scheduled fork rules (EIP-7910).
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ForkConfigs {
     current: ForkConfig,
@@ -34,7 +34,7 @@ struct BlobSchedule {
     base_fee_update_fraction: u64,
 }
 
-/// From which block on there is what.
+/// For each kind of data, the first block for which it is kept.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Capabilities {
     head: Head,

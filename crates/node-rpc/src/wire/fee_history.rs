@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for BlockCount {
     }
 }
 
-/// The answer of eth_feeHistory.
+/// The result of eth_feeHistory.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FeeHistory {

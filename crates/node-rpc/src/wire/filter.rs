@@ -46,7 +46,7 @@ impl LogFilter {
         BlockRange { from: self.from_block.map(|bound| bound.0), to: self.to_block.map(|bound| bound.0) }
     }
 
-    /// The addresses and the words at each topic position. A null among several words matches any topic.
+    /// Returns the addresses and the words at each topic position. A null among several words matches any topic.
     pub(crate) fn criteria(&self) -> node_core::backend::LogFilter {
         let position = |words: &OneOrMany<Option<Data<H256>>>| {
             let words: Option<Vec<H256>> = words.0.iter().map(|word| word.map(|word| word.0)).collect();
@@ -58,7 +58,7 @@ impl LogFilter {
         }
     }
 
-    /// The query of eth_getLogs.
+    /// Returns the query of eth_getLogs.
     pub(crate) fn query(&self) -> Result<LogQuery, RpcError> {
         let blocks = match (self.block_hash, self.range()) {
             (None, range) => LogBlocks::Range(range),
@@ -73,7 +73,7 @@ impl LogFilter {
         Ok(LogQuery { filter: self.criteria(), blocks })
     }
 
-    /// The range of eth_newFilter, which starts with the head by default.
+    /// Returns the range of eth_newFilter, which starts with the head by default.
     pub(crate) fn filter_range(&self) -> Result<BlockRange, &'static str> {
         if self.block_hash.is_some() {
             return Err("a filter of changes cannot be of one block");

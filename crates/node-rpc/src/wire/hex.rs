@@ -6,7 +6,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer, ser};
 use std::borrow::Cow;
 
-/// A number that travels as `0x` and hex digits without leading zeros. Leading zeros are read.
+/// A number that is encoded as `0x` and hex digits without leading zeros. Decoding accepts leading zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hex<T>(pub(crate) T);
 
@@ -16,7 +16,7 @@ impl<T: Integer> Serialize for Hex<T> {
         if value.bits() > 64 {
             return serializer.collect_str(&format_args!("{value:#x}"));
         }
-        // Nearly all numbers are short, and the formatting machinery would cost more than their digits.
+        // Most numbers are short, for which `fmt` is slower than this.
         let (mut text, mut start, mut rest) = ([0; 18], 18, value.low_u64());
         loop {
             start -= 1;
@@ -38,7 +38,7 @@ impl<'de, T: Integer> Deserialize<'de> for Hex<T> {
     }
 }
 
-/// Reads a number of hex digits behind `0x`.
+/// Parses `0x` and hex digits.
 pub(crate) fn parse<T: Integer>(text: &str) -> Result<T, String> {
     if !text.starts_with("0x") {
         return Err("hex string without 0x prefix".to_owned());

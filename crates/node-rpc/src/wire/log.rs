@@ -28,7 +28,7 @@ pub(crate) struct Log {
 /// Timestamps of blocks by their hash, each read once.
 #[derive(Default)]
 pub(crate) struct Timestamps {
-    /// Logs of a block stand together.
+    /// Logs of a block are consecutive.
     last: Option<(H256, Option<u64>)>,
 }
 
@@ -45,7 +45,7 @@ impl Timestamps {
         }
     }
 
-    /// A log with the timestamp of its block. In the pending block its position is unknown.
+    /// Converts a log. In the pending block, its position is null.
     pub(crate) fn log(&mut self, scope: Scope<'_>, found: FoundLog) -> Result<Log, RpcError> {
         let FoundLog { block, pending, log_index, transaction_index, transaction_hash, log } = found;
         let mined = !pending;
@@ -63,19 +63,19 @@ impl Timestamps {
         })
     }
 
-    /// A log that appeared or disappeared.
+    /// Converts a log that appeared or disappeared.
     pub(crate) fn changed(&mut self, scope: Scope<'_>, change: ChangedLog) -> Result<Log, RpcError> {
         Ok(Log { removed: change.removed, ..self.log(scope, change.found)? })
     }
 }
 
-/// Logs with the timestamps of their blocks.
+/// Converts logs.
 pub(crate) fn logs(scope: Scope<'_>, logs: Vec<FoundLog>) -> Result<Vec<Log>, RpcError> {
     let mut timestamps = Timestamps::default();
     logs.into_iter().map(|log| timestamps.log(scope, log)).collect()
 }
 
-/// Logs that appeared or disappeared, with the timestamps of their blocks.
+/// Converts logs that appeared or disappeared.
 pub(crate) fn changed_logs(scope: Scope<'_>, logs: Vec<ChangedLog>) -> Result<Vec<Log>, RpcError> {
     let mut timestamps = Timestamps::default();
     logs.into_iter().map(|change| timestamps.changed(scope, change)).collect()

@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A number: a JSON integer, or a string of hex digits behind `0x` or of decimal digits.
+/// A number: a JSON integer, or a string of `0x` and hex digits or of decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loose<T>(pub(crate) T);
 
@@ -31,7 +31,7 @@ impl<T: Integer> Visitor<'_> for LooseVisitor<T> {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        // Large integers are read as this; what JavaScript writes beyond 2^64 it may not have meant exactly.
+        // serde_json decodes integers of 2^64 and more as floats.
         let mut exact =
             Some(number).filter(|number| number.fract() == 0.0 && *number >= 0.0 && *number < 2f64.powi(256));
         let mut shift = 0usize;

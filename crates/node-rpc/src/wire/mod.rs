@@ -1,4 +1,4 @@
-//! What travels: parameters and results in the form that geth gives them.
+//! Parameters and results in the format of geth.
 
 mod address;
 mod block;

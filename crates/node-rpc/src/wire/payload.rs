@@ -1,4 +1,4 @@
-//! Blocks as a consensus client asks for them, and gets them.
+//! Payloads in the format of the Engine API.
 
 use super::Hex;
 use super::block::Withdrawal;
@@ -9,7 +9,7 @@ use node_types::consensus::{BlobSidecar, Bloom};
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use serde::{Deserialize, Serialize};
 
-/// What a block is to be like.
+/// The attributes of a block to build.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PayloadAttributes {
@@ -20,7 +20,7 @@ pub(crate) struct PayloadAttributes {
     parent_beacon_block_root: Option<HashData>,
 }
 
-/// A block that was made, with what belongs to it.
+/// A built block with its value, blobs and requests.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BuiltPayload {
@@ -65,7 +65,7 @@ struct BlobsBundle {
 }
 
 impl PayloadAttributes {
-    /// A block with these attributes on top of `parent`.
+    /// Returns the request for a block with these attributes on top of `parent`.
     pub(crate) fn request(
         self,
         parent: HashData,

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// A storage slot as it was asked for: 32 bytes, or a shorter number.
+/// A storage slot as the client wrote it: 32 bytes, or a shorter number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) key: H256,
@@ -34,7 +34,7 @@ impl Serialize for Slot {
     }
 }
 
-/// The answer of eth_getProof (EIP-1186).
+/// The result of eth_getProof (EIP-1186).
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Proof {
@@ -55,7 +55,7 @@ struct StorageProof {
 }
 
 impl Proof {
-    /// The proof of an account and of storage slots, in the order of the request.
+    /// Converts the proof of an account and of storage slots, in the order of the request.
     pub(crate) fn new(address: Address, found: AccountProof, slots: &[Slot]) -> Self {
         let nodes = |nodes: Vec<Bytes>| nodes.into_iter().map(Data).collect();
         let account = found.account.unwrap_or_default();

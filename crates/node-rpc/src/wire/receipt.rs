@@ -38,12 +38,12 @@ pub(crate) struct Receipt {
 }
 
 impl Receipt {
-    /// All receipts of a block.
+    /// Converts all receipts of a block.
     pub(crate) fn all(spec: &ChainSpec, found: &FoundReceipts) -> Vec<Self> {
         found.iter().map(|receipt| Self::of(spec, found, receipt)).collect()
     }
 
-    /// The receipt at a position.
+    /// Converts the receipt at a position.
     pub(crate) fn at(spec: &ChainSpec, found: &FoundReceipts, index: usize) -> Option<Self> {
         found.iter().nth(index).map(|receipt| Self::of(spec, found, receipt))
     }
@@ -52,7 +52,7 @@ impl Receipt {
         let ReceiptInBlock { index, transaction: recovered, receipt, gas_used, first_log } = placed;
         let sealed = &found.block.header;
         let header = &sealed.header;
-        // Nobody has sealed the pending block.
+        // The pending block is not sealed.
         let block_hash = (!found.block.pending).then_some(Data(sealed.hash));
         let body = &recovered.transaction.body;
         let blobs = body.blob_versioned_hashes().len() as u64;

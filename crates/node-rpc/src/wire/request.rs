@@ -1,4 +1,4 @@
-//! Transactions as clients ask for them.
+//! Transactions to send.
 
 use super::call::AuthorizationArguments;
 use super::loose::Loose;
@@ -10,10 +10,10 @@ use node_types::wire::{AddressData, BytesData, HashData};
 use node_types::{Bytes, U256};
 use serde::Deserialize;
 
-/// Cells of a blob: a sidecar with as many proofs proves each of them (EIP-7594).
+/// Cells of a blob, and so its number of cell proofs (EIP-7594).
 const CELLS_PER_BLOB: usize = 128;
 
-/// The fields of a transaction. What is absent is found out; what is not known is ignored.
+/// The fields of a transaction. The node fills in missing fields; unknown ones are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TransactionRequest {
@@ -41,13 +41,13 @@ pub(crate) struct TransactionRequest {
 }
 
 impl TransactionRequest {
-    /// The same of the zero address, where no sender is named.
+    /// Sets the sender to the zero address if there is none.
     pub(crate) fn of_anyone(mut self) -> Self {
         self.from.get_or_insert_default();
         self
     }
 
-    /// What the node is asked for, in the parameter at a position.
+    /// Converts the request, which is the parameter at `position`.
     pub(crate) fn read(self, position: usize) -> Result<Request, RpcError> {
         self.request().map_err(|reason| RpcError::argument(position, reason))
     }

@@ -1,4 +1,4 @@
-//! Chains of imagined blocks.
+//! Simulations of blocks.
 
 use super::call::{BlockOverrides, CallArguments, StateOverrides};
 use super::{Block, Hex, Log};
@@ -13,10 +13,10 @@ use node_types::consensus;
 use node_types::wire::{BytesData, Data};
 use serde::{Deserialize, Serialize};
 
-/// A call did not return, for another reason than a revert.
+/// Code of a call that failed for a reason other than a revert.
 const VM_ERROR: i64 = -32015;
 
-/// What is to be imagined.
+/// The parameter of eth_simulateV1.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Simulation {
@@ -34,7 +34,7 @@ struct BlockStateCalls {
     calls: Option<Vec<CallArguments>>,
 }
 
-/// An imagined block with what became of its calls.
+/// A simulated block with the results of its calls.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SimulatedBlock {
     #[serde(flatten)]
@@ -55,12 +55,12 @@ struct CallResult {
 }
 
 impl Simulation {
-    /// Whether blocks are to be answered with whole transactions.
+    /// Whether blocks are returned with full transactions.
     pub(crate) fn whole(&self) -> bool {
         self.return_full_transactions.unwrap_or(false)
     }
 
-    /// What is to be imagined on the chain `chain_id`.
+    /// Converts the simulation, which must be for the chain `chain_id`.
     pub(crate) fn read(self, chain_id: u64) -> Result<node::Simulation, RpcError> {
         if self.block_state_calls.is_empty() {
             return Err(RpcError::new(RpcError::INVALID_PARAMS, "empty input"));
@@ -82,7 +82,7 @@ impl Simulation {
 }
 
 impl SimulatedBlock {
-    /// A block as it is told, `whole` with its transactions.
+    /// Converts a block; with full transactions if `whole`.
     pub(crate) fn of(simulated: node::SimulatedBlock, whole: bool) -> Self {
         let node::SimulatedBlock { block, calls } = simulated;
         let hashes = block.body.transactions.iter().map(|transaction| transaction.hash);
@@ -95,7 +95,7 @@ impl SimulatedBlock {
 }
 
 impl CallResult {
-    /// The result of the call at `index`.
+    /// Converts the result of the call at `index`.
     fn of(header: &SealedHeader, index: usize, transaction: H256, call: SimulatedCall) -> Self {
         let placed = |(log_index, log): (u64, consensus::Log)| Log {
             address: Data(log.address),
@@ -144,7 +144,7 @@ impl From<SimulateError> for RpcError {
     }
 }
 
-/// The code of a rule that a transaction breaks.
+/// Returns the code of an invalid transaction.
 fn refusal(error: &TransactionError) -> i64 {
     match error {
         TransactionError::NonceTooLow { .. } => -38010,

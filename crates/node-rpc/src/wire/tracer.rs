@@ -1,4 +1,4 @@
-//! What is to be traced, and how.
+//! Options of traces.
 
 use super::{BlockOverrides, Hex, Object, StateOverrides};
 use node_core::node::TraceOptions;
@@ -8,13 +8,13 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// The tracers by name, for those who name another.
+/// The supported tracers, for the error about an unknown one.
 const NAMES: &str = "callTracer, prestateTracer, 4byteTracer, flatCallTracer, noopTracer";
 
-/// Longest name of a tracer; what is longer is a program.
+/// Longest name of a tracer; a longer text is a JavaScript program.
 const MAX_NAME: usize = 40;
 
-/// The options object of debug_trace methods. `reexec` says how far back geth may begin; here every state is kept.
+/// The options of the debug_trace methods. `reexec` is ignored, as every state is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceConfig(pub(crate) TraceOptions);
 
@@ -24,8 +24,7 @@ impl Default for TraceConfig {
     }
 }
 
-/// The options object of debug_traceCall: as those of the others, with what the call sees different, and where in the block
-/// it runs.
+/// The options of debug_traceCall: those of the other methods, with overrides and the position in the block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TraceCallConfig {
     pub(crate) trace: TraceConfig,
@@ -44,7 +43,7 @@ struct OfCall {
 
 impl<'de> Deserialize<'de> for TraceCallConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // One object, read as both: each leaves alone what it does not know.
+        // Decodes one object twice: each type ignores the fields of the other.
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let wrong = |error| D::Error::custom(crate::message::plain(&error));
         let trace = serde_json::from_str(raw.get()).map_err(wrong)?;
@@ -114,7 +113,7 @@ fn read(options: Options) -> Result<TraceOptions, String> {
     Ok(TraceOptions { tracer, timeout })
 }
 
-/// A tracer by its name, with its settings.
+/// Returns the tracer with this name and these settings.
 fn named(name: &str, config: Option<&RawValue>) -> Result<Tracer, String> {
     Ok(match name {
         "callTracer" => {
@@ -155,7 +154,7 @@ fn settings<T: DeserializeOwned + Default>(name: &str, config: Option<&RawValue>
         .map_err(|error| format!("tracerConfig of {name}: {}", crate::message::plain(&error)))
 }
 
-/// A time as Go writes it: numbers with units, as in `1m30s` or `500ms`.
+/// Parses a duration in the format of Go: numbers with units, as in `1m30s` or `500ms`.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("timeout {text:?} is no time; write numbers with the units h, m, s, ms, us or ns");
     let mut seconds = 0.0;

@@ -8,7 +8,7 @@ use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, H256, U256};
 use serde::{Deserialize, Serialize};
 
-/// A transaction, and where it is.
+/// A transaction with its position.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transaction {
@@ -47,7 +47,7 @@ pub(crate) struct Transaction {
     y_parity: Option<Hex<u64>>,
 }
 
-/// An address and slots that a transaction declares (EIP-2930).
+/// An item of an access list (EIP-2930).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AccessListItem {
@@ -74,14 +74,14 @@ impl From<&Item> for AccessListItem {
 }
 
 impl AccessListItem {
-    /// The item.
+    /// Converts the item.
     pub(crate) fn read(self) -> Item {
         Item { address: self.address.0, storage_keys: self.storage_keys.into_iter().map(|key| key.0).collect() }
     }
 }
 
 impl Transaction {
-    /// A transaction of a block or of the pool.
+    /// Converts a transaction of a block or of the pool.
     pub(crate) fn of(found: &FoundTransaction) -> Self {
         match found {
             FoundTransaction::Mined { block, index } if !block.pending => {
@@ -91,7 +91,7 @@ impl Transaction {
         }
     }
 
-    /// The transaction at a position of a block.
+    /// Converts the transaction at a position of a block.
     pub(crate) fn mined(header: &SealedHeader, index: usize, recovered: &RecoveredTransaction) -> Self {
         Self {
             block_hash: Some(Data(header.hash)),
@@ -103,7 +103,7 @@ impl Transaction {
         }
     }
 
-    /// A transaction that is in no block yet.
+    /// Converts a transaction that is not mined.
     pub(crate) fn waiting(recovered: &RecoveredTransaction) -> Self {
         let transaction = &recovered.transaction;
         let body = &transaction.body;

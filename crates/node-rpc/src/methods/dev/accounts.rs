@@ -1,4 +1,4 @@
-//! Accounts whose keys are at hand, and those in whose names anyone may send.
+//! Accounts with keys, and impersonated accounts.
 
 use super::{named, producer};
 use crate::error::RpcError;
@@ -12,7 +12,7 @@ use node_types::{Address, Bytes};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeSet;
 
-/// Typed data, or a string that holds it as JSON.
+/// Typed data, or a string with its JSON.
 struct Typed(TypedData);
 
 impl<'de> Deserialize<'de> for Typed {
@@ -34,7 +34,7 @@ pub(super) fn methods() -> Vec<Method> {
     let everywhere = Method::new(
         "eth_accounts",
         &[],
-        "The accounts for which the node signs: none but on development chains.",
+        "The accounts whose keys the node has; empty except on development chains.",
         |scope, ()| Ok(accounts(scope)),
     );
     let mut methods = vec![everywhere];
@@ -56,7 +56,7 @@ fn signing() -> Vec<Method> {
         named(
             &["eth_sendTransaction"],
             &["transaction"],
-            "Fills in a transaction, signs it, and puts it into the pool; answers its hash.",
+            "Completes a transaction, signs it, and adds it to the pool; returns its hash.",
             |scope, (Object(request),): (Object<TransactionRequest>,)| {
                 send(scope, NewTransaction::Request(request.read(0)?))
             },
@@ -64,7 +64,7 @@ fn signing() -> Vec<Method> {
         named(
             &["eth_sendUnsignedTransaction"],
             &["transaction"],
-            "Puts a transaction of any sender into the pool, unsigned; answers its hash.",
+            "Adds an unsigned transaction of any sender to the pool; returns its hash.",
             |scope, (Object(request),): (Object<TransactionRequest>,)| {
                 send(scope, NewTransaction::Unsigned(request.read(0)?))
             },
@@ -72,7 +72,7 @@ fn signing() -> Vec<Method> {
         named(
             &["eth_signTransaction"],
             &["transaction"],
-            "Fills in a transaction and signs it; answers the form in which it is sent.",
+            "Completes a transaction and signs it; returns it encoded.",
             |scope, (Object(transaction),): (Object<TransactionRequest>,)| {
                 let signed = scope.node.sign_transaction(scope.context, transaction.read(0)?)?;
                 Ok(Data(Bytes::from(signed.encode())))
@@ -81,13 +81,13 @@ fn signing() -> Vec<Method> {
         named(
             &["eth_sign"],
             &["address", "message"],
-            "Signs a text, marked as one (EIP-191).",
+            "Signs a personal message (EIP-191).",
             |scope, (address, message): (AddressData, BytesData)| sign(scope, address.0, &message),
         ),
         named(
             &["personal_sign"],
             &["message", "address"],
-            "Signs a text, marked as one (EIP-191).",
+            "Signs a personal message (EIP-191).",
             |scope, (message, address): (BytesData, AddressData)| sign(scope, address.0, &message),
         ),
         named(
@@ -96,7 +96,7 @@ fn signing() -> Vec<Method> {
             "Signs structured data (EIP-712).",
             |scope, (address, data): (AddressData, Typed)| {
                 let hash = data.0.signing_hash().map_err(|error| RpcError::argument(1, error))?;
-                Ok(written(&scope.node.sign_hash(address.0, hash)?))
+                Ok(encoded(&scope.node.sign_hash(address.0, hash)?))
             },
         ),
     ]
@@ -110,7 +110,7 @@ fn impersonation() -> Vec<Method> {
         named(
             &["anvil_impersonateAccount", "hardhat_impersonateAccount"],
             &["address"],
-            "Lets anyone send transactions in the name of an account.",
+            "Starts impersonating an account: anyone may send transactions from it.",
             |scope, (address,): (AddressData,)| {
                 producer(scope)?.impersonate(address.0, true);
                 Ok(())
@@ -119,7 +119,7 @@ fn impersonation() -> Vec<Method> {
         named(
             &["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"],
             &["address"],
-            "Ends that.",
+            "Stops impersonating an account.",
             |scope, (address,): (AddressData,)| {
                 producer(scope)?.impersonate(address.0, false);
                 Ok(())
@@ -128,7 +128,7 @@ fn impersonation() -> Vec<Method> {
         named(
             &["anvil_autoImpersonateAccount", "hardhat_autoImpersonateAccount"],
             &["enabled"],
-            "Lets anyone send transactions in the name of every account, or ends that.",
+            "Starts or stops impersonating all accounts.",
             |scope, (enabled,): (bool,)| {
                 producer(scope)?.impersonate_all(enabled);
                 Ok(())
@@ -145,11 +145,11 @@ fn send(scope: Scope<'_>, transaction: NewTransaction) -> Result<HashData, RpcEr
 }
 
 fn sign(scope: Scope<'_>, address: Address, message: &[u8]) -> Result<BytesData, RpcError> {
-    Ok(written(&scope.node.sign_message(address, message)?))
+    Ok(encoded(&scope.node.sign_message(address, message)?))
 }
 
-/// r, s and the parity as 27 or 28.
-fn written(signature: &Signature) -> BytesData {
+/// Encodes a signature as r, s, and the parity as 27 or 28.
+fn encoded(signature: &Signature) -> BytesData {
     let mut bytes = Vec::with_capacity(65);
     bytes.extend(signature.r.to_big_endian());
     bytes.extend(signature.s.to_big_endian());

@@ -1,4 +1,4 @@
-//! When blocks are made, and what they are like.
+//! Mining of blocks, and their contents.
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
@@ -10,7 +10,7 @@ use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// What evm_mine takes: a timestamp, or an object.
+/// The parameter of evm_mine: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a timestamp, or an object with timestamp and blocks")]
 enum MineOptions {
@@ -30,13 +30,13 @@ fn making() -> Vec<Method> {
         named(
             &["evm_mine"],
             &["options?"],
-            "Makes blocks, at a timestamp if one is given.",
+            "Mines blocks, the first at a timestamp if one is given.",
             |scope, (options,): (Option<MineOptions>,)| mine_at(scope, options).map(|_| "0x0"),
         ),
         named(
             &["anvil_mine_detailed", "evm_mine_detailed"],
             &["options?"],
-            "Makes blocks and answers them with their transactions.",
+            "Mines blocks and returns them with their transactions.",
             |scope, (options,): (Option<MineOptions>,)| {
                 let blocks = mine_at(scope, options)?;
                 scope.context.release_view();
@@ -50,10 +50,10 @@ fn making() -> Vec<Method> {
         named(
             &["anvil_mine", "hardhat_mine"],
             &["blocks?", "interval?"],
-            "Makes so many blocks, so many seconds apart.",
+            "Mines a number of blocks, a number of seconds apart.",
             |scope, (blocks, interval): (Option<Loose<u64>>, Option<Loose<u64>>)| {
                 let blocks = blocks.map_or(1, |blocks| blocks.0);
-                // Clients that mean none send zero.
+                // Some clients send zero for no interval.
                 let interval = interval.map(|interval| interval.0).filter(|interval| *interval > 0);
                 producer(scope)?.mine(blocks, interval, Vec::new()).map_err(refused)?;
                 Ok(())
@@ -62,13 +62,13 @@ fn making() -> Vec<Method> {
         named(
             &["anvil_getAutomine", "hardhat_getAutomine"],
             &[],
-            "Whether blocks are made as soon as transactions wait.",
+            "Whether transactions are mined instantly.",
             |scope, ()| Ok(producer(scope)?.mining().is_instant()),
         ),
         named(
             &["evm_setAutomine", "anvil_setAutomine"],
             &["automine"],
-            "Makes blocks as soon as transactions wait, or not any more.",
+            "Turns instant mining on or off.",
             |scope, (automine,): (bool,)| {
                 producer(scope)?.set_automine(automine);
                 Ok(())
@@ -77,13 +77,13 @@ fn making() -> Vec<Method> {
         named(
             &["anvil_getIntervalMining"],
             &[],
-            "The seconds between blocks that are made in intervals.",
+            "The interval of mining in seconds; null without one.",
             |scope, ()| Ok(producer(scope)?.mining().interval().map(|interval| interval.as_secs())),
         ),
         named(
             &["evm_setIntervalMining", "anvil_setIntervalMining"],
             &["seconds"],
-            "Makes a block once in so many seconds and at no other time; zero ends that.",
+            "Mines a block every given number of seconds; zero turns mining off.",
             |scope, (seconds,): (Loose<u64>,)| {
                 producer(scope)?.set_interval_mining(Duration::from_secs(seconds.0));
                 Ok(())
@@ -113,32 +113,35 @@ fn time() -> Vec<Method> {
         named(
             &["evm_increaseTime", "anvil_increaseTime"],
             &["seconds"],
-            "Lets the time jump ahead; answers by how many seconds it is ahead of the clock.",
+            "Moves the time ahead; returns by how many seconds it is ahead of the clock.",
             |scope, (seconds,): (Loose<u64>,)| producer(scope)?.increase_time(seconds.0).map_err(refused),
         ),
         named(
             &["evm_setTime", "anvil_setTime"],
             &["timestamp"],
-            "Sets the time; answers by how many seconds it jumps.",
+            "Sets the time; returns by how many seconds it changed.",
             |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_time(timestamp.0).map_err(refused),
         ),
         named(
             &["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp"],
             &["timestamp"],
-            "Sets the timestamp of the next block, from which time goes on.",
+            "Sets the timestamp of the next block, from which the time continues.",
             |scope, (timestamp,): (Loose<u64>,)| producer(scope)?.set_next_timestamp(timestamp.0).map_err(refused),
         ),
         named(
             &["anvil_setBlockTimestampInterval"],
             &["seconds"],
-            "Lets all blocks be so many seconds later than their parents.",
+            "Sets the number of seconds between the timestamps of blocks.",
             |scope, (seconds,): (Loose<u64>,)| {
                 producer(scope)?.set_block_interval(Some(seconds.0)).map(drop).map_err(refused)
             },
         ),
-        named(&["anvil_removeBlockTimestampInterval"], &[], "Ends that; answers whether it held.", |scope, ()| {
-            Ok(producer(scope)?.set_block_interval(None).map_err(refused)?.is_some())
-        }),
+        named(
+            &["anvil_removeBlockTimestampInterval"],
+            &[],
+            "Removes the interval between timestamps; returns whether there was one.",
+            |scope, ()| Ok(producer(scope)?.set_block_interval(None).map_err(refused)?.is_some()),
+        ),
     ]
     .into_iter()
     .flatten()
@@ -164,7 +167,7 @@ fn contents() -> Vec<Method> {
         named(
             &["anvil_setCoinbase", "hardhat_setCoinbase"],
             &["address"],
-            "Sets who gets the tips from now on.",
+            "Sets the fee recipient of all blocks from now on.",
             |scope, (address,): (AddressData,)| {
                 producer(scope)?.set_coinbase(address.0);
                 Ok(())
@@ -173,16 +176,15 @@ fn contents() -> Vec<Method> {
         named(
             &["anvil_setPrevRandao", "hardhat_setPrevRandao"],
             &["value"],
-            "Sets what PREVRANDAO answers in the next block.",
+            "Sets PREVRANDAO of the next block.",
             |scope, (value,): (HashData,)| producer(scope)?.set_prev_randao(value.0).map_err(refused).map(|()| true),
         ),
         named(
             &["anvil_setMinGasPrice", "hardhat_setMinGasPrice"],
             &["gasPrice"],
-            "Refused: the least tip is an option of the start.",
+            "Not supported: the minimum tip is set at the start.",
             |_, (_price,): (Loose<node_types::U256>,)| -> Result<(), RpcError> {
-                let reason =
-                    "not supported when EIP-1559 is active; the least tip is an option of the start (`min-tip`)";
+                let reason = "not supported when EIP-1559 is active; the minimum tip is set at the start (`min-tip`)";
                 Err(RpcError::new(RpcError::INVALID_PARAMS, reason))
             },
         ),

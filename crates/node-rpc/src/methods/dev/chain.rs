@@ -1,4 +1,4 @@
-//! The chain as a whole: what it is like, going back, and replacing blocks.
+//! The chain as a whole: information, snapshots, and reorganizations.
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
@@ -12,7 +12,7 @@ use node_types::wire::{BytesData, Data, HashData};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The answer of anvil_nodeInfo.
+/// The result of anvil_nodeInfo.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeInfo {
@@ -34,7 +34,7 @@ struct Environment {
     gas_price: Hex<U256>,
 }
 
-/// Of a chain that begins with another one's state, which this one never does.
+/// The origin of a forked chain. All fields are null, as there are no forked chains.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ForkConfig {
@@ -43,7 +43,7 @@ struct ForkConfig {
     fork_retry_backoff: Option<u64>,
 }
 
-/// The answer of anvil_metadata.
+/// The result of anvil_metadata.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
@@ -63,7 +63,7 @@ struct Snapshot {
     block_hash: HashData,
 }
 
-/// What anvil_reset may be asked for.
+/// The parameter of anvil_reset.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResetOptions {
@@ -76,7 +76,7 @@ struct Forking {
     json_rpc_url: Option<String>,
 }
 
-/// A transaction for a block that is replaced.
+/// A transaction of a block that replaces another.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a signed transaction, or the fields of one")]
 enum Replacement {
@@ -102,26 +102,26 @@ enum Reorg {
 
 pub(super) fn methods() -> Vec<Method> {
     [
-        named(&["anvil_nodeInfo"], &[], "What the chain is like.", |scope, ()| node_info(scope)),
+        named(&["anvil_nodeInfo"], &[], "Head, fork, and settings of the chain.", |scope, ()| node_info(scope)),
         named(
             &["anvil_metadata", "hardhat_metadata"],
             &[],
-            "What the chain is called, and its snapshots.",
+            "The identity of the chain, and its snapshots.",
             |scope, ()| metadata(scope),
         ),
-        named(&["evm_snapshot", "anvil_snapshot"], &[], "Remembers the chain as it is.", |scope, ()| {
+        named(&["evm_snapshot", "anvil_snapshot"], &[], "Takes a snapshot of the chain.", |scope, ()| {
             producer(scope)?.snapshot().map(Hex).map_err(refused)
         }),
         named(
             &["evm_revert", "anvil_revert"],
             &["snapshot"],
-            "Goes back to a snapshot; answers whether there is one of this number.",
+            "Reverts the chain to a snapshot; returns whether it existed.",
             |scope, (id,): (Loose<u64>,)| Ok(scope.node.revert(scope.context, id.0)?),
         ),
         named(
             &["anvil_reset", "hardhat_reset"],
             &["options?"],
-            "Begins anew with the genesis block.",
+            "Resets the chain to its genesis block.",
             |scope, (options,): (Option<Object<ResetOptions>>,)| {
                 if options.and_then(|Object(options)| options.forking?.json_rpc_url).is_some() {
                     return Err(no_forks());
@@ -132,7 +132,7 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_rollback"],
             &["blocks?"],
-            "Takes the newest blocks off the chain, with their transactions.",
+            "Removes the newest blocks, with their transactions.",
             |scope, (blocks,): (Option<Loose<u64>>,)| {
                 producer(scope)?.rollback(blocks.map_or(1, |blocks| blocks.0)).map(drop).map_err(refused)
             },
@@ -140,13 +140,13 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_reorg"],
             &["depth", "transactions?"],
-            "Replaces the newest blocks by others, which hold the given transactions.",
+            "Replaces the newest blocks with blocks that hold the given transactions.",
             |scope, (depth, pairs): (Reorg, Option<Replacements>)| reorganize(scope, depth, pairs),
         ),
         named(
             &["anvil_setChainId"],
             &["chainId"],
-            "Refused but for the identifier that the chain has.",
+            "Accepts only the id that the chain has.",
             |scope, (id,): (Loose<u64>,)| match scope.node.spec().chain_id {
                 current if current == id.0 => Ok(()),
                 current => Err(RpcError::server(format!(
@@ -157,13 +157,13 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_setRpcUrl"],
             &["url"],
-            "Refused: no chain begins with the state of another server.",
+            "Not supported: there are no forked chains.",
             |_, (_url,): (String,)| -> Result<(), RpcError> { Err(no_forks()) },
         ),
         named(
             &["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"],
             &["enabled"],
-            "Does nothing: what is logged is an option of the start.",
+            "Does nothing: logging is set at the start.",
             |_, (_enabled,): (bool,)| Ok(()),
         ),
     ]
@@ -219,7 +219,7 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
     })
 }
 
-/// Transactions, each with the position of the block that is to hold it.
+/// Transactions, each with the position of its block.
 type Replacements = Vec<(Replacement, Loose<u64>)>;
 
 fn reorganize(scope: Scope<'_>, depth: Reorg, pairs: Option<Replacements>) -> Result<(), RpcError> {

@@ -1,4 +1,4 @@
-//! The whole state as anvil writes it: JSON, compressed by gzip, in hex digits. Each loads the other's accounts.
+//! Dumps of the state in the format of anvil: gzipped JSON in hex. Accounts can be exchanged both ways.
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-/// The longest JSON that is read: what a body of the default size holds when it is compressed well.
+/// Most bytes of decompressed JSON: what a request body of the default size can hold if it compresses well.
 const MAX_DUMP: u64 = 256 << 20;
 
-/// A dump. Blocks are not part of it: who loads it goes on with a chain of its own, whose headers commit to the accounts
-/// from then on. Anvil wants to be told so.
+/// A dump. It has no blocks: the chain that loads it keeps its own, and its headers commit to the accounts from then on.
+/// Anvil requires the fields to be present.
 #[derive(Serialize)]
 struct Dump {
     block: Option<()>,
@@ -36,7 +36,7 @@ struct Account {
     storage: BTreeMap<HashData, Word>,
 }
 
-/// What is read of a dump.
+/// The part of a dump that is loaded.
 #[derive(Deserialize)]
 struct Loaded {
     accounts: BTreeMap<AddressData, LoadedAccount>,
@@ -57,13 +57,13 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_dumpState", "hardhat_dumpState"],
             &["preserveHistory?"],
-            "All accounts with code and storage: JSON, compressed by gzip.",
+            "All accounts with code and storage, as gzipped JSON.",
             |scope, (_history,): (Option<bool>,)| dump(scope),
         ),
         named(
             &["anvil_loadState", "hardhat_loadState"],
             &["dump"],
-            "Takes over the accounts of a dump; all others stay.",
+            "Loads the accounts of a dump; others are unchanged.",
             |scope, (dump,): (BytesData,)| load(scope, &dump),
         ),
     ]

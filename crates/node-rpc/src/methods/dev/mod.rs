@@ -1,4 +1,4 @@
-//! Methods of development chains: what anvil and hardhat have, under the names that both give it.
+//! Methods of development chains, under the names of anvil and hardhat.
 
 mod accounts;
 mod blocks;
@@ -20,7 +20,7 @@ pub(super) fn methods() -> Vec<Method> {
     families.into_iter().flatten().chain(dump::methods()).collect()
 }
 
-/// A method under each of its names.
+/// Returns a method under each of its names.
 fn named<P: Parameters + 'static, R: Serialize + 'static>(
     names: &[&'static str],
     parameters: &'static [&'static str],
@@ -30,12 +30,12 @@ fn named<P: Parameters + 'static, R: Serialize + 'static>(
     names.iter().map(|name| Method::new(name, parameters, about, run).controlling()).collect()
 }
 
-/// What makes the blocks.
+/// Returns the block producer.
 fn producer(scope: Scope<'_>) -> Result<&Arc<Producer>, RpcError> {
     Ok(scope.node.producer().ok_or(NodeError::NotProducing)?)
 }
 
-/// What the producer does not do.
+/// Converts an error of the producer.
 fn refused(error: ProducerError) -> RpcError {
     NodeError::from(error).into()
 }

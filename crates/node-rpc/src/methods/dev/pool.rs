@@ -1,4 +1,4 @@
-//! Taking transactions out of the pool.
+//! Removal of transactions from the pool.
 
 use super::{named, refused};
 use crate::error::RpcError;
@@ -12,19 +12,19 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_dropTransaction", "hardhat_dropTransaction"],
             &["hash"],
-            "Drops a waiting transaction; answers its hash, or null where none has it.",
+            "Drops a transaction from the pool; returns its hash, or null if it is not there.",
             |scope, (hash,): (Block32,)| {
                 let dropped = scope.node.pool().remove(hash.0).map_err(|error| refused(error.into()))?;
                 Ok(dropped.then_some(hash))
             },
         ),
-        named(&["anvil_dropAllTransactions"], &[], "Drops all waiting transactions.", |scope, ()| {
+        named(&["anvil_dropAllTransactions"], &[], "Drops all transactions from the pool.", |scope, ()| {
             drop_where(scope, |_| true)
         }),
         named(
             &["anvil_removePoolTransactions"],
             &["sender"],
-            "Drops all waiting transactions of a sender.",
+            "Drops all transactions of a sender from the pool.",
             |scope, (sender,): (AddressData,)| drop_where(scope, |transaction| transaction.sender() == sender.0),
         ),
     ]

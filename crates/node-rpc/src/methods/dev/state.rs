@@ -1,4 +1,4 @@
-//! Accounts that are changed by hand.
+//! Edits of accounts.
 
 use super::{named, producer, refused};
 use crate::method::Method;
@@ -27,7 +27,7 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"],
             &["address", "nonce"],
-            "Sets an account's nonce, which can only grow.",
+            "Sets an account's nonce, which may not decrease.",
             |scope, (address, nonce): (AddressData, Loose<u64>)| {
                 producer(scope)?.set_nonce(address.0, nonce.0).map_err(refused)
             },
@@ -52,13 +52,13 @@ pub(super) fn methods() -> Vec<Method> {
     accounts.into_iter().flatten().chain(tokens()).collect()
 }
 
-/// What tokens say, for which their code runs.
+/// Edits of token balances, which execute the code of the token.
 fn tokens() -> impl Iterator<Item = Method> {
     let methods = [
         named(
             &["anvil_dealERC20", "anvil_setERC20Balance", "hardhat_dealERC20"],
             &["address", "token", "amount"],
-            "Sets an account's balance of a token (ERC-20).",
+            "Sets the balance of an account in an ERC-20 token.",
             |scope, (owner, token, amount): (AddressData, AddressData, Loose<U256>)| {
                 Ok(scope.node.set_token_balance(scope.context, token.0, owner.0, amount.0)?)
             },
@@ -66,7 +66,7 @@ fn tokens() -> impl Iterator<Item = Method> {
         named(
             &["anvil_setERC20Allowance"],
             &["owner", "spender", "token", "amount"],
-            "Sets how much of an account's tokens (ERC-20) another may spend.",
+            "Sets how much of an account's ERC-20 token balance another account may spend.",
             |scope, (owner, spender, token, amount): (AddressData, AddressData, AddressData, Loose<U256>)| {
                 Ok(scope.node.set_token_allowance(scope.context, token.0, owner.0, spender.0, amount.0)?)
             },
