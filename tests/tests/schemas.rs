@@ -289,7 +289,7 @@ fn pages_of_problems() {
     assert_eq!((text.status, text.media_type.as_str()), (200, "text/plain"));
     for response in [html, text] {
         assert_eq!(response.header("vary"), Some("accept"));
-        for part in ["state-pruned", "Cause", "Cure", "Example", "\"status\": 404"] {
+        for part in ["state-pruned", "Cause", "Remedy", "Example", "\"status\": 404"] {
             assert!(response.text.contains(part), "{part} in {}", response.text);
         }
     }

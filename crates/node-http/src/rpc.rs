@@ -11,7 +11,7 @@ use actix_web::web::{self, Bytes};
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
-use node_rpc::{Client, Message, Rpc, RpcError, Session};
+use node_rpc::{Client, Message, Rpc, RpcError, Session, options};
 use std::sync::Arc;
 
 /// The response to a message; `None` if it contains only notifications.
@@ -71,7 +71,11 @@ fn rpc_error(error: &HttpError) -> RpcError {
         HttpError::Node(NodeError::Interrupted(_)) => RpcError::TIMEOUT,
         _ => RpcError::LIMIT,
     };
-    RpcError::new(code, error.to_string())
+    let message = match error {
+        HttpError::Node(error) => options::message(error),
+        error => error.to_string(),
+    };
+    RpcError::new(code, message)
 }
 
 /// Parses a message. The inner error is the response to a body that is not a message.

@@ -6,7 +6,7 @@ use crate::message::{Call, Message, Request, Table};
 use crate::method::{Client, Method, Scope};
 use crate::methods;
 use node_core::context::Context;
-use node_core::node::Node;
+use node_core::node::{Node, NodeError};
 use std::sync::Arc;
 
 /// Initial capacity of a response in bytes; most are shorter.
@@ -65,7 +65,7 @@ impl Rpc {
         let scope = Scope { node: &self.node, context, client };
         write(message, |request, out| match (message, context.check()) {
             (Message::Single(_), _) => self.answer_request(scope, request, out),
-            (Message::Batch(_), Err(over)) => refuse(request, &RpcError::new(RpcError::TIMEOUT, over.to_string()), out),
+            (Message::Batch(_), Err(over)) => refuse(request, &NodeError::from(over).into(), out),
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
                 let limit = self.limits.batch_bytes;
                 let message =
