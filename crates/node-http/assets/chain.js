@@ -1,40 +1,40 @@
-// The newest part of the chain, as of one head. Blocks and transactions are kept by hash, so that what was read once
-// is never wrong, whatever leaves the chain; which of them stand in it is worked out anew from the head each time.
+// The newest part of the chain. Blocks and transactions are cached by hash, so cached entries stay correct when the chain is
+// reorganized. Which of them belong to the chain is determined from the head each time.
 
 import { ask } from "./client.js";
 
 const LISTED = 10;
 const CHARTED = 60;
-const REMEMBERED = 500;
+const MAX_CACHED = 500;
 
 const blocks = new Map();
 const transactions = new Map();
 let listed = [];
 
-// A map does not grow without end: the oldest entries leave.
-function remember(map, hash, value) {
+// Limits the size of a map by deleting its oldest entry.
+function cache(map, hash, value) {
   map.set(hash, value);
-  if (map.size > REMEMBERED) map.delete(map.keys().next().value);
+  if (map.size > MAX_CACHED) map.delete(map.keys().next().value);
   return value;
 }
 
 async function block(path) {
   const found = (await ask(path)).Block;
-  return found && remember(blocks, found.Hash, found);
+  return found && cache(blocks, found.Hash, found);
 }
 
-// A transaction of `block`. One that moved to another block in a reorganization is read again.
+// A transaction of `block`, or null if it has moved to another block in a reorganization.
 async function transaction({ hash, block }) {
   const key = block.Hash + hash;
   if (transactions.has(key)) return transactions.get(key);
   const found = (await ask(`getTransactionByHash/${hash}/`)).Transaction;
-  return found?.BlockHash === block.Hash ? remember(transactions, key, { ...found, Timestamp: block.Timestamp }) : null;
+  return found?.BlockHash === block.Hash ? cache(transactions, key, { ...found, Timestamp: block.Timestamp }) : null;
 }
 
 const entries = (block) => block.Transactions.map(({ Hash }) => ({ hash: Hash, block })).reverse();
 
-// The newest blocks, newest first, each the parent of the one before it: as many as are listed, or until enough
-// transactions are found.
+// The newest blocks, newest first, each followed by its parent: as many as the page lists, and more until there are enough
+// transactions.
 async function walk(head) {
   const chain = [head];
   let found = head.Transactions.length;
@@ -42,7 +42,7 @@ async function walk(head) {
     const { Number: number, ParentHash: hash } = chain.at(-1);
     if (number === "0") break;
     if (!blocks.has(hash)) await readBefore(BigInt(number));
-    // What was read by number is of another chain if it changed meanwhile.
+    // A block read by number belongs to another branch if the chain was reorganized meanwhile.
     const parent = blocks.get(hash) ?? (await block(`getBlockByHash/${hash}/false/`));
     chain.push(parent);
     found += parent.Transactions.length;
@@ -50,7 +50,7 @@ async function walk(head) {
   return chain;
 }
 
-// Reads blocks before `end` at once, back to those that are listed.
+// Reads the blocks before `end` in parallel, back to those already listed.
 async function readBefore(end) {
   const known = BigInt(listed[0]?.Number ?? -1);
   const reads = [];
@@ -61,20 +61,20 @@ async function readBefore(end) {
 }
 
 async function feeHistory(head) {
-  const answer = await ask("feeHistory/", { BlockCount: String(CHARTED), NewestBlock: head.Number });
+  const history = await ask("feeHistory/", { BlockCount: String(CHARTED), NewestBlock: head.Number });
   return {
-    oldest: BigInt(answer.OldestBlock),
-    fees: answer.BaseFeePerGas.map(BigInt),
-    used: answer.GasUsedRatio,
+    oldest: BigInt(history.OldestBlock),
+    fees: history.BaseFeePerGas.map(BigInt),
+    used: history.GasUsedRatio,
   };
 }
 
-// What never changes while the server runs.
+// Facts that do not change while the server runs.
 export async function facts() {
   return Object.assign({}, ...(await Promise.all([ask("chainId/"), ask("clientVersion/")])));
 }
 
-// The chain as it is now, and which of the blocks that were listed before have left it.
+// The current chain, and the previously listed blocks that are no longer part of it.
 export async function read() {
   const head = await block("getBlockByNumber/latest/false/");
   const [chain, history, { GasPrice }] = await Promise.all([walk(head), feeHistory(head), ask("gasPrice/")]);

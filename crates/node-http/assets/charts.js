@@ -1,4 +1,4 @@
-// Little charts in SVG. They stretch to the width of their place; lines keep their strength.
+// Small SVG charts. They stretch to the width of their container; lines keep their thickness.
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
@@ -10,12 +10,12 @@ function draw(name, attributes) {
   return element;
 }
 
-// How far `value` is on the way from `low` to `high`. Only the ratio is small enough for a number.
+// The position of `value` between `low` and `high`, from 0 to 1. The values are BigInts; only the ratio fits into a number.
 function position(value, low, high) {
   return high === low ? 0.5 : Number(((value - low) * 10_000n) / (high - low)) / 10_000;
 }
 
-// A chart of `count` values: shapes, what `describe(index)` says of one, and the range of all.
+// Draws a chart of `count` values. `describe(index)` returns the label of a value, `range` describes all of them.
 function chart(place, shapes, count, describe, range) {
   const svg = place.querySelector("svg");
   const output = place.querySelector("output");
@@ -25,7 +25,7 @@ function chart(place, shapes, count, describe, range) {
   svg.replaceChildren(...shapes, cursor);
   place.querySelector(".range").textContent = range;
   svg.setAttribute("aria-label", `${place.querySelector("h2").textContent}: ${describe(count - 1)}; ${range}`);
-  // The last one is shown while none is looked at.
+  // Shows the last value unless another one is selected.
   const show = (index) => {
     const shown = index === null ? count - 1 : Math.min(count - 1, Math.max(0, index));
     place.selected = index === null ? null : shown;
@@ -45,7 +45,7 @@ function chart(place, shapes, count, describe, range) {
   show(place.selected ?? null);
 }
 
-// Values as steps, from the lowest to the highest.
+// Draws values as steps, from the lowest to the highest.
 export function steps(place, values, describe, range) {
   const low = values.reduce((a, b) => (a < b ? a : b));
   const high = values.reduce((a, b) => (a > b ? a : b));
@@ -56,12 +56,12 @@ export function steps(place, values, describe, range) {
   chart(place, shapes, values.length, describe, range(low, high));
 }
 
-// Ratios as bars, of which the highest fills the height.
+// Draws ratios as bars; the highest fills the height.
 export function bars(place, ratios, describe, range) {
   const high = Math.max(...ratios);
   const step = WIDTH / ratios.length;
   const shapes = ratios.map((ratio, index) => {
-    // A little gas is more than none.
+    // A small value must differ from zero.
     const height = ratio > 0 ? Math.max(2, (ratio / high) * HEIGHT) : 0;
     return draw("rect", { class: "bar", x: index * step, y: HEIGHT - height, width: step * 0.8, height });
   });

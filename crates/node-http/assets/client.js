@@ -1,20 +1,20 @@
-// Requests to the server that this page comes from, and its stream of events.
+// Requests to the server of this page, and its event stream.
 
-// Relative to this file, so that any path may stand in front.
+// Relative to this file, so that it works with any path prefix.
 const BASE = new URL("../", import.meta.url);
 const KEY = "token";
-const PATIENCE = 10_000;
-// Signs of life come every 15 s.
-const SILENCE = 40_000;
+const REQUEST_TIMEOUT = 10_000;
+// The server sends keep-alive comments every 15 s.
+const STREAM_TIMEOUT = 40_000;
 
 let token = null;
 try {
   token = sessionStorage.getItem(KEY);
 } catch {
-  // Then it lasts until the page is loaded again.
+  // Without session storage, the token is lost when the page reloads.
 }
 
-// Kept as long as the tab.
+// Stores the token until the tab is closed.
 export function setToken(value) {
   token = value;
   try {
@@ -25,7 +25,7 @@ export function setToken(value) {
 export const hasToken = () => token !== null;
 export const address = (path) => new URL(path, BASE).href;
 
-// An answer that is not 200, with what the server says of it.
+// A response other than 200, with the detail of its problem.
 export class Refusal extends Error {
   constructor(status, detail, retryAfter) {
     super(detail);
@@ -36,33 +36,33 @@ export class Refusal extends Error {
 
 async function send(path, options) {
   const headers = { ...options.headers, ...(token !== null && { Authorization: `Bearer ${token}` }) };
-  const answer = await fetch(new URL(path, BASE), { ...options, headers, cache: "no-store", credentials: "omit" });
-  if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => ({}));
-  const seconds = Number(answer.headers.get("Retry-After")) || 0;
-  throw new Refusal(answer.status, String(problem.detail ?? answer.statusText), seconds);
+  const response = await fetch(new URL(path, BASE), { ...options, headers, cache: "no-store", credentials: "omit" });
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
+  const seconds = Number(response.headers.get("Retry-After")) || 0;
+  throw new Refusal(response.status, String(problem.detail ?? response.statusText), seconds);
 }
 
-// Asks by GET, or by POST if there is a body.
+// Sends a GET request, or a POST request if there is a body, and returns the JSON of the response.
 export async function ask(path, body) {
   const post = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  return (await send(path, { ...post, signal: AbortSignal.timeout(PATIENCE) })).json();
+  return (await send(path, { ...post, signal: AbortSignal.timeout(REQUEST_TIMEOUT) })).json();
 }
 
-// The events at `path` behind the one named `last`, as {id, event, data}, after one without any of these when the stream
-// begins. Throws when it is silent for too long.
+// Yields the events at `path` after the one with id `last`, as {id, event, data}. Yields {} first, when the stream opens. Throws
+// if nothing arrives for too long.
 export async function* events(path, last) {
   const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), PATIENCE);
+  let timer = setTimeout(() => silence.abort(), REQUEST_TIMEOUT);
   try {
     const headers = last && { "Last-Event-ID": last };
-    const answer = await send(path, { headers, signal: silence.signal });
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const response = await send(path, { headers, signal: silence.signal });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     yield {};
     for (;;) {
       clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(), SILENCE);
+      timer = setTimeout(() => silence.abort(), STREAM_TIMEOUT);
       const { value, done } = await reader.read();
       if (done) return;
       const pieces = (rest + value).split("\n\n");
@@ -75,7 +75,7 @@ export async function* events(path, last) {
   }
 }
 
-// The fields of one event; of a comment there are none.
+// The fields of an event; {} for a comment.
 function parse(piece) {
   const event = {};
   for (const line of piece.split("\n")) {

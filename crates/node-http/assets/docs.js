@@ -1,4 +1,4 @@
-// Shows the description of the interface, and sends what is tried out to this server.
+// Shows the OpenAPI document in Swagger UI, with this server as the target of requests.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
@@ -6,10 +6,10 @@ dark.addEventListener("change", follow);
 follow();
 
 async function load() {
-  const answer = await fetch("../openapi.json");
-  if (!answer.ok) throw new Error(`The description of the interface cannot be read: ${answer.status}`);
-  const spec = await answer.json();
-  // Where this page comes from, which a proxy may have moved.
+  const response = await fetch("../openapi.json");
+  if (!response.ok) throw new Error(`Cannot load openapi.json: status ${response.status}`);
+  const spec = await response.json();
+  // The base URL of this page, which may include the prefix of a proxy.
   spec.servers = [{ url: new URL("..", location.href).href.replace(/\/$/, "") }];
   SwaggerUIBundle({
     spec,
@@ -22,7 +22,7 @@ async function load() {
     filter: true,
     docExpansion: "list",
     defaultModelsExpandDepth: 0,
-    // Otherwise the description would be sent elsewhere.
+    // The default would send the document to a public validator.
     validatorUrl: null,
   });
 }

@@ -1,4 +1,4 @@
-// Numbers, times and bytes as people read them. Quantities have up to 256 bits: they are BigInts, or strings of digits.
+// Formats numbers, times and bytes. Quantities have up to 256 bits, so they are BigInts or strings of digits.
 
 const UNITS = [["ETH", 18], ["gwei", 9], ["wei", 0]];
 const TIMES = [["y", 31557600], ["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -10,7 +10,7 @@ export function integer(value) {
   return digits.length > 21 ? `${digits[0]}.${digits.slice(1, 4)} × 10^${digits.length - 1}` : grouped.format(digits);
 }
 
-// An amount of wei, rounded down to six decimals, in the unit that suits it, or the amount `like`.
+// An amount of wei, rounded down to six decimals, in the unit that suits `like`, by default the amount itself.
 export function wei(quantity, like = quantity) {
   const value = BigInt(quantity);
   const [unit, places] = UNITS.find(([, places]) => like >= 10n ** BigInt(Math.max(places - 3, 0))) ?? UNITS.at(-1);
@@ -20,7 +20,7 @@ export function wei(quantity, like = quantity) {
   return `${whole}${decimals && !whole.includes("^") ? `.${decimals}` : ""} ${unit}`;
 }
 
-// How long ago a block's timestamp is; chains may run ahead of the clock.
+// The age of a timestamp. It may be negative, because a development chain's clock may be ahead.
 export function age(timestamp, now = Date.now()) {
   const seconds = Math.floor(now / 1000) - Number(timestamp);
   const [unit, length] = TIMES.find(([, length]) => Math.abs(seconds) >= length) ?? ["s", 1];
@@ -42,12 +42,12 @@ export function percent(ratio) {
   return `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 0)} %`;
 }
 
-// Bytes as text, if they are text that can be shown.
+// Bytes as text, or "" if they are not printable text.
 export function text(hex) {
   const bytes = Uint8Array.from(hex.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16));
   try {
     const decoded = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    // No control characters, and none that turn or hide what stands beside them.
+    // Reject control characters and those that change the direction of text or are invisible.
     return /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(decoded) ? decoded : "";
   } catch {
     return "";

@@ -1,4 +1,4 @@
-// Shows what is read and follows what happens. All that comes from the chain is set as text, never as markup.
+// Shows the chain and updates it on events. Data from the chain is always inserted as text, never as markup.
 
 import { facts, read } from "./chain.js";
 import { bars, steps } from "./charts.js";
@@ -13,7 +13,7 @@ const NOTICE = 15_000;
 const $ = (id) => document.getElementById(id);
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// What does not change is not written again: readers of the screen would hear it twice.
+// Leaves unchanged text alone, because screen readers would announce it again.
 function write(id, text) {
   if ($(id).textContent !== text) $(id).textContent = text;
 }
@@ -67,7 +67,7 @@ function announce(numbers) {
 
 let asking = null;
 
-// Asks for a token, once at a time.
+// Asks for a token. Calls while the dialog is open have no effect.
 function ask() {
   asking ??= new Promise((resolve) => {
     say("lost", "Token needed");
@@ -77,7 +77,7 @@ function ask() {
       $("token").value = "";
       resolve();
     };
-    // Without one there is nothing to show.
+    // Without a token there is nothing to show.
     $("ask").oncancel = (event) => event.preventDefault();
     $("ask").showModal();
   }).finally(() => (asking = null));
@@ -86,7 +86,7 @@ function ask() {
 
 let [changed, reading, known] = [false, false, false];
 
-// Reads the chain after a change; many changes in a short time are read at once.
+// Reads the chain after a change. Changes in quick succession cause one read.
 async function refresh() {
   changed = true;
   if (reading) return;
@@ -106,7 +106,7 @@ async function refresh() {
     } catch (error) {
       changed = true;
       if (error.status === 401) await ask();
-      else if (error instanceof Refusal) notice("trouble", `The server answers ${error.status}: ${error.message}`);
+      else if (error instanceof Refusal) notice("trouble", `The server returned status ${error.status}: ${error.message}`);
       pause = Math.max(1000, 1000 * (error.retryAfter ?? 0));
     }
     await sleep(pause);
@@ -114,7 +114,7 @@ async function refresh() {
   reading = false;
 }
 
-// Follows what happens for as long as the page is open, from where it broke off.
+// Follows the event stream while the page is open, and resumes it after an interruption.
 async function follow() {
   let last;
   let wait = 500;
@@ -141,12 +141,12 @@ async function follow() {
         await ask();
         pause = 0;
       } else if (error instanceof Refusal) {
-        // The place is none of this chain: begin anew.
+        // The event id is unknown to this chain: start again without it.
         if ([404, 422].includes(error.status)) last = undefined;
         say("lost", `Waiting: ${error.message}`);
         pause = Math.max(pause, 1000 * error.retryAfter);
       } else {
-        say("lost", "Server not reached");
+        say("lost", "Server unreachable");
       }
     }
     await sleep(pause);

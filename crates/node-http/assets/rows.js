@@ -1,4 +1,4 @@
-// Rows of blocks and transactions, which open for the rest of what is known.
+// Rows of blocks and transactions. Opening a row shows its details.
 
 import { address, ask, hasToken } from "./client.js";
 import { age, date, integer, percent, short, text, wei } from "./format.js";
@@ -18,7 +18,7 @@ function time(timestamp) {
   return made;
 }
 
-// Writes how old everything is.
+// Updates the age of every row.
 export function tick() {
   for (const element of document.querySelectorAll("[data-at]")) {
     const now = age(element.dataset.at);
@@ -26,7 +26,7 @@ export function tick() {
   }
 }
 
-// Makes `list` show `items`, newest first. Rows that stay are not touched, so that they keep focus and stay open.
+// Makes `list` show `items`, newest first. Existing rows are not touched, so they keep focus and stay open.
 export function list(list, items, key, row) {
   const first = list.children.length === 0;
   const known = new Map([...list.children].map((child) => [child.dataset.key, child]));
@@ -44,7 +44,7 @@ export function list(list, items, key, row) {
   });
 }
 
-// What is inside is made when it is first opened.
+// The details are created when the row is first opened.
 function details(summary, inside) {
   const made = element("details");
   const line = element("summary");
@@ -54,7 +54,7 @@ function details(summary, inside) {
   return made;
 }
 
-// Names and values; what is not there is left out, and what is long is cut.
+// A list of names and values. Missing values are left out, long ones are truncated.
 function table(values, link) {
   const made = element("dl", "details");
   for (const [name, value] of Object.entries(values)) {
@@ -62,13 +62,13 @@ function table(values, link) {
     const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
     made.append(element("dt", "", name), element("dd", "", shown));
   }
-  // A link carries no token.
+  // A link cannot send a token.
   if (!hasToken()) {
     const place = element("dd");
     const anchor = element("a", "", "JSON");
     anchor.href = address(link);
     place.append(anchor);
-    made.append(element("dt", "", "All of it"), place);
+    made.append(element("dt", "", "Full JSON"), place);
   }
   return made;
 }
