@@ -1,5 +1,4 @@
-// The newest part of the chain. Blocks and transactions are cached by hash, so cached entries stay correct when the chain is
-// reorganized. Which of them belong to the chain is determined from the head each time.
+// The newest part of the chain. Blocks and transactions are cached by hash, so entries stay correct after a reorganization.
 
 import { ask } from "./client.js";
 
@@ -33,8 +32,7 @@ async function transaction({ hash, block }) {
 
 const entries = (block) => block.Transactions.map(({ Hash }) => ({ hash: Hash, block })).reverse();
 
-// The newest blocks, newest first, each followed by its parent: as many as the page lists, and more until there are enough
-// transactions.
+// The newest blocks, newest first: as many as the page lists, and more until there are enough transactions.
 async function walk(head) {
   const chain = [head];
   let found = head.Transactions.length;

@@ -15,7 +15,7 @@ function position(value, low, high) {
   return high === low ? 0.5 : Number(((value - low) * 10_000n) / (high - low)) / 10_000;
 }
 
-// Draws a chart of `count` values. `describe(index)` returns the label of a value, `range` describes all of them.
+// Draws a chart of `count` values, labelled by `describe(index)` and, all together, by `range`.
 function chart(place, shapes, count, describe, range) {
   const svg = place.querySelector("svg");
   const output = place.querySelector("output");

@@ -14,7 +14,6 @@ try {
   // Without session storage, the token is lost when the page reloads.
 }
 
-// Stores the token until the tab is closed.
 export function setToken(value) {
   token = value;
   try {

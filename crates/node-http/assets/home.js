@@ -77,7 +77,6 @@ function ask() {
       $("token").value = "";
       resolve();
     };
-    // Without a token there is nothing to show.
     $("ask").oncancel = (event) => event.preventDefault();
     $("ask").showModal();
   }).finally(() => (asking = null));
@@ -86,7 +85,7 @@ function ask() {
 
 let [changed, reading, known] = [false, false, false];
 
-// Reads the chain after a change. Changes in quick succession cause one read.
+// Reads the chain after a change, once for changes in quick succession.
 async function refresh() {
   changed = true;
   if (reading) return;

@@ -1,4 +1,4 @@
-// Rows of blocks and transactions. Opening a row shows its details.
+// Rows of blocks and transactions.
 
 import { address, ask, hasToken } from "./client.js";
 import { age, date, integer, percent, short, text, wei } from "./format.js";
