@@ -3,6 +3,7 @@
 use super::operation::{Content, Operation};
 use crate::encode;
 use crate::exchange::Exchange;
+use crate::openapi::problems;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
@@ -67,10 +68,14 @@ async fn problem(exchange: Exchange) -> HttpResponse {
     let named = |slug: String| ProblemPage::ALL.into_iter().find(|page| page.slug() == slug);
     let exchange = exchange.varying_by_accept();
     match slug.and_then(|slug| named(slug).ok_or(HttpError::UnknownRoute)) {
-        Ok(page) if exchange.accepts("text/html") => {
-            exchange.respond_document("text/html; charset=utf-8", page.html().into()).await
+        Ok(page) => {
+            let example = problems::of_page(page).map_or_else(String::new, |problem| format!("{problem:#}"));
+            if exchange.accepts("text/html") {
+                exchange.respond_document("text/html; charset=utf-8", page.html(&example).into()).await
+            } else {
+                exchange.respond_document("text/plain; charset=utf-8", page.text(&example).into()).await
+            }
         }
-        Ok(page) => exchange.respond_document("text/plain; charset=utf-8", page.text().into()).await,
         Err(error) => exchange.fail(&error),
     }
 }
