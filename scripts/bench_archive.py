@@ -183,7 +183,7 @@ def main():
     temporary = None if options.work else tempfile.TemporaryDirectory()
     work = options.work or Path(temporary.name)
     work.mkdir(parents=True, exist_ok=True)
-    programs = options.programs or build("node-tests:generate")
+    programs = options.programs or build("node-tests:generate", profile="dist")
     lengths = (options.blocks, options.long_blocks or 10 * options.blocks)
     chains = [Chain(programs, work, blocks, holders) for blocks in lengths]
     long_case = rare_topic(chains[1], "logs, rare topic, long chain")

@@ -371,7 +371,7 @@ def main():
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no part is named {', '.join(sorted(unknown))}")
-    options.bin = options.bin or build("node-tests:transfers")
+    options.bin = options.bin or build("node-tests:transfers", profile="dist")
     nodes = [Node(options.bin / "node-server")] + ([Anvil(options.anvil)] if options.anvil else [])
     print(machine(), flush=True)
     verdicts = Verdicts()

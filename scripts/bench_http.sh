@@ -24,10 +24,10 @@ rounds=${1:-5}
 seconds=${2:-3}
 cd "$(dirname "$0")/.."
 
-cargo build --release --quiet -p node-server
+cargo build --profile dist --quiet -p node-server
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 work=$(mktemp -d)
-"$target/release/node-server" run --port 0 --data-dir :memory: --genesis "$genesis" --import "$chain" >"$work/stdout" &
+"$target/dist/node-server" run --port 0 --data-dir :memory: --genesis "$genesis" --import "$chain" >"$work/stdout" &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$work"' EXIT
 until grep -q '^listening on ' "$work/stdout"; do

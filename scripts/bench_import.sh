@@ -12,7 +12,7 @@ runs=${2:-5}
 bar=3
 cd "$(dirname "$0")/.."
 
-cargo build --release --quiet -p node-server
+cargo build --profile dist --quiet -p node-server
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 work=$(mktemp -d)
 server=
@@ -22,7 +22,7 @@ mkfifo "$work/stdout"
 printf '%-6s %8s %8s\n' run seconds MiB
 for run in $(seq "$runs"); do
     start=$EPOCHREALTIME
-    "$target/release/node-server" run --port 0 --data-dir :memory: --log warn \
+    "$target/dist/node-server" run --port 0 --data-dir :memory: --log warn \
         --genesis "$folder/dev20k.genesis.json" --import "$folder/dev20k.rlp" >"$work/stdout" &
     server=$!
     # The server may end without printing a line.

@@ -349,8 +349,8 @@ def main():
         parser.error(f"unknown part {', '.join(sorted(unknown))}")
     print(nodes.machine())
     if options.bin is None:
-        options.bin = nodes.build()
-        command = ["cargo", "build", "--release", "--quiet", "-p", "node-tests", "--example", "bare"]
+        options.bin = nodes.build(profile="dist")
+        command = ["cargo", "build", "--profile", "dist", "--quiet", "-p", "node-tests", "--example", "bare"]
         subprocess.run(command, cwd=nodes.ROOT, check=True)
     verdicts = Verdicts()
     for name in options.parts or PARTS:

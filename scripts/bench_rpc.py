@@ -85,7 +85,7 @@ def rate(server, url, script, seconds):
 
 
 def measure(options):
-    folder = options.bin or build()
+    folder = options.bin or build(profile="dist")
     common = ["--mnemonic", MNEMONIC, "--chain-id", str(CHAIN_ID), "--hardfork", "osaka", "--gas-limit", "30000000",
               "--timestamp", str(GENESIS_TIME)]
     print(machine(), flush=True)

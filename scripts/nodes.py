@@ -20,16 +20,19 @@ class Failure(Exception):
     """A check failed."""
 
 
-def build(*packages):
-    """Builds the server and other packages, given as `package` or `package:program`. Returns the folder of the programs."""
+def build(*packages, profile="release"):
+    """Builds the server and other packages, given as `package` or `package:program`. Returns the folder of the programs.
+
+    Benchmarks use the profile `dist`, which is what is shipped.
+    """
     for package in ("node-server", *packages):
         name, _, program = package.partition(":")
-        command = ["cargo", "build", "--release", "--quiet", "-p", name, *(["--bin", program] if program else [])]
+        command = ["cargo", "build", "--profile", profile, "--quiet", "-p", name, *(["--bin", program] if program else [])]
         subprocess.run(command, cwd=ROOT, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
     )
-    return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
+    return Path(json.loads(metadata.stdout)["target_directory"]) / profile
 
 
 class Server:
