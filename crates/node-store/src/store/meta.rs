@@ -9,7 +9,7 @@ use node_types::{BlockNumber, H256};
 use redb::{ReadableTable, TableDefinition};
 
 /// Version of the layout that this version reads and writes. docs/storage.md says when to raise it.
-pub(super) const LAYOUT: u64 = 1;
+pub(crate) const LAYOUT: u64 = 1;
 
 pub(super) const META: TableDefinition<'static, &'static str, &'static [u8]> = TableDefinition::new("meta");
 

@@ -12,6 +12,8 @@ mod verify;
 #[cfg(test)]
 pub(crate) use backup::Failure;
 pub use backup::{Backup, BackupError, BackupProgress};
+#[cfg(test)]
+pub(crate) use meta::LAYOUT;
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};
 

@@ -5,6 +5,7 @@ use super::small;
 use crate::files::{DatabaseFile, DiskFolder};
 use crate::keys::Table;
 use crate::rows::definition;
+use crate::store::LAYOUT;
 use crate::wal::{Sequence, Wal, WalOptions};
 use crate::{Options, Store, SyncPolicy};
 use alloy_primitives::hex;
@@ -47,7 +48,7 @@ const KINDS: [RecordKind; 6] = [
     RecordKind::ChainId,
 ];
 
-/// What a folder holds: blocks, of which some are in the database and some only in the log, and records.
+/// The blocks of a folder. Some are in the database, the others only in the log.
 struct Contents {
     /// Blocks 0 to 3, which are in the database.
     old: Vec<ExecutedBlock>,
@@ -260,17 +261,20 @@ fn read_contents(folder: &Path) -> Contents {
     }
 }
 
-/// Writes the fixture of the current layout: `cargo test -p node-store write_fixture -- --ignored`. The fixture of a
-/// layout that was released is never written again.
 #[test]
-#[ignore = "writes the files that the other tests read"]
-fn write_fixture() {
+fn the_current_layout_has_a_fixture() {
+    let target = fixture(LAYOUT);
+    if std::env::var_os("WRITE_FIXTURE").is_some() && !target.exists() {
+        write_fixture(&target);
+    }
+    assert!(target.exists(), "run WRITE_FIXTURE=1 cargo test -p node-store the_current_layout_has_a_fixture");
+}
+
+fn write_fixture(target: &Path) {
     let [folder, copy] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let contents = new_contents();
     write_folder(&contents, folder.path(), copy.path());
-    let target = fixture(1);
-    assert!(!target.exists(), "{} exists", target.display());
-    fs::create_dir_all(&target).unwrap();
+    fs::create_dir_all(target).unwrap();
     for name in files(copy.path()) {
         let mut packed = GzEncoder::new(File::create(target.join(format!("{name}.gz"))).unwrap(), Compression::best());
         io::copy(&mut File::open(copy.path().join(&name)).unwrap(), &mut packed).unwrap();

@@ -122,6 +122,7 @@ struct Pending {
     syncing: bool,
     /// The last appended entry.
     last: Sequence,
+    /// The last durable entry.
     synced: Sequence,
     /// The failure after which the log accepts nothing more.
     poison: Option<WalError>,
@@ -227,7 +228,7 @@ impl Wal {
         self.pending.lock().last
     }
 
-    /// Returns the last entry that is durable.
+    /// Returns the last durable entry.
     pub fn synced(&self) -> Sequence {
         self.pending.lock().synced
     }
