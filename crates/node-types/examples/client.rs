@@ -1,4 +1,4 @@
-//! A client on node-types alone, with ureq for HTTP: the head, logs, a call, a problem, a transaction.
+//! A client built on node-types and ureq: reads the head and logs, makes a call, handles a problem, sends a transaction.
 //!
 //! `cargo run -p node-types --example client -- http://127.0.0.1:8545 [RAW TRANSACTION]`
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     show(&Client::new(&base), arguments.next().as_deref(), &mut io::stdout())
 }
 
-/// Writes to `out` what the server says of its chain; sends the transaction `raw`, hex digits, if there is one.
+/// Writes facts about the chain to `out`, and sends the transaction `raw`, in hex digits, if there is one.
 pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let BlockNumberOutput { block_number: head } = client.get("blockNumber/")?;
     let GetBlockByNumberOutput { block } = client.get(&format!("getBlockByNumber/{head}/false/"))?;
@@ -37,7 +37,7 @@ pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> 
         writeln!(out, "  {} with {} topics", log.address, log.topics.len())?;
     }
 
-    // The precompiled contract at 4 returns what it is given.
+    // The precompiled contract at address 4 returns its input.
     let to = Some(Data(Address::from_low_u64_be(4)));
     let data = Some("0x68656c6c6f".parse()?);
     let call = CallInput { transaction: TransactionCall { to, data, ..Default::default() }, ..Default::default() };
@@ -46,7 +46,7 @@ pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> 
 
     let beyond = GetStorageAtInput { block_number: BlockId::number(*head + 1_000), ..Default::default() };
     match client.post::<_, GetStorageAtOutput>("getStorageAt/", &beyond) {
-        Ok(answer) => writeln!(out, "the chain grew by 1,000 blocks meanwhile: {:#x}", answer.value.0)?,
+        Ok(output) => writeln!(out, "the chain grew by 1,000 blocks meanwhile: {:#x}", output.value.0)?,
         Err(ClientError::Refused(problem)) if problem.problem_type.ends_with("/problems/block-not-found") => {
             writeln!(out, "no such block: {}", problem.detail)?;
         }
@@ -65,53 +65,53 @@ pub(crate) fn show(client: &Client, raw: Option<&str>, out: &mut impl Write) -> 
     Ok(())
 }
 
-/// Speaks to one server.
+/// A client of one server.
 pub(crate) struct Client {
     agent: Agent,
     base: String,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// The server refused the request, and says why.
+    /// The server responded with a problem.
     #[error("{} {}: {}", .0.status, .0.title, .0.detail)]
     Refused(Box<Problem>),
-    /// Nothing came, or nothing that this interface answers.
-    #[error("no answer")]
+    /// There was no response, or none of this interface.
+    #[error("no response")]
     Transport(#[from] ureq::Error),
 }
 
 impl Client {
-    /// A client of the server at `base`, which includes its base path.
+    /// Creates a client of the server at `base`, which includes the base path.
     pub(crate) fn new(base: &str) -> Self {
         let timeout = Some(Duration::from_secs(30));
-        // Problems have bodies that say more than their status.
+        // The bodies of problems have more information than their status.
         let config = Agent::config_builder().http_status_as_error(false).timeout_global(timeout).build();
         Self { agent: config.new_agent(), base: base.trim_end_matches('/').to_owned() }
     }
 
-    /// Asks an operation whose arguments are in its path.
+    /// Calls an operation whose input is in the path.
     ///
     /// # Errors
-    /// When the server refuses the request or does not answer.
+    /// If the server responds with a problem, or does not respond.
     pub(crate) fn get<O: DeserializeOwned>(&self, path: &str) -> Result<O, ClientError> {
         read(self.agent.get(format!("{}/{path}", self.base)).call()?)
     }
 
-    /// Asks an operation whose arguments are in a body.
+    /// Calls an operation whose input is in the body.
     ///
     /// # Errors
-    /// When the server refuses the request or does not answer.
+    /// If the server responds with a problem, or does not respond.
     pub(crate) fn post<I: Serialize, O: DeserializeOwned>(&self, path: &str, input: &I) -> Result<O, ClientError> {
         read(self.agent.post(format!("{}/{path}", self.base)).send_json(input)?)
     }
 }
 
-fn read<O: DeserializeOwned>(mut answer: Response<Body>) -> Result<O, ClientError> {
-    if answer.status().is_success() {
-        Ok(answer.body_mut().read_json()?)
+fn read<O: DeserializeOwned>(mut response: Response<Body>) -> Result<O, ClientError> {
+    if response.status().is_success() {
+        Ok(response.body_mut().read_json()?)
     } else {
-        Err(ClientError::Refused(answer.body_mut().read_json()?))
+        Err(ClientError::Refused(response.body_mut().read_json()?))
     }
 }

@@ -131,11 +131,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn document(controlled: bool) -> Value {
-        openapi(&BasePath::default(), controlled)
+    fn document(producing: bool) -> Value {
+        openapi(&BasePath::default(), producing)
     }
 
-    /// Method, path and Operation Object of all that is described.
+    /// Method, path and Operation Object of every operation.
     fn described(document: &Value) -> Vec<(String, String, Value)> {
         let paths = document["paths"].as_object().unwrap();
         let operations = paths.iter().flat_map(|(path, item)| {
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn references_resolve() {
-        for controlled in [true, false] {
-            let document = document(controlled);
+        for producing in [true, false] {
+            let document = document(producing);
             let mut open = vec![&document];
             while let Some(value) = open.pop() {
                 match value {
@@ -183,7 +183,7 @@ mod tests {
                         open.extend(object.values());
                         if let Some(target) = object.get("$ref").and_then(Value::as_str) {
                             let found = target.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
-                            assert!(found.is_some(), "{target} (controlled: {controlled})");
+                            assert!(found.is_some(), "{target} (producing: {producing})");
                         }
                         let operation = object.get("operationId").filter(|_| !object.contains_key("responses"));
                         if let Some(id) = operation {
@@ -199,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_in_force() {
+    fn descriptions_state_the_default_limits() {
         let limits = node_core::node::Limits::default();
         let filters = node_core::filters::FilterLimits::default();
         let pool = node_core::pool::PoolLimits::default();
         let http = crate::HttpConfig::default();
         let mut document = document(true);
-        // Examples of refusals write numbers as refusals do.
+        // Problems in examples have numbers without separators.
         document["components"]["examples"] = json!({});
         let texts = document.to_string();
         let cases = [
@@ -233,10 +233,10 @@ mod tests {
                 grouped.push(digit);
             }
             let named = format!("(`{option}`)");
-            let told = texts.match_indices(&named).map(|(at, _)| &texts[at.saturating_sub(60)..at]);
-            let told: Vec<_> = told.collect();
-            assert!(!told.is_empty(), "{option}");
-            assert!(told.iter().all(|text| text.contains(&grouped)), "{option} is {grouped}: {told:?}");
+            let stated = texts.match_indices(&named).map(|(at, _)| &texts[at.saturating_sub(60)..at]);
+            let stated: Vec<_> = stated.collect();
+            assert!(!stated.is_empty(), "{option}");
+            assert!(stated.iter().all(|text| text.contains(&grouped)), "{option} is {grouped}: {stated:?}");
         }
     }
 }

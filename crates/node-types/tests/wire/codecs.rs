@@ -1,4 +1,4 @@
-//! Which texts each codec reads, and how it writes.
+//! The texts that each encoding accepts and writes.
 
 use crate::strategies::u256;
 use node_types::wire::{
@@ -28,7 +28,7 @@ fn json<T: serde::Serialize>(value: T) -> String {
 }
 
 #[test]
-fn quantities() {
+fn reads_and_writes_quantities() {
     let max = "18446744073709551615";
     reads::<Quantity<u64>>(&[
         ("0", Quantity(0)),
@@ -59,7 +59,7 @@ fn quantities() {
 }
 
 #[test]
-fn byte_strings() {
+fn reads_and_writes_byte_strings() {
     let bytes = |bytes: &[u8]| BytesData::from(Bytes::from(bytes));
     reads(&[("0x", bytes(&[])), ("0x00", bytes(&[0])), ("0xaBCd", bytes(&[0xab, 0xcd]))]);
     refuses::<BytesData>(&["", "00", "0x0", "0xgg", "0X00", "0x0x00", " 0x00", "0x00 ", "0xéé"], TextError::Data);
@@ -77,7 +77,7 @@ fn byte_strings() {
 }
 
 #[test]
-fn block_arguments() {
+fn reads_and_writes_block_ids() {
     let named = [
         ("earliest", BlockNumberOrTag::Earliest),
         ("latest", BlockNumberOrTag::Latest),
@@ -106,7 +106,7 @@ fn block_arguments() {
 }
 
 #[test]
-fn storage_keys() {
+fn reads_storage_keys() {
     let key = |number: u64| StorageKey(H256::from_low_u64_be(number));
     let max = StorageKey(H256::repeat_byte(0xff));
     reads(&[("10", key(10)), ("0x10", key(16)), ("0x0", key(0)), (&format!("0x{}", "f".repeat(64)), max)]);
@@ -116,7 +116,7 @@ fn storage_keys() {
 }
 
 #[test]
-fn address_filters() {
+fn reads_address_filters() {
     let (a, b) = (Address::repeat_byte(0xaa), Address::repeat_byte(0xbb));
     let (text_a, text_b) = (format!("0x{}", "aa".repeat(20)), format!("0x{}", "bb".repeat(20)));
     reads(&[
@@ -146,7 +146,7 @@ proptest! {
         round_trip(BlockNumberOrTag::Number(number));
         round_trip(BlockId::number(number));
         round_trip(BlockId::Hash(H256(hash)));
-        // The library's own, slower ways of writing are the oracle.
+        // The slower formatting of the library is the oracle.
         prop_assert_eq!(Quantity(large).to_string(), large.to_string());
         prop_assert_eq!(HashData::from(H256(hash)).to_string(), format!("{:#x}", H256(hash)));
         prop_assert_eq!(format!("{large:#x}").parse(), Ok(Quantity(large)));
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,80}") {
+    fn never_panics_on_any_text(text in ".{0,80}") {
         let _ = text.parse::<Quantity<u64>>();
         let _ = text.parse::<Quantity<U256>>();
         let _ = text.parse::<BytesData>();

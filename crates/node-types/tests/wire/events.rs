@@ -1,4 +1,4 @@
-//! The parameters of events, and the ids by which clients go on.
+//! The parameters of event streams, and the ids at which they resume.
 
 use node_types::wire::{AddressFilter, Data, EventData, EventsInput, Log, Quantity, TextError, TopicFilter};
 use node_types::{BlockNumberOrTag, ChainEventId, EventId, H256};
@@ -11,7 +11,7 @@ fn hash() -> H256 {
     H256::repeat_byte(1)
 }
 
-/// Reads parameters; faults as locations.
+/// Decodes parameters; on failure returns the locations of the faults.
 fn read(query: &[(&str, &str)], header: Option<&str>) -> Result<EventsInput, Vec<String>> {
     let value = |name: &str| query.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let input = EventsInput::from_query(value, header);
@@ -23,7 +23,7 @@ fn chain_id(log_index: Option<u64>) -> ChainEventId {
 }
 
 #[test]
-fn parameters_choose_what_is_told() {
+fn parameters_select_the_events() {
     let logs = |topics: &[&[H256]], from_block, after| EventsInput::Logs {
         address: AddressFilter::default(),
         topics: topics.iter().map(|words| TopicFilter(words.to_vec())).collect(),
@@ -58,11 +58,11 @@ fn parameters_choose_what_is_told() {
     assert!(matches!(addressed, Ok(EventsInput::Logs { address, .. }) if address.0.len() == 2));
 }
 
-/// Query parameters, header, where there are faults.
+/// Query parameters, the header, and the locations of the faults.
 type Faulty<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>, &'a [&'a str]);
 
 #[test]
-fn every_fault_is_named() {
+fn reports_every_fault() {
     let with_index = format!("{HASH}:7");
     let cases: [Faulty<'_>; 8] = [
         (&[("Stream", "Logs")], None, &["query.Stream"]),
@@ -88,7 +88,7 @@ fn every_fault_is_named() {
 }
 
 #[test]
-fn ids_that_are_none() {
+fn rejects_malformed_ids() {
     let texts =
         ["", ":", "0x", "7", ":7", &HASH[2..], &format!("{HASH}:"), &format!("{HASH}:+7"), &format!("{HASH}:7:")];
     let overflow = format!("{HASH}:18446744073709551616");
@@ -98,7 +98,7 @@ fn ids_that_are_none() {
 }
 
 #[test]
-fn data_is_what_a_filter_answers() {
+fn event_data_looks_like_filter_changes() {
     let cases = [
         (EventData::Block(Data(hash())), "block", format!("\"{HASH}\"")),
         (EventData::Transaction(Data(hash())), "transaction", format!("\"{HASH}\"")),

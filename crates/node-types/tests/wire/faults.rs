@@ -1,4 +1,4 @@
-//! Refused requests: every fault is listed, and nothing panics.
+//! Invalid requests: every fault is listed, and nothing panics.
 
 use node_types::wire::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn faults<T: Decode>(body: &str) -> Vec<ErrorDetail> {
     }
 }
 
-/// The only fault of `body`, as location, message and value.
+/// Checks that `body` has exactly one fault, with this location and message.
 #[track_caller]
 fn refuses<T: Decode>(body: serde_json::Value, location: &str, message: &str) {
     let faults = faults::<T>(&body.to_string());
@@ -23,7 +23,7 @@ fn refuses<T: Decode>(body: serde_json::Value, location: &str, message: &str) {
 const A: &str = "0xaa00000000000000000000000000000000000000";
 
 #[test]
-fn every_fault_is_listed() {
+fn lists_every_fault() {
     let body = r#"{
         "Address": 5, "address": "0x", "FromBlock": "ten", "ToBlock": -1, "ToBlock": "2",
         "Topics": ["0x00", [7, null], true], "$schema": "ignored"
@@ -45,7 +45,7 @@ fn every_fault_is_listed() {
 }
 
 #[test]
-fn shapes() {
+fn rejects_wrong_shapes() {
     type Logs = GetLogsInput;
     let hash = HashData::default();
     let missing = |name: &str| format!("expected required property {name} to be present");
@@ -106,7 +106,7 @@ fn shapes() {
 }
 
 #[test]
-fn overrides() {
+fn rejects_inconsistent_overrides() {
     type Estimate = EstimateGasInput;
     let with = |object: serde_json::Value| json!({ "Object": object, "Transaction": {} });
     let missing = |name: &str| format!("expected required property {name} to be present");
@@ -137,7 +137,7 @@ fn overrides() {
 }
 
 #[test]
-fn bodies_that_are_no_json() {
+fn rejects_bodies_that_are_not_json() {
     for body in ["", " ", "\n\t\r "] {
         assert_eq!(decode_body::<GetLogsInput>(body.as_bytes()), Err(BodyError::Empty), "{body:?}");
     }
@@ -153,8 +153,8 @@ fn bodies_that_are_no_json() {
 }
 
 #[test]
-fn hostile_bodies() {
-    // What serde_json reads again without help: an echoed value must not break the reader of the answer.
+fn survives_hostile_bodies() {
+    // An echoed value must not break the parser of the response.
     let readable = |faults: &[ErrorDetail]| {
         let json = serde_json::to_string(faults).unwrap();
         assert!(json.len() < 200_000, "{} bytes", json.len());
@@ -211,7 +211,7 @@ fn decode_all(body: &[u8]) {
     check::<NewFilterInput>(body);
 }
 
-/// JSON of the names that requests have, with values of every kind.
+/// JSON with the property names of requests and values of every kind.
 fn json_like_requests() -> impl Strategy<Value = serde_json::Value> {
     let names = proptest::sample::select(vec![
         "Address",
@@ -264,17 +264,17 @@ fn json_like_requests() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn any_json_is_decoded_or_refused(value in json_like_requests()) {
+    fn never_panics_on_any_json(value in json_like_requests()) {
         decode_all(value.to_string().as_bytes());
     }
 
     #[test]
-    fn any_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn never_panics_on_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         decode_all(&bytes);
     }
 
     #[test]
-    fn damaged_requests_are_decoded_or_refused(value in json_like_requests(), place: prop::sample::Index, byte: u8) {
+    fn never_panics_on_damaged_requests(value in json_like_requests(), place: prop::sample::Index, byte: u8) {
         let mut body = value.to_string().into_bytes();
         let place = place.index(body.len());
         body[place] = byte;

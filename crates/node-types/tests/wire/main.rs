@@ -1,13 +1,13 @@
-//! The JSON encodings of requests and answers.
+//! The JSON encodings of requests and responses.
 
 #![allow(clippy::unwrap_used)]
 
-mod answers;
 mod codecs;
 mod events;
 mod faults;
 mod recorded;
 mod requests;
+mod responses;
 #[cfg(feature = "schema")]
 mod schemas;
 mod strategies;

@@ -1,4 +1,4 @@
-//! Exchanges recorded from other clients: requests decode, and answers survive a round trip unchanged.
+//! Exchanges recorded from other clients: requests decode, and responses survive a round trip unchanged.
 
 use node_types::wire::*;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The folder of recorded cases: in `../shared` beside the workspace, or in the folder in `NODE_SHARED`.
+/// The folder with the recorded cases, in `../shared` or in the folder in `NODE_SHARED`.
 fn cases_folder() -> PathBuf {
     let shared = std::env::var_os("NODE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -75,5 +75,5 @@ fn recorded_exchanges() {
             count += 1;
         }
     }
-    assert!(count > 0, "the folder holds no case");
+    assert!(count > 0, "the folder has no cases");
 }

@@ -1,4 +1,4 @@
-//! Requests survive the way to the server, and what is accepted there.
+//! Round trips of requests, and the forms that are accepted.
 
 use crate::strategies as any;
 use node_types::wire::*;
@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn requests_survive(
+    fn requests_survive_a_round_trip(
         logs in any::get_logs_input(),
         filter in any::new_filter_input(),
         call in any::call_input(),
@@ -50,7 +50,7 @@ const B: &str = "0xBB00000000000000000000000000000000000000";
 const T: &str = "0x00000000000000000000000000000000000000000000000000000000656d6974";
 
 #[test]
-fn defaults() {
+fn absent_fields_have_defaults() {
     assert_eq!(decode::<GetLogsInput>(&json!({})), GetLogsInput::default());
     assert_eq!(decode::<FeeHistoryInput>(&json!({})), FeeHistoryInput::default());
     let absent = json!({ "Address": "", "BlockHash": null, "FromBlock": "", "ToBlock": null, "Topics": null });
@@ -62,7 +62,7 @@ fn defaults() {
 }
 
 #[test]
-fn filters_in_all_their_forms() {
+fn decodes_all_forms_of_filters() {
     let (a, b): (AddressData, AddressData) = (A.parse().unwrap(), B.parse().unwrap());
     let topic = T.parse::<HashData>().unwrap().0;
     let addresses = [
@@ -89,7 +89,7 @@ fn filters_in_all_their_forms() {
 }
 
 #[test]
-fn numbers_in_all_their_forms() {
+fn decodes_all_forms_of_numbers() {
     for gas in [json!("21000"), json!(21000), json!("0x5208"), json!("0000021000"), json!("0x0005208")] {
         let input: CallInput = decode(&json!({ "Transaction": { "Gas": gas } }));
         assert_eq!(input.transaction.gas, Some(Quantity(21_000)), "{gas}");
@@ -102,7 +102,7 @@ fn numbers_in_all_their_forms() {
         let input: FeeHistoryInput = decode(&json!({ "RewardPercentiles": percentiles }));
         assert_eq!(input.reward_percentiles, [5.0, 25.5, 100.0], "{percentiles}");
     }
-    // What an option of the node bounds is not for the decoder to judge.
+    // Limits that are options of the node are not checked by the decoder.
     for percentiles in [vec![-1.0], vec![100.5], vec![2.0, 1.0], vec![1.0; 10_000]] {
         let input: FeeHistoryInput = decode(&json!({ "RewardPercentiles": percentiles }));
         assert_eq!(input.reward_percentiles, percentiles);
@@ -118,7 +118,7 @@ fn numbers_in_all_their_forms() {
 }
 
 #[test]
-fn data_is_also_called_input() {
+fn accepts_input_as_another_name_of_data() {
     let expected = Some("0x01".parse().unwrap());
     for call in [json!({ "Data": "0x01" }), json!({ "Input": "0x01" }), json!({ "Data": "0x01", "Input": "0x01" })] {
         let input: CallInput = decode(&json!({ "Transaction": call }));
@@ -127,7 +127,7 @@ fn data_is_also_called_input() {
 }
 
 #[test]
-fn overrides_by_address_and_flat() {
+fn decodes_overrides_by_address_and_flat_ones() {
     let (a, b): (AddressData, AddressData) = (A.parse().unwrap(), B.parse().unwrap());
     let slots = StorageSlots(BTreeMap::from([(H256::from_low_u64_be(10), U256::from(16))]));
     let storage = AccountOverride { state_diff: Some(slots.clone()), ..AccountOverride::default() };

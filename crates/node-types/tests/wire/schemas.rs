@@ -67,7 +67,7 @@ fn accepts<T: serde::Serialize>(name: &str, values: impl Strategy<Value = T>) {
 }
 
 #[test]
-fn types_match_their_schemas() {
+fn schemas_accept_encoded_values() {
     accepts("Input_getLogs", any::get_logs_input());
     accepts("Input_newFilter", any::new_filter_input());
     accepts("Input_call", any::call_input());
@@ -90,7 +90,7 @@ fn types_match_their_schemas() {
 }
 
 #[test]
-fn generous_requests_are_documented() {
+fn schemas_accept_all_forms_of_requests() {
     let a = "0xAA00000000000000000000000000000000000000";
     let cases = [
         (

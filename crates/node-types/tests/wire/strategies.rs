@@ -1,4 +1,4 @@
-//! Random requests and answers.
+//! Random requests and responses.
 
 use node_types::consensus::Bloom;
 use node_types::wire::*;
@@ -50,7 +50,7 @@ pub(crate) fn tag() -> impl Strategy<Value = BlockNumberOrTag> + Clone {
     ]
 }
 
-pub(crate) fn block_argument() -> impl Strategy<Value = BlockId> {
+pub(crate) fn block_id() -> impl Strategy<Value = BlockId> {
     prop_oneof![tag().prop_map(BlockId::from), hash().prop_map(|hash| BlockId::Hash(hash.0))]
 }
 
@@ -88,13 +88,13 @@ pub(crate) fn new_filter_input() -> impl Strategy<Value = NewFilterInput> {
 }
 
 fn call_object() -> impl Strategy<Value = TransactionCall> {
-    // Empty data and absent data differ only where the data travels as `0x`.
+    // Empty data is encoded as `0x`, which differs from absent data.
     (of(bytes()), of(address()), of(small()), of(large()), of(address()), of(large()))
         .prop_map(|(data, from, gas, gas_price, to, value)| TransactionCall { data, from, gas, gas_price, to, value })
 }
 
 pub(crate) fn call_input() -> impl Strategy<Value = CallInput> {
-    (block_argument(), call_object()).prop_map(|(block_number, transaction)| CallInput { block_number, transaction })
+    (block_id(), call_object()).prop_map(|(block_number, transaction)| CallInput { block_number, transaction })
 }
 
 fn slots() -> impl Strategy<Value = StorageSlots> {
@@ -117,7 +117,7 @@ pub(crate) fn estimate_gas_input() -> impl Strategy<Value = EstimateGasInput> {
     let object = prop_oneof![
         by_address.prop_map(EstimateGasObject::Accounts),
         account_override()
-            .prop_filter("an empty override reads as an empty map", |flat| *flat != AccountOverride::default())
+            .prop_filter("an empty override decodes as an empty map", |flat| *flat != AccountOverride::default())
             .prop_map(EstimateGasObject::Flat),
     ];
     (of(object), call_object(), address(), address()).prop_map(|(object, mut transaction, from, to)| {
@@ -137,12 +137,15 @@ pub(crate) fn fee_history_input() -> impl Strategy<Value = FeeHistoryInput> {
 }
 
 pub(crate) fn get_proof_input() -> impl Strategy<Value = GetProofInput> {
-    (address(), block_argument(), vec(storage_key(), 0..5))
-        .prop_map(|(address, block_number, storage_keys)| GetProofInput { address, block_number, storage_keys })
+    (address(), block_id(), vec(storage_key(), 0..5)).prop_map(|(address, block_number, storage_keys)| GetProofInput {
+        address,
+        block_number,
+        storage_keys,
+    })
 }
 
 pub(crate) fn get_storage_at_input() -> impl Strategy<Value = GetStorageAtInput> {
-    (address(), block_argument(), storage_key()).prop_map(|(address, block_number, position)| GetStorageAtInput {
+    (address(), block_id(), storage_key()).prop_map(|(address, block_number, position)| GetStorageAtInput {
         address,
         block_number,
         position,
@@ -256,7 +259,7 @@ pub(crate) fn proof() -> impl Strategy<Value = GetProofOutput> {
 }
 
 pub(crate) fn fee_history() -> impl Strategy<Value = FeeHistoryOutput> {
-    // Ratios of a power of two, which decimal digits carry exactly.
+    // Ratios of a power of two, which have exact decimal forms.
     let ratio = (0..=1024_u32).prop_map(|gas| f64::from(gas) / 1024.0);
     (vec(large(), 1..4), vec(ratio, 0..3), small(), vec(vec(large(), 0..3), 0..3)).prop_map(
         |(base_fee_per_gas, gas_used_ratio, oldest_block, reward)| FeeHistoryOutput {

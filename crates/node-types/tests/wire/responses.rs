@@ -1,4 +1,4 @@
-//! Answers survive the way to the client, and have exactly the documented keys.
+//! Round trips of responses, and their exact property names.
 
 use crate::strategies as any;
 use node_types::wire::*;
@@ -8,18 +8,18 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
-fn survives<T: Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(answer: T) {
-    let body = serde_json::to_string(&answer).unwrap();
-    assert_eq!(serde_json::from_str::<T>(&body).unwrap(), answer, "{body}");
+fn survives<T: Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(response: T) {
+    let body = serde_json::to_string(&response).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&body).unwrap(), response, "{body}");
     let with_schema = format!("{{\"$schema\":\"https://node.example/schemas/X.json\",{}", &body[1..]);
-    assert_eq!(serde_json::from_str::<T>(&with_schema).unwrap(), answer, "{with_schema}");
+    assert_eq!(serde_json::from_str::<T>(&with_schema).unwrap(), response, "{with_schema}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn answers_survive(
+    fn responses_survive_a_round_trip(
         logs in vec(any::log(), 0..4),
         block in proptest::option::of(any::block()),
         transaction in proptest::option::of(any::transaction()),
@@ -62,7 +62,7 @@ proptest! {
 }
 
 #[test]
-fn small_answers_survive() {
+fn small_responses_survive_a_round_trip() {
     survives(FilterIdOutput { filter_id: "7".to_owned() });
     survives(UninstallFilterOutput { result: true });
     survives(SyncingOutput { sync_status: Some(SyncStatus::default()) });
@@ -80,7 +80,7 @@ fn small_answers_survive() {
     });
 }
 
-/// The names of an object's properties, in the order in which they are written.
+/// The property names of an object in the order of the text.
 struct Keys(Vec<String>);
 
 impl<'de> Deserialize<'de> for Keys {
@@ -114,7 +114,7 @@ fn has_keys(value: &impl Serialize, expected: &str) {
 }
 
 #[test]
-fn documented_keys() {
+fn responses_have_the_documented_properties() {
     has_keys(&GetLogsOutput::default(), "Logs");
     has_keys(&EstimateGasOutput::default(), "EstimatedGas");
     has_keys(&FeeHistoryOutput::default(), "BaseFeePerGas, GasUsedRatio, OldestBlock, Reward");
@@ -172,7 +172,7 @@ fn documented_keys() {
 }
 
 #[test]
-fn hashes_of_a_block_are_objects() {
+fn transaction_hashes_of_a_block_are_objects() {
     let transactions = BlockTransactions::Hashes(vec![Default::default()]);
     let json = serde_json::to_string(&transactions).unwrap();
     assert_eq!(json, format!("[{{\"Hash\":\"0x{}\"}}]", "0".repeat(64)));
