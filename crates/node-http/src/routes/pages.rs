@@ -1,7 +1,7 @@
-//! Pages for people: the chain at a glance at `/`, the interface to read and to try at `/docs/`.
+//! Pages for people: an overview of the chain at `/`, and the interactive documentation of the interface at `/docs/`.
 //!
-//! Addresses in them are relative, so that they work behind any base path and any proxy. They load nothing from
-//! elsewhere and run no script that is not a file of this server; browsers hold them to it.
+//! Their addresses are relative, so they work under any base path and through any proxy. They load nothing from other servers
+//! and run only scripts that are files of this server, which their content security policy enforces.
 
 use super::Routes;
 use crate::exchange::Exchange;
@@ -16,19 +16,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use utoipa_swagger_ui::Config;
 
-/// What every page and file of a page comes with.
+/// Headers of every page and file.
 const HEADERS: [(HeaderName, HeaderValue); 2] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
 
-/// What the page at `/` may load and do.
+/// The content security policy of the page at `/`.
 const STRICT: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
 
-/// The same for the page at `/docs/`: Swagger UI writes styles into its elements and holds its icons as data.
+/// The content security policy of the page at `/docs/`: Swagger UI sets styles on its elements and has icons as data URLs.
 const FOR_SWAGGER: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -38,7 +38,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// A file of this crate: its name, its media type, what it holds.
+/// A file of this crate: name, media type and content.
 type Asset = (&'static str, &'static str, &'static [u8]);
 
 macro_rules! assets {
@@ -82,7 +82,7 @@ async fn docs(exchange: Exchange) -> HttpResponse {
     file(exchange.with_header(CONTENT_SECURITY_POLICY, FOR_SWAGGER), HTML, page).await
 }
 
-/// Leads to the same address with a slash at the end, wherever a proxy may have put it.
+/// Redirects to the same address with a slash at the end. The redirect is relative, because a proxy may have changed the path.
 pub(super) async fn add_slash(exchange: Exchange) -> HttpResponse {
     let folder = exchange.request().path().rsplit('/').next().map(|last| format!("{last}/"));
     match folder.and_then(|folder| HeaderValue::try_from(folder).ok()) {
@@ -112,7 +112,7 @@ async fn swagger_file(exchange: Exchange) -> HttpResponse {
     }
 }
 
-/// A file of Swagger UI with its media type, if the page needs one of this name.
+/// Returns a file of Swagger UI with its media type, or `None` if the page needs no file of this name.
 fn read_swagger_file(name: &str) -> Option<(&'static str, Bytes)> {
     let (name, media_type) = SWAGGER_FILES.into_iter().find(|(known, _)| *known == name)?;
     let file = utoipa_swagger_ui::serve(name, Arc::new(Config::default())).ok().flatten()?;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn swagger_ui_has_the_files_that_its_page_loads() {
+    fn swagger_ui_has_the_files_of_its_page() {
         for (name, media_type) in SWAGGER_FILES {
             let (given, bytes) = read_swagger_file(name).unwrap();
             assert_eq!(given, media_type, "{name}");
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn pages_name_no_address_elsewhere() {
+    fn pages_refer_to_no_other_server() {
         let pages = [&include_bytes!("../../assets/home.html")[..], include_bytes!("../../assets/docs.html")];
-        // The names of XML's vocabularies look like addresses.
-        let vocabulary = "http://www.w3.org/2000/svg";
+        // The name of an XML namespace looks like an address.
+        let namespace = "http://www.w3.org/2000/svg";
         for bytes in pages.into_iter().chain(ASSETS.map(|(.., bytes)| bytes)) {
-            let text = std::str::from_utf8(bytes).unwrap().replace(vocabulary, "");
+            let text = std::str::from_utf8(bytes).unwrap().replace(namespace, "");
             assert!(!text.contains("://") && !text.contains("\"//") && !text.contains("=\"/"), "{text}");
         }
     }

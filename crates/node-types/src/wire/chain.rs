@@ -115,9 +115,9 @@ pub struct SyncingOutput {
 pub struct SyncStatus {
     /// Number of the head.
     pub current_block: Quantity64,
-    /// Height of the newest block that is known.
+    /// Number of the newest known block.
     pub highest_block: Quantity64,
-    /// Height at which this node began.
+    /// Number of the block at which the import started.
     pub starting_block: Quantity64,
 }
 
