@@ -1,6 +1,7 @@
 //! JSON-RPC: posted to `/`, where the home page is, and to `/rpc`; over WebSocket at `/ws`.
 
-use super::{Endpoint, Methods, Routes, pages};
+use super::endpoint::{Endpoint, Methods, Routes};
+use super::pages;
 use crate::admission::Access;
 use crate::{rpc, websocket};
 

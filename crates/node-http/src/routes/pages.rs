@@ -3,7 +3,7 @@
 //! Their addresses are relative, so they work under any base path and through any proxy. They load nothing from other servers
 //! and run only scripts that are files of this server, which their content security policy enforces.
 
-use super::Routes;
+use super::endpoint::Routes;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use actix_web::HttpResponse;

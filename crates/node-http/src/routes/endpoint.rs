@@ -1,0 +1,136 @@
+//! Endpoints: a handler for some methods of a path, with the checks before it.
+
+use super::operation::{Handler, Method, Operation};
+use crate::admission::{self, Access};
+use crate::exchange::Exchange;
+use crate::fallback;
+use actix_web::{HttpRequest, HttpResponse, Route, guard, http, web};
+use std::rc::Rc;
+
+/// Registers routes under a base path.
+pub(super) struct Routes<'a> {
+    pub(super) app: &'a mut web::ServiceConfig,
+    pub(super) base: &'a str,
+}
+
+/// The methods of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Methods {
+    Post,
+    /// GET and HEAD.
+    Get,
+    /// GET without HEAD, because it changes something.
+    GetOnly,
+}
+
+/// A handler for some methods of a path.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    /// The name in metrics and logs.
+    operation: &'static str,
+    pub(super) methods: Methods,
+    access: Access,
+    /// Whether caches may store the response.
+    storable: bool,
+    /// Whether it controls a chain.
+    controls: bool,
+    handler: Handler,
+}
+
+impl From<Operation> for Endpoint {
+    fn from(operation: Operation) -> Self {
+        let methods = match operation.method {
+            Method::Post => Methods::Post,
+            Method::Get if operation.accepts_head() => Methods::Get,
+            Method::Get => Methods::GetOnly,
+        };
+        Self {
+            operation: operation.name(),
+            methods,
+            access: operation.access,
+            storable: operation.storable,
+            controls: operation.controls(),
+            handler: operation.handler,
+        }
+    }
+}
+
+impl Endpoint {
+    pub(super) fn new<F, R>(operation: &'static str, methods: Methods, access: Access, handler: F) -> Self
+    where
+        F: Fn(Exchange) -> R + 'static,
+        R: Future<Output = HttpResponse> + 'static,
+    {
+        let handler: Handler = Rc::new(move |exchange| Box::pin(handler(exchange)));
+        Self { operation, methods, access, storable: true, controls: false, handler }
+    }
+
+    fn route(self) -> Route {
+        let methods = self.methods;
+        let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
+        let endpoint = Rc::new(self);
+        web::route().guard(accepted).to(move |request: HttpRequest, payload: web::Payload| {
+            let endpoint = Rc::clone(&endpoint);
+            async move { endpoint.respond(request, payload).await }
+        })
+    }
+
+    async fn respond(&self, request: HttpRequest, payload: web::Payload) -> HttpResponse {
+        let mut exchange = Exchange::new(self.operation, request, Some(payload));
+        if let Err(error) = exchange.admit(self.access) {
+            return exchange.fail(&error);
+        }
+        if !self.storable {
+            exchange = exchange.no_store();
+        }
+        if self.controls
+            && let Err(error) = admission::may_control(exchange.request(), exchange.config())
+        {
+            return exchange.fail(&error);
+        }
+        (self.handler)(exchange).await
+    }
+}
+
+impl Methods {
+    fn accept(self, method: &http::Method) -> bool {
+        match *method {
+            http::Method::POST => self == Self::Post,
+            http::Method::GET => self != Self::Post,
+            http::Method::HEAD => self == Self::Get,
+            _ => false,
+        }
+    }
+}
+
+/// The value of `Allow` for endpoints that share a path.
+fn allow(endpoints: &[Endpoint]) -> &'static str {
+    let any = |methods| endpoints.iter().any(|endpoint| endpoint.methods == methods);
+    match (any(Methods::Get), any(Methods::GetOnly), any(Methods::Post)) {
+        (true, _, true) => "GET, HEAD, POST, OPTIONS",
+        (true, _, false) => "GET, HEAD, OPTIONS",
+        (false, true, true) => "GET, POST, OPTIONS",
+        (false, true, false) => "GET, OPTIONS",
+        (false, false, _) => "POST, OPTIONS",
+    }
+}
+
+impl Routes<'_> {
+    /// Serves a page or a file of one at `path`.
+    pub(super) fn page<F, R>(&mut self, path: &str, name: &'static str, handler: F)
+    where
+        F: Fn(Exchange) -> R + 'static,
+        R: Future<Output = HttpResponse> + 'static,
+    {
+        self.serve(path, vec![Endpoint::new(name, Methods::Get, Access::Open, handler)]);
+    }
+
+    /// Serves `endpoints` at `path`, and refuses other methods there.
+    pub(super) fn serve(&mut self, path: &str, endpoints: Vec<Endpoint>) {
+        let allow = allow(&endpoints);
+        let refuse = move |request: HttpRequest| fallback::refuse(request, Some(allow));
+        let resource = web::resource([self.base, path].concat());
+        let resource = endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(endpoint.route()));
+        self.app.service(resource.default_service(web::to(refuse)));
+    }
+}
