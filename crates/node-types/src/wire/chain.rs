@@ -135,7 +135,7 @@ pub struct ClientVersionOutput {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_health))]
 #[serde(rename_all = "PascalCase")]
 pub struct HealthOutput {
-    /// Always `ok`.
+    /// Always ok.
     pub status: HealthStatus,
 }
 
@@ -144,7 +144,7 @@ pub struct HealthOutput {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_ready))]
 #[serde(rename_all = "PascalCase")]
 pub struct ReadyOutput {
-    /// Always `ok`.
+    /// Always ok.
     pub status: HealthStatus,
     /// Number of the head.
     pub block_number: Quantity64,
