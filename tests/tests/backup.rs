@@ -144,7 +144,7 @@ fn a_killed_server_leaves_no_copy_that_looks_complete() {
             fs::remove_dir_all(&dest).unwrap();
             continue;
         }
-        assert!(!output.status.success() && reported.contains("ended before the copy was whole"), "{reported}");
+        assert!(!output.status.success() && reported.contains("ended before the backup was complete"), "{reported}");
         assert!(run(&mut command("verify", &part)).is_err());
         in_the_middle += 1;
         if in_the_middle == 3 {

@@ -86,7 +86,7 @@ fn invalid_certificates_fail_the_start() {
     let (certificate, key) = (identity.file("cert.pem"), identity.file("key.pem"));
     let cases = [
         (&certificate, &other.file("key.pem"), "cannot be used"),
-        (&nothing, &key, "there is no certificate"),
+        (&nothing, &key, "contains no certificate"),
         (&certificate, &nothing, "the key is not PEM"),
         (&missing, &key, "missing.pem"),
     ];

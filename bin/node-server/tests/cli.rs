@@ -42,7 +42,7 @@ fn errors_name_the_invalid_option() {
         (&["dev", "--derivation-path", "44/60"], "derivation path \"44/60\""),
         (&["dev", "--chain-id", "0"], "chain id 0"),
         (&["dev", "--hardfork", "amsterdam"], "expected one of frontier"),
-        (&["dev", "--hardfork", "berlin", "--base-fee", "7"], "berlin has none"),
+        (&["dev", "--hardfork", "berlin", "--base-fee", "7"], "berlin has no base fee"),
         (&["dev", "--coinbase", "0x12"], "--coinbase"),
         (&["dev", "--order", "random"], "--order"),
         (&["dev", "--genesis", "genesis.json", "--accounts", "3"], "cannot be used with"),
