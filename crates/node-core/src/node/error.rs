@@ -272,7 +272,7 @@ impl ProducerError {
 }
 
 impl From<ExecutionError> for NodeError {
-    /// Converts an error of the pending block; those of calls go through [`of_call`](Self::of_call).
+    /// Converts an error of the pending block; those of calls go through `of_call`.
     fn from(error: ExecutionError) -> Self {
         match error {
             ExecutionError::Backend(error) => error.into(),

@@ -139,7 +139,7 @@ impl Producer {
     }
 
     /// Produces blocks until no pending transaction can be included. Once `awaited` has left the pool, at most
-    /// [`MAX_FURTHER_BLOCKS`] more are produced: other requests take care of their own transactions.
+    /// `MAX_FURTHER_BLOCKS` more are produced: other requests take care of their own transactions.
     pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
         // Requests that waited for the lock usually find their transactions mined by then.
