@@ -190,7 +190,7 @@ def server():
     assert ok("ready").status.value == "ok"
     schema = ok("schemas", name=models.SchemasName.OUTPUT_CALL)
     assert schema.additional_properties["title"] == "Output_call"
-    assert "Cure" in ok("problems", slug=models.ProblemsSlug.BLOCK_NOT_FOUND)
+    assert "Remedy" in ok("problems", slug=models.ProblemsSlug.BLOCK_NOT_FOUND)
     assert set(ok("openapi").additional_properties["paths"]) == set(DOCUMENT["paths"])
     assert "\nopenapi: " in ok("openapi_yaml")
 

@@ -224,7 +224,7 @@ async function server(): Promise<void> {
   assert.equal((schema as { title?: string }).title, "Output_call");
   const slug = { Slug: "block-not-found" } as const;
   const page = await ok(client.GET("/problems/{Slug}", { params: { path: slug }, parseAs: "text" }));
-  assert.match(page as string, /Cure/);
+  assert.match(page as string, /Remedy/);
   const served = await ok(client.GET("/openapi.json"));
   assert.deepEqual(Object.keys((served as typeof document).paths), Object.keys(document.paths));
   const yaml = await ok(client.GET("/openapi.yaml", { parseAs: "text" }));
