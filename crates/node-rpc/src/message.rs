@@ -148,7 +148,7 @@ impl Request {
         }
     }
 
-    /// An invalid request, which is answered with its id if it has one.
+    /// An invalid request. The error response carries its id if it has one.
     fn invalid(id: Option<Id>, message: &str) -> Self {
         let error = RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
         Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) }
