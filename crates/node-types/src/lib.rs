@@ -3,17 +3,31 @@
 //!
 //! * [`consensus`] holds the objects that Ethereum hashes, signs and stores: headers, transactions, receipts, accounts.
 //! * [`rlp`] writes strings and list headers, for tries and for objects alike.
+//! * [`trie`] checks proofs of what a Merkle Patricia trie holds.
 //! * [`wire`] holds the requests and responses of the HTTP interface.
+//! * [`proof`] verifies responses against a header: see [`verify_proof`].
 //!
-//! The crate does no I/O and links no C code, so a client can be built on it alone.
+//! The crate does no I/O and links no C code, so a client can be built on it alone, also for `wasm32-unknown-unknown`.
+//!
+//! # Features
+//! None is on by default.
+//!
+//! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
+//! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "alloy")]
+pub mod alloy;
 mod block_id;
 mod bytes;
 pub mod consensus;
+mod convert;
 mod event_id;
 mod keccak;
 mod number;
+pub mod proof;
 pub mod rlp;
+pub mod trie;
 pub mod wire;
 
 pub use crate::block_id::{BlockId, BlockNumberOrTag};
@@ -21,6 +35,7 @@ pub use crate::bytes::Bytes;
 pub use crate::event_id::{ChainEventId, EventId};
 pub use crate::keccak::{KECCAK_EMPTY, keccak256};
 pub use crate::number::{DigitsError, parse_digits};
+pub use crate::proof::verify_proof;
 pub use primitive_types::{H160, H256, U256};
 
 /// A 20-byte account address.

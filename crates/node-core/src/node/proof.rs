@@ -2,11 +2,11 @@
 
 use super::fault::{Fault, Field};
 use super::{Limit, Node, NodeError};
-use crate::backend::AccountProof;
+use crate::backend::{AccountProof, StorageProof};
 use crate::context::Context;
-use crate::trie::{ProofError, verify_proof};
-use node_types::consensus::{Account, EMPTY_ROOT};
-use node_types::{Address, BlockId, H256, keccak256};
+use node_types::consensus::EMPTY_ROOT;
+use node_types::proof::{InvalidProof, prove_account, prove_slot};
+use node_types::{Address, BlockId, H256};
 
 impl Node {
     /// Returns an account and storage slots with their Merkle proofs after a block was executed. The proofs were verified
@@ -46,53 +46,22 @@ impl Node {
 
 /// Verifies all nodes of `proof` from the state root down to the values that it claims.
 fn verify(root: H256, address: Address, proof: &AccountProof) -> Result<(), InvalidProof> {
-    let leaf = verify_proof(root, keccak256(address).as_bytes(), &proof.proof).map_err(InvalidProof::Account)?;
-    if leaf.as_deref() != proof.account.as_ref().map(Account::encode).as_deref() {
+    if prove_account(root, address, &proof.proof)? != proof.account {
         return Err(InvalidProof::OtherAccount);
     }
     let storage_root = proof.account.map_or(EMPTY_ROOT, |account| account.storage_root);
-    for entry in &proof.storage {
-        let slot = entry.slot;
-        let value = verify_proof(storage_root, keccak256(slot).as_bytes(), &entry.proof)
-            .map_err(|source| InvalidProof::Slot { slot, source })?;
-        let expected = (!entry.value.is_zero()).then(|| rlp::encode(&entry.value));
-        if value.as_deref() != expected.as_deref() {
-            return Err(InvalidProof::OtherValue { slot });
+    for StorageProof { slot, value, proof } in &proof.storage {
+        if prove_slot(storage_root, *slot, proof)? != *value {
+            return Err(InvalidProof::OtherValue { slot: *slot });
         }
     }
     Ok(())
 }
 
-/// The backend returned an invalid proof.
-#[derive(Debug, thiserror::Error)]
-pub enum InvalidProof {
-    /// The account proof does not match the state root.
-    #[error("the account proof is invalid")]
-    Account(#[source] ProofError),
-    /// The account proof proves another account than the backend returned.
-    #[error("the account proof shows another account")]
-    OtherAccount,
-    /// The proof of a slot does not match the storage root.
-    #[error("the proof of slot {slot:#x} is invalid")]
-    Slot {
-        /// The slot.
-        slot: H256,
-        /// What is wrong with the proof.
-        #[source]
-        source: ProofError,
-    },
-    /// The proof of a slot proves another value than the backend returned.
-    #[error("the proof of slot {slot:#x} shows another value")]
-    OtherValue {
-        /// The slot.
-        slot: H256,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{StateBackend, StorageProof};
+    use crate::backend::StateBackend;
     use crate::node::testing::World;
     use crate::node::{Finality, Limits};
     use crate::test_chain::{account, address, word};

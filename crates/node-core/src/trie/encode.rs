@@ -3,7 +3,7 @@
 //! Nodes know their whole path from the root. What part of it a node encodes depends on `start`, the number of nibbles
 //! that the nodes above it consume.
 
-use super::nibbles::NibblePath;
+use super::NibblePath;
 use node_types::rlp::{put_list_header, put_string, string_length};
 use node_types::{H256, keccak256};
 

@@ -1,19 +1,17 @@
-//! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, a trie in memory, and the check of proofs.
+//! Merkle Patricia tries (Yellow Paper, appendix D): the encoding of nodes, and a trie in memory. Paths and the check of proofs
+//! are those of node-types.
 
 mod encode;
-mod nibbles;
 mod node;
 mod ordered;
-mod proof;
 mod update;
 
 #[cfg(test)]
 mod tests;
 
 pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
-pub use nibbles::NibblePath;
+pub use node_types::trie::{MalformedNode, NibblePath, ProofError, verify_proof};
 pub use ordered::ordered_root;
-pub use proof::{MalformedNode, ProofError, verify_proof};
 
 use node::{Link, Node};
 use node_types::consensus::EMPTY_ROOT;

@@ -1,7 +1,7 @@
 //! Nodes of a trie in memory.
 
+use super::NibblePath;
 use super::encode::{Reference, encode_branch, encode_extension, encode_leaf};
-use super::nibbles::NibblePath;
 use node_types::{Bytes, H256, keccak256};
 use std::sync::{Arc, OnceLock};
 

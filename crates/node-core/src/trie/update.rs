@@ -1,7 +1,7 @@
 //! Inserting and removing. Nodes are rebuilt on the way back from the key to the root; those that are not shared
 //! are moved rather than copied.
 
-use super::nibbles::NibblePath;
+use super::NibblePath;
 use super::node::{Branch, Link, Node};
 use node_types::Bytes;
 

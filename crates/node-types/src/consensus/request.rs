@@ -1,7 +1,7 @@
 //! Execution-layer requests (EIP-7685).
 
 use crate::{Bytes, H256};
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash as Sha256;
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,9 +44,9 @@ pub fn requests_hash(requests: &[Request]) -> H256 {
     present.sort_by_key(|request| request.request_type);
     let mut outer = Sha256::new();
     for request in present {
-        outer.update(Sha256::digest(request.encode()));
+        outer.update(Sha256::hash(&request.encode()));
     }
-    H256(outer.finalize().into())
+    H256(outer.finalize())
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn sha256(bytes: &[u8]) -> [u8; 32] {
-        Sha256::digest(bytes).into()
+        Sha256::hash(bytes)
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{AddressData, BloomData, BytesData, Data, HashData, NonceData, Quantity64, Quantity256, Transaction};
 use crate::H256;
+use crate::consensus::Header;
 use serde::{Deserialize, Serialize};
 
 /// The response of getBlockByNumber.
@@ -67,6 +68,64 @@ pub struct Block {
     pub withdrawals: Option<Vec<Withdrawal>>,
     /// Root of the trie of withdrawals; null before Shanghai (EIP-4895).
     pub withdrawals_root: Option<HashData>,
+}
+
+impl Block {
+    /// Returns the header of the block, whose hash was computed from the other fields and equals [`hash`](Self::hash).
+    ///
+    /// The response of a server is evidence for nothing: compare the hash with one from another source. Blocks since Cancun
+    /// have header fields that this form lacks, so their header comes from its RLP, which debug_getRawHeader returns, and
+    /// [`Header::decode`].
+    ///
+    /// # Errors
+    /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.
+    pub fn header(&self) -> Result<Header, InvalidBlock> {
+        let (Some(number), Some(hash), Some(bloom), Some(nonce)) =
+            (self.number, self.hash, self.logs_bloom, self.nonce)
+        else {
+            return Err(InvalidBlock::Pending);
+        };
+        let header = Header {
+            parent_hash: *self.parent_hash,
+            ommers_hash: *self.sha3_uncles,
+            beneficiary: *self.miner,
+            state_root: *self.state_root,
+            transactions_root: *self.transactions_root,
+            receipts_root: *self.receipts_root,
+            logs_bloom: *bloom,
+            difficulty: *self.difficulty,
+            number: *number,
+            gas_limit: *self.gas_limit,
+            gas_used: *self.gas_used,
+            timestamp: *self.timestamp,
+            extra_data: self.extra_data.0.clone(),
+            mix_hash: H256(self.mix_hash.to_big_endian()),
+            nonce: *nonce,
+            base_fee_per_gas: self.base_fee_per_gas.map(|fee| *fee),
+            // Cannot be present without a base fee.
+            withdrawals_root: self.base_fee_per_gas.and(self.withdrawals_root).map(|root| *root),
+            ..Header::default()
+        };
+        let computed = header.hash();
+        if computed == *hash { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed: *hash }) }
+    }
+}
+
+/// Why the fields of a [`Block`] are not those of a header with its hash.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidBlock {
+    /// A pending block has no hash.
+    #[error("a pending block has no header")]
+    Pending,
+    /// The fields have another hash: they are wrong, or the block is from Cancun or later.
+    #[error("the header has the hash {computed:#x}, expected {claimed:#x}")]
+    OtherHash {
+        /// Hash of the fields.
+        computed: H256,
+        /// Hash in the response.
+        claimed: H256,
+    },
 }
 
 /// The transactions of a block: whole, or only their hashes.

@@ -1,7 +1,12 @@
 //! Requests and responses of the HTTP interface, with their JSON encodings.
 //!
-//! Every request and response serializes and deserializes, so a server and a client can share these types. Encodings are
-//! types of their own: a [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes of hex.
+//! Every request and response serializes and deserializes, so a server and a client can share these types.
+//!
+//! One rule says which fields are wrapped: a hash, an address, a byte string or a number that is encoded as a string has the
+//! type of its encoding. A [`Quantity`] is a decimal string, [`Data`] is lower-case hex, and a [`Word`] is 32 bytes of hex.
+//! They convert from and to the values inside with `from` and `into`, and dereference to them. Nothing else is wrapped: JSON
+//! booleans, JSON numbers, texts, and types with an encoding of their own, such as [`BlockId`](crate::BlockId) and
+//! [`AddressFilter`], which hold plain values.
 //!
 //! # Examples
 //!
@@ -46,7 +51,7 @@ mod text;
 mod transaction;
 
 pub use alias::{AddressData, BloomData, BytesData, HashData, NonceData, Quantity64, Quantity256};
-pub use block::{Block, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, Withdrawal};
+pub use block::{Block, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, InvalidBlock, Withdrawal};
 pub use call::{CallInput, CallOutput, EstimateGasInput, EstimateGasOutput, TransactionCall};
 pub use chain::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,

@@ -3,8 +3,8 @@
 use super::{Transaction, TransactionType, enveloped, open_envelope};
 use crate::consensus::codec::{DecodeError, Items, append_bytes};
 use crate::{Bytes, H256};
+use hmac_sha256::Hash as Sha256;
 use rlp::RlpStream;
-use sha2::{Digest, Sha256};
 
 /// First byte of the versioned hash of a KZG commitment.
 const KZG_VERSION: u8 = 0x01;
@@ -49,7 +49,7 @@ pub struct PooledTransaction {
 
 /// Returns the versioned hash of a blob's commitment: SHA-256 with the first byte replaced by 1 (EIP-4844).
 pub fn versioned_hash(commitment: &[u8]) -> H256 {
-    let mut hash: [u8; 32] = Sha256::digest(commitment).into();
+    let mut hash = Sha256::hash(commitment);
     hash[0] = KZG_VERSION;
     H256(hash)
 }

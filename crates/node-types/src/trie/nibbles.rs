@@ -1,6 +1,6 @@
 //! Paths of nibbles, and their compact encoding (Yellow Paper, appendix C).
 
-use node_types::H256;
+use crate::H256;
 use std::fmt;
 
 /// A path from the root of a trie: up to 64 nibbles, packed two to a byte, the higher half first.

@@ -1,8 +1,8 @@
 //! Checking proofs of what a trie holds, given only its root.
 
-use super::nibbles::NibblePath;
-use node_types::consensus::EMPTY_ROOT;
-use node_types::{Bytes, H256, keccak256};
+use super::NibblePath;
+use crate::consensus::EMPTY_ROOT;
+use crate::{Bytes, H256, keccak256};
 use rlp::{DecoderError, Rlp};
 
 /// Checks that `proof` connects `root` to `key`. Returns the value, or `None` if the proof shows that the trie does not
@@ -56,6 +56,7 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
 
 /// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProofError {
     /// The hash of a node differs from the one by which its parent, or the root, refers to it.
     #[error("proof node {index} has the hash {got:#x}, expected {expected:#x}")]
@@ -92,6 +93,7 @@ pub enum ProofError {
 
 /// Why bytes are not the RLP of a trie node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MalformedNode {
     /// They are not RLP.
     #[error("invalid RLP")]
