@@ -3,7 +3,15 @@
 //! The only crate that knows HTTP. A route decodes a request into an input of node-types, `dispatch` runs an operation of
 //! [`Node`](node_core::node::Node) on a thread that suits its cost, and the output is serialized on that thread. Every error
 //! becomes a problem (RFC 9457) in one place, `problem`.
-
+//!
+//! Three doors lead in: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to an actix-web
+//! application, and `NodeService` is a `tower::Service` for servers such as axum.
+//!
+//! # Features
+//! None is on by default.
+//!
+//! * `tower`: `NodeService`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
@@ -24,6 +32,7 @@ mod h2_header_limit;
 mod hosts;
 mod listen;
 mod metrics;
+mod mount;
 mod openapi;
 mod parameters;
 mod pool;
@@ -43,6 +52,8 @@ mod signal;
 mod streaming;
 mod tls;
 mod tokens;
+#[cfg(feature = "tower")]
+mod tower;
 mod url;
 mod websocket;
 
@@ -50,13 +61,17 @@ pub use config::HttpConfig;
 pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};
+pub use mount::{Routes, configure};
 pub use node_rpc::{RpcLimits, SessionLimits};
 pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};
+pub use report::Problem;
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};
 pub use shutdown::Shutdown;
 pub use tls::{InvalidTls, Tls};
 pub use tokens::{InvalidTokens, Tokens};
+#[cfg(feature = "tower")]
+pub use tower::{NodeService, ResponseBody};
 pub use url::{BasePath, InvalidUrl, Origin, PublicUrl};

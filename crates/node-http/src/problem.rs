@@ -4,8 +4,7 @@ use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::sent::Sent;
 use actix_web::http::StatusCode;
-use node_core::context::Interrupted;
-use node_core::node::NodeError;
+use node_core::node::{ErrorKind, NodeError};
 use node_rpc::options;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::net::IpAddr;
@@ -164,23 +163,36 @@ pub(crate) struct Description {
 
 /// Describes an error to the client. Internal errors are described without details, which go to the log.
 pub(crate) fn describe(error: &HttpError, sent: &Sent) -> Description {
-    let (status, page) = classify(error);
-    if status == StatusCode::INTERNAL_SERVER_ERROR {
-        let detail = "the server failed; its log has details under the id of this instance".to_owned();
-        return Description { status, page, detail, errors: Vec::new() };
+    if let HttpError::Node(error) = error {
+        return describe_node(error, sent);
     }
-    let (errors, listed) = match error {
-        HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => (faults.clone(), true),
-        HttpError::Node(error) => (sent.details(error), matches!(error, NodeError::Invalid(_))),
-        _ => (Vec::new(), false),
-    };
-    let detail = match error {
-        _ if listed => summary(&errors),
-        HttpError::Node(error) => options::message(error),
-        error => error.to_string(),
+    let (status, page) = classify(error);
+    let (detail, errors) = match error {
+        _ if status == StatusCode::INTERNAL_SERVER_ERROR => (DEFECT.to_owned(), Vec::new()),
+        HttpError::Body(BodyError::Invalid(faults)) | HttpError::Parameters(faults) => {
+            (summary(faults), faults.clone())
+        }
+        error => (error.to_string(), Vec::new()),
     };
     Description { status, page, detail, errors }
 }
+
+/// Describes the error of an operation, as [`describe`] does.
+pub(crate) fn describe_node(error: &NodeError, sent: &Sent) -> Description {
+    let (status, page) = classify_node(error);
+    if status == StatusCode::INTERNAL_SERVER_ERROR {
+        return Description { status, page, detail: DEFECT.to_owned(), errors: Vec::new() };
+    }
+    let errors = sent.details(error);
+    let detail = match error {
+        NodeError::Invalid(_) => summary(&errors),
+        error => options::message(error),
+    };
+    Description { status, page, detail, errors }
+}
+
+/// The detail of an internal error.
+const DEFECT: &str = "the server failed; its log has details under the id of this instance";
 
 /// Returns the status of an error.
 pub(crate) fn status(error: &HttpError) -> StatusCode {
@@ -227,35 +239,37 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
 }
 
 fn classify_node(error: &NodeError) -> (StatusCode, Option<ProblemPage>) {
-    use ProblemPage::*;
-    let refused = StatusCode::UNPROCESSABLE_ENTITY;
-    match error {
-        NodeError::Invalid(_)
-        | NodeError::Edited(_)
-        | NodeError::Control(_)
-        | NodeError::NotProducing
-        | NodeError::UnknownAccount(_)
-        | NodeError::GenesisNotTraceable => (refused, None),
-        NodeError::TransactionNotFound { .. } => (StatusCode::NOT_FOUND, None),
-        NodeError::TraceTooLarge { .. } => (refused, Some(LimitExceeded)),
-        NodeError::BlockNotFound { .. } => (StatusCode::NOT_FOUND, Some(BlockNotFound)),
-        NodeError::FilterNotFound => (StatusCode::NOT_FOUND, Some(FilterNotFound)),
-        NodeError::StatePruned { .. } => (StatusCode::NOT_FOUND, Some(StatePruned)),
-        NodeError::ExecutionReverted { .. } => (refused, Some(ExecutionReverted)),
-        NodeError::ExecutionFailed { .. } | NodeError::NoPendingBlock { .. } | NodeError::NotBuilt(_) => {
-            (refused, Some(ExecutionFailed))
-        }
-        NodeError::TransactionRejected(_) => (refused, Some(TransactionRejected)),
-        NodeError::TooManyFilters { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
-        NodeError::TooManyLogs { .. } | NodeError::TooManyFilterLogs { .. } | NodeError::TooManyBlocks { .. } => {
-            (refused, Some(LimitExceeded))
-        }
-        NodeError::Interrupted(Interrupted::DeadlineExceeded) => (refused, Some(LimitExceeded)),
+    let kind = error.kind();
+    let page = match kind {
+        ErrorKind::Timeout => Some(ProblemPage::LimitExceeded),
+        kind => ProblemPage::ALL.into_iter().find(|page| page.slug() == kind.slug()),
+    };
+    (status_of(kind), page)
+}
+
+/// Returns the HTTP status of a kind of error.
+pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::BlockNotFound
+        | ErrorKind::TransactionNotFound
+        | ErrorKind::FilterNotFound
+        | ErrorKind::StatePruned => StatusCode::NOT_FOUND,
+        ErrorKind::InvalidRequest
+        | ErrorKind::AccountEdited
+        | ErrorKind::ExecutionReverted
+        | ErrorKind::ExecutionFailed
+        | ErrorKind::TransactionRejected
+        | ErrorKind::ControlRefused
+        | ErrorKind::NotProducing
+        | ErrorKind::UnknownAccount
+        | ErrorKind::NotTraceable
+        | ErrorKind::LimitExceeded
+        | ErrorKind::Timeout => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorKind::TooManyFilters => StatusCode::TOO_MANY_REQUESTS,
         // The client has left.
-        NodeError::Interrupted(Interrupted::Cancelled) => (StatusCode::SERVICE_UNAVAILABLE, None),
-        NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {
-            (StatusCode::INTERNAL_SERVER_ERROR, None)
-        }
+        ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        // A test ensures that every other kind is listed.
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -274,6 +288,14 @@ mod tests {
         ];
         for (faults, expected) in cases {
             assert_eq!(describe(&HttpError::Parameters(faults), &Sent::default()).detail, expected);
+        }
+    }
+
+    #[test]
+    fn only_internal_errors_are_defects() {
+        for kind in ErrorKind::ALL {
+            let is_defect = status_of(kind) == StatusCode::INTERNAL_SERVER_ERROR;
+            assert_eq!(is_defect, kind == ErrorKind::Internal, "{kind:?}");
         }
     }
 

@@ -4,8 +4,46 @@ use crate::encode;
 use crate::problem::{self, Description, HttpError};
 use crate::sent::Sent;
 use actix_web::http::StatusCode;
-use node_types::wire::Problem;
+use node_core::node::NodeError;
+use node_types::wire;
+use std::ops::Deref;
 use uuid::Uuid;
+
+/// The problem (RFC 9457) with which this crate responds to an error, for routes of one's own that call the node.
+///
+/// Locations of faults are relative to a body, as in the requests of this crate. The address of the problem's page is
+/// relative to the base path.
+///
+/// # Examples
+/// ```
+/// use node_core::node::NodeError;
+/// use node_http::Problem;
+///
+/// let problem = Problem::from(&NodeError::FilterNotFound);
+/// assert_eq!((problem.status, problem.problem_type.as_str()), (404, "/problems/filter-not-found"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem(pub wire::Problem);
+
+impl From<&NodeError> for Problem {
+    fn from(error: &NodeError) -> Self {
+        Self(self::problem(problem::describe_node(error, &Sent::default()), Uuid::new_v4(), ""))
+    }
+}
+
+impl From<Problem> for wire::Problem {
+    fn from(problem: Problem) -> Self {
+        problem.0
+    }
+}
+
+impl Deref for Problem {
+    type Target = wire::Problem;
+
+    fn deref(&self) -> &wire::Problem {
+        &self.0
+    }
+}
 
 /// Reports the errors of one request.
 pub(crate) struct Reporter {
@@ -33,9 +71,9 @@ impl Reporter {
 }
 
 /// The problem with this `description`, in the exchange with this `id`.
-pub(crate) fn problem(description: Description, id: Uuid, base_url: &str) -> Problem {
+pub(crate) fn problem(description: Description, id: Uuid, base_url: &str) -> wire::Problem {
     let Description { status, page, detail, errors } = description;
-    Problem {
+    wire::Problem {
         detail,
         errors,
         instance: format!("urn:uuid:{id}"),

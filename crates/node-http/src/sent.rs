@@ -92,19 +92,8 @@ impl Sent {
                 let message = "make a narrower filter, or ask getLogs for fewer blocks at a time";
                 vec![ErrorDetail::new(self.location(Field::FilterId), message)]
             }
-            NodeError::TransactionNotFound { .. }
-            | NodeError::GenesisNotTraceable
-            | NodeError::TraceTooLarge { .. }
-            | NodeError::TooManyFilters { .. }
-            | NodeError::NotProducing
-            | NodeError::UnknownAccount(_)
-            | NodeError::Edited(_)
-            | NodeError::Interrupted(_)
-            | NodeError::Backend(_)
-            | NodeError::NoPendingBlock { .. }
-            | NodeError::PendingBlock(_)
-            | NodeError::NotBuilt(_)
-            | NodeError::Proof { .. } => Vec::new(),
+            // No other error is about a field.
+            _ => Vec::new(),
         }
     }
 

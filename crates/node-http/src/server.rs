@@ -68,6 +68,7 @@ impl Server {
             .disable_signals();
         let shutdown = builder.graceful_shutdown_signal();
         let shared = service.clone();
+        let base = settings.base_path.clone();
         let serve = move || {
             let (service, shutdown) = (shared.clone(), shutdown.clone());
             let accepting = service.clone();
@@ -81,7 +82,7 @@ impl Server {
                     let shutdown = shutdown.clone();
                     async move { shutdown.notified().await }
                 })
-                .finish(map_config(app(service), |()| AppConfig::default()));
+                .finish(app(service, base.as_str()));
             fn_service(move |socket| listen::accept(socket, accepting.clone())).and_then(http)
         };
         let server = builder.listen("http", listener, serve).map_err(ServeError::Start)?.run();
@@ -107,29 +108,29 @@ impl Server {
     }
 }
 
-/// The application with all routes, as each worker builds it.
-fn app(
+/// The application with all routes below `base`, as each worker builds it.
+pub(crate) fn app(
     service: web::Data<Service>,
+    base: &str,
 ) -> impl ServiceFactory<
     Request,
-    Config = AppConfig,
-    Response = ServiceResponse<impl MessageBody>,
+    Config = (),
+    Response = ServiceResponse<impl MessageBody + use<>>,
     Error = Error,
     InitError = (),
-> {
-    let base = service.config.base_path.clone();
+> + use<> {
     let producing = service.node.producer().is_some();
-    let spellings = Rc::new(Spellings::new(base.as_str(), &routes::operations()));
+    let spellings = Rc::new(Spellings::new(base, &routes::operations()));
     let cors = cors::rules(&service.config.cors_origins);
-    App::new()
+    let app = App::new()
         .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
         .wrap_fn(move |mut request, routes| {
             spellings.normalize(&mut request);
             routes.call(request)
         })
         .app_data(service)
-        .configure(|app| routes::configure(app, base.as_str(), producing))
-        .into_factory()
+        .configure(|app| routes::configure(app, base, producing));
+    map_config(app.into_factory(), |()| AppConfig::default())
 }
 
 fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {

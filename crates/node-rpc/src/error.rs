@@ -2,7 +2,7 @@
 
 use crate::options::{fault_message, message, pool_message, with_option};
 use node_core::executor::{ExecutionError, TransactionError};
-use node_core::node::{Fault, Field, NodeError};
+use node_core::node::{ErrorKind, Fault, Field, NodeError};
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::Data;
 use serde::Serialize;
@@ -43,6 +43,29 @@ impl RpcError {
     /// A call reverted.
     pub const REVERTED: i64 = 3;
 
+    /// Returns the code of a kind of error.
+    pub fn code_of(kind: ErrorKind) -> i64 {
+        match kind {
+            ErrorKind::InvalidRequest => Self::INVALID_PARAMS,
+            ErrorKind::ExecutionReverted => Self::REVERTED,
+            ErrorKind::TooManyFilters | ErrorKind::LimitExceeded => Self::LIMIT,
+            ErrorKind::NotProducing => Self::METHOD_NOT_FOUND,
+            ErrorKind::Timeout | ErrorKind::Cancelled => Self::TIMEOUT,
+            ErrorKind::BlockNotFound
+            | ErrorKind::TransactionNotFound
+            | ErrorKind::FilterNotFound
+            | ErrorKind::StatePruned
+            | ErrorKind::AccountEdited
+            | ErrorKind::ExecutionFailed
+            | ErrorKind::TransactionRejected
+            | ErrorKind::ControlRefused
+            | ErrorKind::UnknownAccount
+            | ErrorKind::NotTraceable => Self::SERVER,
+            // A test ensures that every other kind is listed.
+            _ => Self::INTERNAL,
+        }
+    }
+
     /// Returns an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
@@ -68,7 +91,7 @@ impl RpcError {
 
 impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
-        let code = match &error {
+        match &error {
             NodeError::Invalid(faults) => {
                 let faults: Vec<_> = faults.iter().map(fault).collect();
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
@@ -78,27 +101,14 @@ impl From<NodeError> for RpcError {
             NodeError::TransactionRejected(rejection) => return Self::server(rejected(rejection)),
             NodeError::BlockNotFound { .. } => return Self::server(format!("header not found: {error}")),
             NodeError::FilterNotFound => return Self::server("filter not found"),
-            NodeError::TooManyFilters { .. }
-            | NodeError::TooManyBlocks { .. }
-            | NodeError::TooManyLogs { .. }
-            | NodeError::TooManyFilterLogs { .. }
-            | NodeError::TraceTooLarge { .. } => Self::LIMIT,
-            NodeError::NotProducing => Self::METHOD_NOT_FOUND,
             NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(of_transaction(refusal)),
-            NodeError::NotBuilt(_)
-            | NodeError::StatePruned { .. }
-            | NodeError::TransactionNotFound { .. }
-            | NodeError::GenesisNotTraceable
-            | NodeError::Edited(_)
-            | NodeError::Control(_)
-            | NodeError::UnknownAccount(_)
-            | NodeError::NoPendingBlock { .. } => Self::SERVER,
-            NodeError::Interrupted(_) => Self::TIMEOUT,
-            NodeError::Backend(_) | NodeError::PendingBlock(_) | NodeError::Proof { .. } => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a method failed");
-                return Self::new(Self::INTERNAL, "internal error");
-            }
-        };
+            _ => {}
+        }
+        let code = Self::code_of(error.kind());
+        if code == Self::INTERNAL {
+            tracing::error!(error = &error as &dyn std::error::Error, "a method failed");
+            return Self::new(code, "internal error");
+        }
         Self::new(code, message(&error))
     }
 }
@@ -189,5 +199,17 @@ fn of_transaction(error: &TransactionError) -> String {
         | TransactionError::NoAuthorizations
         | TransactionError::CannotCreate
         | TransactionError::Other(_) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_internal_errors_are_defects() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(RpcError::code_of(kind) == RpcError::INTERNAL, kind == ErrorKind::Internal, "{kind:?}");
+        }
     }
 }

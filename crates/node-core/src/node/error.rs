@@ -2,19 +2,20 @@
 
 use super::fault::{Fault, Field};
 use super::limits::Limit;
-use super::proof::InvalidProof;
 use crate::backend::BackendError;
 use crate::context::Interrupted;
 use crate::executor::{CallFailure, ExecutionError};
 use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, Rejection};
 use crate::producer::ProducerError;
+use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
 use std::time::Duration;
 
-/// Why an operation failed. `Display` is one sentence for the caller.
+/// Why an operation failed. `Display` is one sentence for the caller, and [`kind`](Self::kind) is for programs.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NodeError {
     /// Fields are out of range, or contradict each other.
     #[error("the request is invalid")]

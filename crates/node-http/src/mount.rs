@@ -1,0 +1,102 @@
+//! The routes as a part of another actix-web application.
+
+use crate::config::HttpConfig;
+use crate::cors;
+use crate::gauge_readings;
+use crate::openapi;
+use crate::routes::{self, spelling::Spellings};
+use crate::server::ServeError;
+use crate::service::Service;
+use actix_web::dev::{HttpServiceFactory, Service as _};
+use actix_web::middleware::Condition;
+use actix_web::web;
+use node_core::node::Node;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Prepares the routes of `node` for an actix-web application: starts the thread pools, which all workers of the application
+/// share, as they share the limits of `options`.
+///
+/// Of the options, those of connections are not used, because the application accepts them: `port`, `tls`,
+/// `max_connections`, `header_timeout`, `keep_alive`, `write_timeout`, `shutdown_timeout` and `workers`. `host` should be the
+/// address on which the application listens: operations that control the chain, and an unlimited rate, are for clients
+/// on the same machine.
+///
+/// # Errors
+/// [`ServeError::Start`] if a thread cannot be started.
+///
+/// # Examples
+/// ```
+/// use actix_web::{App, HttpResponse, HttpServer, middleware, web};
+/// use node_core::node::Node;
+/// use node_http::HttpConfig;
+/// use std::sync::Arc;
+///
+/// fn serve(node: Arc<Node>) -> Result<(), Box<dyn std::error::Error>> {
+///     let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+///     let routes = node_http::configure(node, options)?;
+///     let app = move || {
+///         App::new()
+///             .wrap(middleware::DefaultHeaders::new().add(("x-served-by", "example")))
+///             .route("/hello", web::get().to(HttpResponse::Ok))
+///             .configure(|app| routes.add_to(app))
+///     };
+///     actix_web::rt::System::new().block_on(HttpServer::new(app).bind("127.0.0.1:8080")?.run())?;
+///     Ok(())
+/// }
+/// ```
+pub fn configure(node: Arc<Node>, options: HttpConfig) -> Result<Routes, ServeError> {
+    Ok(Routes { service: shared(node, options)? })
+}
+
+/// The service behind the routes, when this crate does not listen.
+pub(crate) fn shared(node: Arc<Node>, options: HttpConfig) -> Result<web::Data<Service>, ServeError> {
+    let address = SocketAddr::new(options.host, options.port);
+    let metrics = options.metrics.clone();
+    let interface = openapi::documents(&options.base_path, node.producer().is_some()).map_err(ServeError::Start)?;
+    let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
+    gauge_readings::register(&metrics, &service);
+    Ok(service)
+}
+
+/// The routes of a node for actix-web applications; see [`configure`].
+#[derive(Clone)]
+pub struct Routes {
+    service: web::Data<Service>,
+}
+
+impl Routes {
+    /// Adds all routes to an application, below [`base_path`](HttpConfig::base_path). Without a base path they match every
+    /// path that no earlier route matches, so the application's own routes must come first.
+    pub fn add_to(&self, app: &mut web::ServiceConfig) {
+        app.service(self.scope(self.service.config.base_path.as_str()));
+    }
+
+    /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the path of the scope with those around it:
+    /// the links of responses begin with it.
+    pub fn add_to_scope(&self, scope: &mut web::ServiceConfig) {
+        scope.service(self.scope(""));
+    }
+
+    /// Ends event streams and WebSockets, and refuses new ones, so that the application can shut down.
+    pub fn close(&self) {
+        self.service.closing.send_replace(true);
+    }
+
+    fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
+        let producing = self.service.node.producer().is_some();
+        let base = self.service.config.base_path.as_str();
+        let spellings = Rc::new(Spellings::new(base, &routes::operations()));
+        let cors = cors::rules(&self.service.config.cors_origins);
+        web::scope(prefix)
+            .app_data(self.service.clone())
+            .configure(|scope| routes::configure(scope, "", producing))
+            .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
+            .wrap_fn(move |mut request, routes| {
+                spellings.normalize(&mut request);
+                let response = routes.call(request);
+                async { Ok(response.await?.map_into_boxed_body()) }
+            })
+    }
+}

@@ -1,0 +1,226 @@
+//! The routes as a [`tower::Service`](tower_service::Service), for servers that are not built on actix-web, such as axum.
+
+use crate::config::HttpConfig;
+use crate::mount;
+use crate::server::{self, ServeError};
+use crate::service::Service;
+use actix_http::error::PayloadError;
+use actix_http::{Payload, Request as ActixRequest};
+use actix_service::ServiceFactory as _;
+use actix_web::body::MessageBody;
+use actix_web::dev::{Service as _, ServiceResponse};
+use actix_web::{rt, web};
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use node_core::node::Node;
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::{io, thread};
+use tokio::sync::{mpsc, oneshot};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
+
+/// The routes of a node as a `tower::Service`, with the limits and thread pools of its options. Clones share them.
+///
+/// Requests run on [`workers`](HttpConfig::workers) threads of its own, which need no runtime of the caller. Paths are
+/// relative to [`base_path`](HttpConfig::base_path), with which the links of responses begin: that is what axum's
+/// `nest_service` passes. If an extension of the request is a [`SocketAddr`], it is the address of the client, on
+/// which the limit of requests per second depends. WebSockets cannot be opened; everything else works as in a server of
+/// this crate.
+///
+/// # Examples
+/// ```
+/// use node_http::{HttpConfig, NodeService};
+/// # use node_core::node::Node;
+/// # use std::sync::Arc;
+///
+/// # fn router(node: Arc<Node>) -> Result<axum::Router, Box<dyn std::error::Error>> {
+/// let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+/// let router = axum::Router::new().nest_service("/node", NodeService::new(node, options)?);
+/// # Ok(router)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct NodeService {
+    workers: Arc<[mpsc::UnboundedSender<Job>]>,
+    next: Arc<AtomicUsize>,
+}
+
+/// A request for a worker.
+struct Job {
+    request: http::Request<RequestBody>,
+    /// Dropped by the caller if the client disconnects.
+    reply: oneshot::Sender<http::Response<ResponseBody>>,
+}
+
+impl NodeService {
+    /// Starts the worker threads and the thread pools. They end when the last clone is dropped.
+    ///
+    /// # Errors
+    /// [`ServeError::Start`] if a thread cannot be started.
+    pub fn new(node: Arc<Node>, options: HttpConfig) -> Result<Self, ServeError> {
+        let workers = options.workers.get();
+        let service = mount::shared(node, options)?;
+        let workers: io::Result<Arc<[_]>> = (0..workers).map(|index| start(index, service.clone())).collect();
+        Ok(Self { workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
+    }
+}
+
+impl<B> tower_service::Service<http::Request<B>> for NodeService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = http::Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let request = request.map(|body| Box::pin(BoxedErrors(Box::pin(body))) as RequestBody);
+        let (reply, response) = oneshot::channel();
+        let worker = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len();
+        // If the worker is gone, so is the receiver of the reply.
+        let _ = self.workers[worker].send(Job { request, reply });
+        Box::pin(async move { Ok(response.await.unwrap_or_else(|_| unavailable())) })
+    }
+}
+
+/// The response if the worker has ended, or could not respond.
+fn unavailable() -> http::Response<ResponseBody> {
+    let mut response = http::Response::new(ResponseBody(None));
+    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    response
+}
+
+/// Starts a worker thread and returns the queue of its requests.
+fn start(index: usize, service: web::Data<Service>) -> io::Result<mpsc::UnboundedSender<Job>> {
+    let (sender, mut jobs) = mpsc::unbounded_channel::<Job>();
+    let work = move || -> io::Result<()> {
+        rt::Runtime::new()?.block_on(async move {
+            let app =
+                server::app(service, "").new_service(()).await.map_err(|()| io::Error::other("no application"))?;
+            let app = Rc::new(app);
+            while let Some(Job { request, mut reply }) = jobs.recv().await {
+                let app = app.clone();
+                rt::spawn(async move {
+                    let Some(request) = to_actix(request) else { return };
+                    // Work for a client that has disconnected is cancelled.
+                    let response = tokio::select! {
+                        () = reply.closed() => return,
+                        response = app.call(request) => response,
+                    };
+                    match response {
+                        Ok(response) => respond(response, reply).await,
+                        Err(error) => tracing::error!(%error, "a request could not be responded to"),
+                    }
+                });
+            }
+            Ok(())
+        })
+    };
+    let report = move || {
+        if let Err(error) = work() {
+            tracing::error!(%error, "a worker thread ended");
+        }
+    };
+    thread::Builder::new().name(format!("node-{index}")).spawn(report)?;
+    Ok(sender)
+}
+
+/// Converts a request to actix-http, which has types of its own; `None` if it cannot.
+fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
+    let (parts, mut body) = request.into_parts();
+    let data = futures_util::stream::poll_fn(move |context| {
+        loop {
+            return Poll::Ready(match std::task::ready!(body.as_mut().poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => Some(Ok(data)),
+                    // Trailers are ignored.
+                    Err(_) => continue,
+                },
+                Some(Err(error)) => Some(Err(PayloadError::Io(io::Error::other(error)))),
+                None => None,
+            });
+        }
+    });
+    let mut request = ActixRequest::with_payload(Payload::Stream { payload: Box::pin(data) as _ });
+    let head = request.head_mut();
+    head.method = parts.method.as_str().parse().ok()?;
+    head.uri = parts.uri.to_string().parse().ok()?;
+    head.version = match parts.version {
+        http::Version::HTTP_10 => actix_http::Version::HTTP_10,
+        http::Version::HTTP_2 => actix_http::Version::HTTP_2,
+        _ => actix_http::Version::HTTP_11,
+    };
+    head.peer_addr = parts.extensions.get::<SocketAddr>().copied();
+    for (name, value) in &parts.headers {
+        let name = name.as_str().parse::<actix_http::header::HeaderName>().ok()?;
+        head.headers_mut().append(name, actix_http::header::HeaderValue::from_bytes(value.as_bytes()).ok()?);
+    }
+    Some(request)
+}
+
+/// Sends status and headers of the response, and then its body as the client reads it.
+async fn respond(response: ServiceResponse<impl MessageBody>, reply: oneshot::Sender<http::Response<ResponseBody>>) {
+    let (head, body) = response.into_parts().1.into_parts();
+    let (sender, receiver) = mpsc::channel(1);
+    let Ok(mut converted) = http::Response::builder().status(head.status().as_u16()).body(ResponseBody(Some(receiver)))
+    else {
+        return;
+    };
+    for (name, value) in head.headers() {
+        let name = http::HeaderName::from_bytes(name.as_str().as_bytes());
+        if let (Ok(name), Ok(value)) = (name, http::HeaderValue::from_bytes(value.as_bytes())) {
+            converted.headers_mut().append(name, value);
+        }
+    }
+    if reply.send(converted).is_err() {
+        return;
+    }
+    let mut body = std::pin::pin!(body);
+    while let Some(piece) = std::future::poll_fn(|context| body.as_mut().poll_next(context)).await {
+        let piece = piece.map_err(|error| BoxError::from(error.into().to_string()));
+        if sender.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The body of a response, which is produced as it is read.
+#[derive(Debug)]
+pub struct ResponseBody(Option<mpsc::Receiver<Result<Bytes, BoxError>>>);
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Some(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+/// A body whose errors are boxed.
+struct BoxedErrors<B>(Pin<Box<B>>);
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for BoxedErrors<B> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.0.as_mut().poll_frame(context).map_err(Into::into)
+    }
+}
