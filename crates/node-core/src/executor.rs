@@ -223,14 +223,14 @@ pub enum ExecutionError {
     Interrupted(#[from] Interrupted),
 }
 
-/// A rule that a transaction breaks.
+/// A rule that a transaction breaks. The text begins with geth's words, by which clients recognize it; numbers follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionError {
     /// The type is not part of the active fork.
-    #[error("transactions of type {0} are not supported yet")]
+    #[error("transaction type not supported: type {0} belongs to a later fork")]
     TypeNotSupported(u8),
     /// It is for another chain.
-    #[error("chain id {got}, expected {expected}")]
+    #[error("invalid chain id for signer: have {got} want {expected}")]
     ChainId {
         /// In the transaction.
         got: u64,
@@ -244,10 +244,10 @@ pub enum TransactionError {
         chain_id: u64,
     },
     /// The signature is invalid.
-    #[error("invalid signature: {0}")]
+    #[error("invalid sender: {0}")]
     Signature(crate::crypto::SignatureError),
     /// The nonce is already used.
-    #[error("nonce {got} is too low, the account's is {expected}")]
+    #[error("nonce too low: next nonce {expected}, tx nonce {got}")]
     NonceTooLow {
         /// In the transaction.
         got: u64,
@@ -255,7 +255,7 @@ pub enum TransactionError {
         expected: u64,
     },
     /// The nonce leaves a gap.
-    #[error("nonce {got} is too high, the account's is {expected}")]
+    #[error("nonce too high: next nonce {expected}, tx nonce {got}")]
     NonceTooHigh {
         /// In the transaction.
         got: u64,
@@ -263,13 +263,13 @@ pub enum TransactionError {
         expected: u64,
     },
     /// The nonce cannot be incremented (EIP-2681).
-    #[error("nonce 2^64 - 1 cannot be used")]
+    #[error("nonce has max value: 2^64 - 1 cannot be used")]
     NonceOverflow,
     /// The sender has code (EIP-3607).
-    #[error("sender {0:#x} has code")]
+    #[error("sender not an eoa: {0:#x} has code")]
     SenderHasCode(Address),
     /// The balance does not cover gas and blob gas at the highest price plus the value.
-    #[error("balance {balance} wei, {required} wei required")]
+    #[error("insufficient funds for gas * price + value: balance {balance}, tx cost {required}")]
     InsufficientFunds {
         /// The sender's balance in wei.
         balance: U256,
@@ -280,7 +280,7 @@ pub enum TransactionError {
     #[error("fees of 2^128 wei and more are not supported")]
     FeesBeyond128Bits,
     /// The fee cap is below the base fee.
-    #[error("fee cap {cap} is below the base fee {base_fee}")]
+    #[error("max fee per gas less than block base fee: maxFeePerGas: {cap}, baseFee: {base_fee}")]
     FeeCapTooLow {
         /// In the transaction.
         cap: U256,
@@ -288,7 +288,7 @@ pub enum TransactionError {
         base_fee: u64,
     },
     /// The tip cap is above the fee cap.
-    #[error("tip cap {tip} is above the fee cap {cap}")]
+    #[error("max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}")]
     TipAboveFeeCap {
         /// Tip cap.
         tip: U256,
@@ -296,7 +296,7 @@ pub enum TransactionError {
         cap: U256,
     },
     /// The gas limit is below the intrinsic gas.
-    #[error("gas limit {limit} is below the intrinsic gas {required}")]
+    #[error("intrinsic gas too low: gas {limit}, minimum needed {required}")]
     IntrinsicGas {
         /// In the transaction.
         limit: u64,
@@ -304,7 +304,7 @@ pub enum TransactionError {
         required: u64,
     },
     /// The gas limit is below the floor price of the call data (EIP-7623).
-    #[error("gas limit {limit} is below the floor of the call data {required}")]
+    #[error("insufficient gas for floor data gas cost: gas {limit}, minimum needed {required}")]
     FloorGas {
         /// In the transaction.
         limit: u64,
@@ -312,7 +312,7 @@ pub enum TransactionError {
         required: u64,
     },
     /// The gas limit is above the gas left in the block.
-    #[error("gas limit {limit} is above the {available} left in the block")]
+    #[error("exceeds block gas limit: gas {limit}, available {available}")]
     BlockGasExceeded {
         /// In the transaction.
         limit: u64,
@@ -320,7 +320,7 @@ pub enum TransactionError {
         available: u64,
     },
     /// The gas limit is above the cap of EIP-7825.
-    #[error("gas limit {limit} is above the cap {cap}")]
+    #[error("transaction gas limit too high (cap: {cap}, tx: {limit}): EIP-7825 limits it from Osaka on")]
     GasLimitCap {
         /// In the transaction.
         limit: u64,
@@ -328,7 +328,7 @@ pub enum TransactionError {
         cap: u64,
     },
     /// The creation code is too long (EIP-3860).
-    #[error("creation code has {length} bytes, at most {limit} are allowed")]
+    #[error("max initcode size exceeded: code size {length}, limit {limit}")]
     InitCodeTooLong {
         /// In the transaction.
         length: usize,
@@ -336,10 +336,10 @@ pub enum TransactionError {
         limit: usize,
     },
     /// A blob transaction has no blobs.
-    #[error("a blob transaction needs at least one blob")]
+    #[error("blob transaction missing blob hashes")]
     NoBlobs,
     /// The transaction or block has too many blobs.
-    #[error("{count} blobs, at most {limit} are allowed")]
+    #[error("too many blobs: have {count}, permitted {limit}")]
     TooManyBlobs {
         /// Count including this transaction.
         count: u64,
@@ -347,10 +347,10 @@ pub enum TransactionError {
         limit: u64,
     },
     /// A versioned hash has an unknown version.
-    #[error("versioned hash {0:#x} has an unknown version")]
+    #[error("invalid blob hash version: {0:#x}")]
     BlobVersion(H256),
     /// The blob fee cap is below the blob base fee.
-    #[error("blob fee cap {cap} is below the blob base fee {base_fee}")]
+    #[error("max fee per blob gas less than block blob gas fee: blobGasFeeCap: {cap}, blobBaseFee: {base_fee}")]
     BlobFeeCapTooLow {
         /// In the transaction.
         cap: U256,
@@ -358,7 +358,7 @@ pub enum TransactionError {
         base_fee: U256,
     },
     /// A set-code transaction has no authorizations (EIP-7702).
-    #[error("a set-code transaction needs at least one authorization")]
+    #[error("EIP-7702 transaction with empty auth list")]
     NoAuthorizations,
     /// A transaction of this type must have a receiver.
     #[error("transactions with blobs or authorizations cannot create contracts")]

@@ -169,9 +169,14 @@ impl<'a> CallRun<'a> {
         if limit == self.context.gas_budget() {
             return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
         }
+        Err(self.insufficient_funds(required)?.into())
+    }
+
+    /// Returns the error that the sender cannot pay for `gas`.
+    pub(crate) fn insufficient_funds(&mut self, gas: u64) -> Result<TransactionError, ExecutionError> {
         let balance = self.machine.balance(self.call.from)?;
-        let required = self.required(required).unwrap_or(U256::MAX);
-        Err(TransactionError::InsufficientFunds { balance, required }.into())
+        let required = self.required(gas).unwrap_or(U256::MAX);
+        Ok(TransactionError::InsufficientFunds { balance, required })
     }
 
     /// Returns the maximum cost of the call in wei with a gas limit, or `None` if it exceeds 256 bits.

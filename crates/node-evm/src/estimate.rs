@@ -81,6 +81,9 @@ fn attempt(run: &mut CallRun<'_>, limit: u64) -> Result<Attempt, ExecutionError>
             return Ok(Attempt::Succeeded { gas_used, gas_needed: gas.total_gas_spent().max(gas_used) });
         }
         Ok(ExecutionResult::Revert { output, .. }) => reverted(&output),
+        Err(ExecutionError::Refused(
+            TransactionError::IntrinsicGas { required, .. } | TransactionError::FloorGas { required, .. },
+        )) if run.affordable_gas() == Some(limit) => return Err(run.insufficient_funds(required)?.into()),
         Ok(ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. })
         | Err(ExecutionError::Refused(TransactionError::IntrinsicGas { .. } | TransactionError::FloorGas { .. })) => {
             CallFailure::GasCap { cap: limit }

@@ -57,6 +57,7 @@ pub use executor::EvmExecutor;
 pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use recovery::Secp256k1Recovery;
+pub use revert::reason as revert_reason;
 pub use system::{
     BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
 };

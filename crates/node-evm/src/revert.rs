@@ -11,14 +11,14 @@ const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 /// Maximum length of a reason in bytes. Code may return any data.
 const MAX_REASON: usize = 1024;
 
-/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`. Invalid UTF-8 is replaced, and long
-/// reasons are truncated.
-pub(crate) fn reason(output: &[u8]) -> Option<String> {
+/// Returns the reason if `output` encodes an `Error(string)` or a `Panic(uint256)`, and the selector of any other error.
+/// `None` if it encodes no error. Invalid UTF-8 is replaced, and long reasons are truncated.
+pub fn reason(output: &[u8]) -> Option<String> {
     let (selector, arguments) = output.split_first_chunk::<4>()?;
     match *selector {
         ERROR => error(arguments),
         PANIC => Some(panic(arguments.get(..32)?)),
-        _ => None,
+        [a, b, c, d] => Some(format!("custom error 0x{a:02x}{b:02x}{c:02x}{d:02x}")),
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
             ("nothing", vec![], None),
             ("half a selector", ERROR[..3].to_vec(), None),
             ("only a selector", ERROR.to_vec(), None),
-            ("another error", [vec![1, 2, 3, 4], word(32)].concat(), None),
+            ("a custom error", [vec![1, 2, 0xab, 4], word(32)].concat(), Some("custom error 0x0102ab04".to_owned())),
             ("a reason", encoded(b"not the owner"), Some("not the owner".to_owned())),
             ("an empty reason", encoded(b""), Some(String::new())),
             ("not UTF-8", encoded(b"a\xffb"), Some("a\u{fffd}b".to_owned())),

@@ -290,7 +290,7 @@ fn a_refused_transaction_changes_nothing() {
     }
     block.transact(&send(legacy())).unwrap();
     let late = block.transact(&send(legacy())).unwrap_err();
-    assert_eq!(late.to_string(), "nonce 0 is too low, the account's is 1");
+    assert_eq!(late.to_string(), "nonce too low: next nonce 1, tx nonce 0");
     block.transact(&too_early).unwrap();
     let mixed = block.finish(&[], None).unwrap();
     let plain = world.execute(&[send(legacy()), too_early]).unwrap();

@@ -94,7 +94,6 @@ fn estimates_respect_gas_caps() {
         ("more was asked for", &endless, Call { gas: Some(u64::MAX), ..call() }, 1 << 24),
         ("what can be paid", &endless, priced(10, 0), 100_000),
         ("what can be paid after the value", &endless, priced(10, 500_000), 50_000),
-        ("nothing can be paid", &endless, priced(10, 1_000_000), 0),
     ] {
         assert_eq!(failed(world.estimate(&call)), CallFailure::GasCap { cap }, "{name}");
     }
@@ -119,6 +118,11 @@ fn refused_calls_have_no_estimate() {
             "value with a price",
             from_bob(10, U256::MAX),
             TransactionError::InsufficientFunds { balance: wei(1_000_000), required: U256::MAX },
+        ),
+        (
+            "gas of a transfer with a price",
+            from_bob(10, wei(1_000_000)),
+            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(1_210_000) },
         ),
         ("price", from_bob(6, wei(0)), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
     ] {

@@ -282,7 +282,7 @@ fn later_transactions_get_the_remaining_gas_of_the_block() {
     let left = GAS_LIMIT - 21_000;
     assert!(world.execute(&[transaction(0, GAS_LIMIT), transaction(1, left)]).is_ok());
     let error = world.execute(&[transaction(0, GAS_LIMIT), transaction(1, left + 1)]).unwrap_err();
-    assert_eq!(error.to_string(), format!("gas limit {} is above the {left} left in the block", left + 1));
+    assert_eq!(error.to_string(), format!("exceeds block gas limit: gas {}, available {left}", left + 1));
 }
 
 #[test]
@@ -376,7 +376,13 @@ fn the_blob_base_fee_follows_the_schedule() {
             signed(TransactionBody::Blob(BlobTransaction { to: CONTRACT, max_fee_per_blob_gas, ..blobs(2) }))
         };
         let refused = world.execute_with(&header, &[blob(price - 1)], &[], None).unwrap_err();
-        assert_eq!(refused.to_string(), format!("blob fee cap {} is below the blob base fee {price}", price - 1));
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "max fee per blob gas less than block blob gas fee: blobGasFeeCap: {}, blobBaseFee: {price}",
+                price - 1
+            )
+        );
 
         let outcome = world.execute_with(&header, &[blob(price)], &[], None).unwrap();
         assert_eq!(outcome.changes.accounts[&CONTRACT].storage[&slot(0)], wei(price), "BLOBBASEFEE at {timestamp}");

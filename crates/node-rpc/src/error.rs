@@ -1,9 +1,8 @@
 //! Errors with the codes and messages of geth, so that clients recognize them.
 
-use crate::options::{fault_message, message, pool_message, with_option};
-use node_core::executor::{ExecutionError, TransactionError};
+use crate::options::{fault_message, message, with_option};
+use node_core::executor::ExecutionError;
 use node_core::node::{ErrorKind, Fault, Field, NodeError};
-use node_core::pool::{PoolError, Rejection};
 use node_types::wire::Data;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -98,10 +97,9 @@ impl From<NodeError> for RpcError {
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
             NodeError::ExecutionFailed { reason, limit } => return Self::server(with_option(reason, *limit)),
-            NodeError::TransactionRejected(rejection) => return Self::server(rejected(rejection)),
             NodeError::BlockNotFound { .. } => return Self::server(format!("header not found: {error}")),
             NodeError::FilterNotFound => return Self::server("filter not found"),
-            NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(of_transaction(refusal)),
+            NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(refusal.to_string()),
             _ => {}
         }
         let code = Self::code_of(error.kind());
@@ -118,87 +116,6 @@ fn fault(fault: &Fault) -> String {
     match fault.field {
         Field::Request => fault_message(fault),
         field => format!("{field}: {}", fault_message(fault)),
-    }
-}
-
-fn rejected(rejection: &Rejection) -> String {
-    let reasons: Vec<_> = rejection.reasons.iter().map(of_pool).collect();
-    reasons.join("; ")
-}
-
-/// Returns the pool's reason with the phrases that clients look for.
-fn of_pool(error: &PoolError) -> String {
-    match error {
-        PoolError::Invalid(error) => of_transaction(error),
-        PoolError::Oversized { .. } => format!("oversized data: {error}"),
-        PoolError::TipTooLow { tip, minimum } => {
-            format!("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")
-        }
-        PoolError::ReplacementUnderpriced { .. } => format!("replacement transaction underpriced: {error}"),
-        PoolError::PoolFull { .. } | PoolError::QueueFull { .. } => {
-            format!("txpool is full: {}", pool_message(error))
-        }
-        PoolError::Undecodable(_)
-        | PoolError::AccountLimit { .. }
-        | PoolError::MissingSidecar
-        | PoolError::UnexpectedSidecar
-        | PoolError::SidecarVersion { .. }
-        | PoolError::Blob(_)
-        | PoolError::DelegatedInFlight { .. }
-        | PoolError::DelegatedOutOfOrder { .. }
-        | PoolError::AuthorityReserved { .. } => pool_message(error),
-    }
-}
-
-/// Returns the rule that a transaction breaks with the phrases that clients look for.
-fn of_transaction(error: &TransactionError) -> String {
-    match error {
-        TransactionError::TypeNotSupported(_) => format!("transaction type not supported: {error}"),
-        TransactionError::ChainId { got, expected } => {
-            format!("invalid chain id for signer: have {got} want {expected}")
-        }
-        TransactionError::Signature(_) => format!("invalid sender: {error}"),
-        TransactionError::NonceTooLow { got, expected } => {
-            format!("nonce too low: next nonce {expected}, tx nonce {got}")
-        }
-        TransactionError::NonceTooHigh { got, expected } => {
-            format!("nonce too high: next nonce {expected}, tx nonce {got}")
-        }
-        TransactionError::NonceOverflow => format!("nonce has max value: {error}"),
-        TransactionError::SenderHasCode(_) => format!("sender not an eoa: {error}"),
-        TransactionError::InsufficientFunds { balance, required } => {
-            format!("insufficient funds for gas * price + value: balance {balance}, tx cost {required}")
-        }
-        TransactionError::FeeCapTooLow { cap, base_fee } => {
-            format!("max fee per gas less than block base fee: maxFeePerGas: {cap}, baseFee: {base_fee}")
-        }
-        TransactionError::TipAboveFeeCap { cap, tip } => format!(
-            "max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}"
-        ),
-        TransactionError::IntrinsicGas { limit, required } => {
-            format!("intrinsic gas too low: gas {limit}, minimum needed {required}")
-        }
-        TransactionError::FloorGas { limit, required } => {
-            format!("insufficient gas for floor data gas cost: gas {limit}, minimum needed {required}")
-        }
-        TransactionError::BlockGasExceeded { .. } => format!("exceeds block gas limit: {error}"),
-        TransactionError::GasLimitCap { limit, cap } => {
-            format!("transaction gas limit too high (cap: {cap}, tx: {limit})")
-        }
-        TransactionError::InitCodeTooLong { length, limit } => {
-            format!("max initcode size exceeded: code size {length}, limit {limit}")
-        }
-        TransactionError::BlobFeeCapTooLow { .. } => {
-            format!("max fee per blob gas less than block blob gas fee: {error}")
-        }
-        TransactionError::ReplayProtectionTooEarly { .. }
-        | TransactionError::FeesBeyond128Bits
-        | TransactionError::NoBlobs
-        | TransactionError::TooManyBlobs { .. }
-        | TransactionError::BlobVersion(_)
-        | TransactionError::NoAuthorizations
-        | TransactionError::CannotCreate
-        | TransactionError::Other(_) => error.to_string(),
     }
 }
 

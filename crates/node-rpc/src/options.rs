@@ -1,5 +1,6 @@
 //! Names of the server options that set limits. Error messages of both interfaces end with them.
 
+use node_core::executor::TransactionError;
 use node_core::node::{Fault, Limit, NodeError};
 use node_core::pool::PoolError;
 
@@ -33,7 +34,7 @@ pub fn message(error: &NodeError) -> String {
     match error {
         NodeError::TransactionRejected(rejection) => {
             let reasons: Vec<_> = rejection.reasons.iter().map(pool_message).collect();
-            format!("transaction refused: {}", reasons.join("; "))
+            reasons.join("; ")
         }
         error => with_option(error, error.limit()),
     }
@@ -50,6 +51,7 @@ pub fn pool_message(reason: &PoolError) -> String {
         PoolError::PoolFull { .. } => " (`pool-transactions`, `pool-bytes`)",
         PoolError::QueueFull { .. } => " (`pool-queued`)",
         PoolError::AccountLimit { .. } => " (`pool-queued-per-account`)",
+        PoolError::Invalid(TransactionError::GasLimitCap { .. }) => " (`hardfork` of a development chain)",
         _ => "",
     };
     format!("{reason}{options}")

@@ -95,7 +95,7 @@ mod tests {
         let refused = TransactionError::InsufficientFunds { balance: 1.into(), required: 2.into() };
         let interrupted = |interrupted| Err(BackendError::Interrupted(interrupted).into());
         let limited = |reason: &str, limit| NodeError::ExecutionFailed { reason: reason.into(), limit: Some(limit) };
-        let timeout = || limited("it took longer than the 5s allowed", Limit::CallTimeout);
+        let timeout = || limited("execution aborted (timeout = 5s)", Limit::CallTimeout);
         let cases = [
             (
                 Ok(CallOutcome::Failed(reverted)),
@@ -108,7 +108,8 @@ mod tests {
             (
                 Ok(CallOutcome::Failed(CallFailure::GasCap { cap: 5 })),
                 limited(
-                    "it needs more than the 5 gas that its gas limit, the balance, the block and the node allow",
+                    "gas required exceeds allowance (5), the least of its gas limit, what the balance pays, the block's gas \
+                     limit, and the node's cap",
                     Limit::GasCap,
                 ),
             ),

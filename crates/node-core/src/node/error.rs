@@ -53,9 +53,9 @@ pub enum NodeError {
         output: Bytes,
     },
     /// The call could not be executed, or not to its end.
-    #[error("execution failed: {reason}")]
+    #[error("{reason}")]
     ExecutionFailed {
-        /// A few words.
+        /// A sentence that begins with geth's words.
         reason: String,
         /// The limit that the call exceeded, if that is the reason.
         limit: Option<Limit>,
@@ -184,7 +184,7 @@ impl NodeError {
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
                 Interrupted::DeadlineExceeded => Self::ExecutionFailed {
-                    reason: format!("it took longer than the {timeout:?} allowed"),
+                    reason: format!("execution aborted (timeout = {timeout:?})"),
                     limit: Some(Limit::CallTimeout),
                 },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
@@ -258,7 +258,6 @@ impl ProducerError {
             Self::TooManyBlocks { .. } | Self::ReorganizationTooDeep { .. } => Field::Blocks,
             Self::NoWithdrawals => Field::Withdrawals,
             Self::UnknownSnapshot(_) | Self::SnapshotLost(_) => Field::SnapshotId,
-            Self::NonceTooLow { .. } => Field::Nonce,
             Self::NotImpersonated(_) => Field::Sender,
             Self::GasLimitRange { .. }
             | Self::NoPrevRandao
@@ -297,7 +296,8 @@ impl From<CallFailure> for NodeError {
             CallFailure::Halted { reason } => Self::execution_failed(reason),
             CallFailure::GasCap { cap } => Self::ExecutionFailed {
                 reason: format!(
-                    "it needs more than the {cap} gas that its gas limit, the balance, the block and the node allow"
+                    "gas required exceeds allowance ({cap}), the least of its gas limit, what the balance pays, the block's gas \
+                     limit, and the node's cap"
                 ),
                 limit: Some(Limit::GasCap),
             },

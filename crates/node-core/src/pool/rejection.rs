@@ -42,7 +42,6 @@ impl std::error::Error for Rejection {}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("transaction refused: ")?;
         for (index, reason) in self.reasons.iter().enumerate() {
             if index > 0 {
                 f.write_str("; ")?;
@@ -53,7 +52,7 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// One reason for rejecting a transaction.
+/// One reason for rejecting a transaction. The text begins with geth's words, by which clients recognize it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The bytes do not decode to a transaction.
@@ -63,7 +62,7 @@ pub enum PoolError {
     #[error(transparent)]
     Invalid(#[from] TransactionError),
     /// Its encoding is too long.
-    #[error("{size} bytes, at most {limit} are accepted")]
+    #[error("oversized data: {size} bytes, at most {limit} are accepted")]
     Oversized {
         /// Bytes without the blobs.
         size: usize,
@@ -71,7 +70,7 @@ pub enum PoolError {
         limit: usize,
     },
     /// Its tip cap is below the minimum of the pool.
-    #[error("tip cap {tip} is below the minimum of {minimum} wei per gas")]
+    #[error("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")]
     TipTooLow {
         /// Tip cap in wei per gas.
         tip: U256,
@@ -79,7 +78,10 @@ pub enum PoolError {
         minimum: u64,
     },
     /// The account has another transaction with this nonce, and this one does not raise the caps enough to replace it.
-    #[error("{cap} {got} does not replace {old} with the same nonce, at least {required} is needed")]
+    #[error(
+        "replacement transaction underpriced: {cap} {got} does not replace {old} with the same nonce, at least {required} is \
+         needed"
+    )]
     ReplacementUnderpriced {
         /// Which of the caps.
         cap: FeeCap,
@@ -91,7 +93,7 @@ pub enum PoolError {
         required: U256,
     },
     /// The pool is full, and its transactions pay at least as well.
-    #[error("the pool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
+    #[error("txpool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
     PoolFull {
         /// Transactions in the pool.
         transactions: usize,
@@ -99,7 +101,7 @@ pub enum PoolError {
         bytes: usize,
     },
     /// The limit of queued transactions is reached.
-    #[error("{queued} transactions wait for earlier nonces already, at most {limit} may")]
+    #[error("txpool is full: {queued} transactions wait for earlier nonces already, at most {limit} may")]
     QueueFull {
         /// Queued transactions.
         queued: usize,
@@ -107,7 +109,9 @@ pub enum PoolError {
         limit: usize,
     },
     /// The account's limit of queued transactions is reached.
-    #[error("{queued} transactions of the account wait for earlier nonces already, at most {limit} may")]
+    #[error(
+        "account limit exceeded: {queued} transactions of the account wait for earlier nonces already, at most {limit} may"
+    )]
     AccountLimit {
         /// Queued transactions of the account.
         queued: usize,
@@ -115,13 +119,13 @@ pub enum PoolError {
         limit: usize,
     },
     /// A blob transaction came without its blobs.
-    #[error("a blob transaction must be sent with its blobs")]
+    #[error("missing sidecar in blob transaction")]
     MissingSidecar,
     /// A transaction without blob hashes came with blobs.
-    #[error("only a blob transaction carries blobs")]
+    #[error("unexpected sidecar: only a blob transaction carries blobs")]
     UnexpectedSidecar,
     /// The sidecar has the wrong version for the active fork.
-    #[error("blob sidecar of version {got}, expected {expected}")]
+    #[error("unexpected sidecar version, want: {expected}, got: {got}")]
     SidecarVersion {
         /// The version that was sent.
         got: u8,
@@ -133,13 +137,15 @@ pub enum PoolError {
     Blob(BlobError),
     /// The sender delegates to code (EIP-7702), which could invalidate several pending transactions at once, and has
     /// another transaction in the pool.
-    #[error("sender {sender:#x} delegates to code and has a transaction in the pool already")]
+    #[error(
+        "in-flight transaction limit reached for delegated accounts: {sender:#x} has a transaction in the pool already"
+    )]
     DelegatedInFlight {
         /// The sender.
         sender: Address,
     },
     /// The sender delegates to code (EIP-7702), and the nonce leaves a gap.
-    #[error("sender {sender:#x} delegates to code: nonce {got} must be the next one, {expected}")]
+    #[error("gapped-nonce tx from delegated accounts: {sender:#x} must use nonce {expected}, got {got}")]
     DelegatedOutOfOrder {
         /// The sender.
         sender: Address,
@@ -149,7 +155,7 @@ pub enum PoolError {
         expected: u64,
     },
     /// An authorization (EIP-7702) could invalidate several transactions in the pool at once.
-    #[error("authority {authority:#x} has {count} transactions in the pool, at most 1 is allowed")]
+    #[error("authority already reserved: {authority:#x} has {count} transactions in the pool, at most 1 is allowed")]
     AuthorityReserved {
         /// The account that signed the authorization.
         authority: Address,

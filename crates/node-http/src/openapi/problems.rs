@@ -139,7 +139,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             "execution-failed",
             "The call cannot be completed",
             NodeError::ExecutionFailed {
-                reason: format!("it needs more than the {} gas allowed", limits.gas_cap),
+                reason: format!("gas required exceeds allowance ({})", limits.gas_cap),
                 limit: None,
             }
             .into(),

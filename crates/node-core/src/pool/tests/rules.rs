@@ -49,79 +49,80 @@ fn rules_of_a_single_transaction() {
     let second_version =
         BlobSidecar::V1 { blobs: vec![Bytes::new()], commitments: vec![Bytes::new()], cell_proofs: vec![Bytes::new()] };
     let address = |number| format!("{:#x}", account(number));
-    let has_code = format!("sender {} has code", address(CONTRACT));
-    let too_long = format!("{oversized_length} bytes, at most 131072 are accepted");
+    let has_code = format!("sender not an eoa: {} has code", address(CONTRACT));
+    let too_long = format!("oversized data: {oversized_length} bytes, at most 131072 are accepted");
     let too_long_with_blobs = blob(|tx| (tx.input, tx.gas_limit) = (vec![0; 1 << 20].into(), 16_000_000));
     let blob_length = too_long_with_blobs.transaction.encode().len();
-    let too_long_blob = format!("{blob_length} bytes, at most 1048576 are accepted");
-    let unknown_version = format!("versioned hash {:#x} has an unknown version", versioned_hash(2, 0));
-    let beyond_256_bits = format!("balance {BALANCE} wei, {} wei required", U256::MAX);
+    let too_long_blob = format!("oversized data: {blob_length} bytes, at most 1048576 are accepted");
+    let unknown_version = format!("invalid blob hash version: {:#x}", versioned_hash(2, 0));
+    let beyond_256_bits =
+        format!("insufficient funds for gas * price + value: balance {BALANCE}, tx cost {}", U256::MAX);
 
     let cases: Vec<(&str, Fork, PooledTransaction, &str)> = vec![
-        ("type 3", Fork::Shanghai, blob(|_| ()), "transactions of type 3 are not supported yet"),
-        ("type 4", Fork::Cancun, set_code(1, 0, &[account(2)]), "transactions of type 4 are not supported yet"),
-        ("chain id", Fork::Osaka, dynamic(1, |tx| tx.chain_id = 2), "chain id 2, expected 1"),
+        ("type 3", Fork::Shanghai, blob(|_| ()), "transaction type not supported: type 3 belongs to a later fork"),
+        (
+            "type 4",
+            Fork::Cancun,
+            set_code(1, 0, &[account(2)]),
+            "transaction type not supported: type 4 belongs to a later fork",
+        ),
+        ("chain id", Fork::Osaka, dynamic(1, |tx| tx.chain_id = 2), "invalid chain id for signer: have 2 want 1"),
         ("size", Fork::Osaka, oversized, &too_long),
         ("size with blobs", Fork::Prague, too_long_with_blobs, &too_long_blob),
-        ("last nonce", Fork::Osaka, dynamic(1, |tx| tx.nonce = u64::MAX), "nonce 2^64 - 1 cannot be used"),
+        (
+            "last nonce",
+            Fork::Osaka,
+            dynamic(1, |tx| tx.nonce = u64::MAX),
+            "nonce has max value: 2^64 - 1 cannot be used",
+        ),
         (
             "block gas limit",
             Fork::Prague,
             dynamic(1, |tx| tx.gas_limit = GAS_LIMIT + 1),
-            "gas limit 30000001 is above the 30000000 left in the block",
+            "exceeds block gas limit: gas 30000001, available 30000000",
         ),
         (
             "EIP-7825",
             Fork::Osaka,
             dynamic(1, |tx| tx.gas_limit = (1 << 24) + 1),
-            "gas limit 16777217 is above the cap 16777216",
+            "transaction gas limit too high (cap: 16777216, tx: 16777217): EIP-7825 limits it from Osaka on",
         ),
         (
             "intrinsic gas",
             Fork::Cancun,
             dynamic(1, |tx| tx.gas_limit = 20_999),
-            "gas limit 20999 is below the intrinsic gas 21000",
+            "intrinsic gas too low: gas 20999, minimum needed 21000",
         ),
         (
             "EIP-7623",
             Fork::Prague,
             dynamic(1, |tx| (tx.input, tx.gas_limit) = (vec![1; 100].into(), 24_999)),
-            "gas limit 24999 is below the floor of the call data 25000",
+            "insufficient gas for floor data gas cost: gas 24999, minimum needed 25000",
         ),
-        ("EIP-3860", Fork::Shanghai, creation(49_153), "creation code has 49153 bytes, at most 49152 are allowed"),
+        ("EIP-3860", Fork::Shanghai, creation(49_153), "max initcode size exceeded: code size 49153, limit 49152"),
         (
             "tip above fee cap",
             Fork::Osaka,
             dynamic(1, |tx| tx.max_priority_fee_per_gas = 10_001.into()),
-            "tip cap 10001 is above the fee cap 10000",
+            "max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: 10001, maxFeePerGas: 10000",
         ),
         (
             "minimum tip",
             Fork::Osaka,
             dynamic(1, |tx| tx.max_priority_fee_per_gas = 0.into()),
-            "tip cap 0 is below the minimum of 1 wei per gas",
+            "transaction underpriced: gas tip cap 0, minimum needed 1",
         ),
-        ("high s (EIP-2)", Fork::Osaka, high_s, "invalid signature: s is above half the order of the curve (EIP-2)"),
+        ("high s (EIP-2)", Fork::Osaka, high_s, "invalid sender: s is above half the order of the curve (EIP-2)"),
         (
             "no signer",
             Fork::Osaka,
             nobody,
-            "invalid signature: r and s must be above zero and below the order of the curve",
+            "invalid sender: r and s must be above zero and below the order of the curve",
         ),
-        (
-            "no authorizations",
-            Fork::Prague,
-            set_code(1, 0, &[]),
-            "a set-code transaction needs at least one authorization",
-        ),
-        (
-            "no blobs",
-            Fork::Cancun,
-            blob(|tx| tx.blob_versioned_hashes.clear()),
-            "a blob transaction needs at least one blob",
-        ),
-        ("blobs a block", Fork::Prague, blob_transaction(1, 0, 10), "10 blobs, at most 9 are allowed"),
-        ("blobs a transaction", Fork::Osaka, blob_transaction(1, 0, 7), "7 blobs, at most 6 are allowed"),
+        ("no authorizations", Fork::Prague, set_code(1, 0, &[]), "EIP-7702 transaction with empty auth list"),
+        ("no blobs", Fork::Cancun, blob(|tx| tx.blob_versioned_hashes.clear()), "blob transaction missing blob hashes"),
+        ("blobs a block", Fork::Prague, blob_transaction(1, 0, 10), "too many blobs: have 10, permitted 9"),
+        ("blobs a transaction", Fork::Osaka, blob_transaction(1, 0, 7), "too many blobs: have 7, permitted 6"),
         (
             "versioned hash",
             Fork::Cancun,
@@ -132,25 +133,25 @@ fn rules_of_a_single_transaction() {
             "blob fee cap",
             Fork::Cancun,
             blob(|tx| tx.max_fee_per_blob_gas = 0.into()),
-            "blob fee cap 0 is below the blob base fee 1",
+            "max fee per blob gas less than block blob gas fee: blobGasFeeCap: 0, blobBaseFee: 1",
         ),
         (
             "no sidecar",
             Fork::Cancun,
             PooledTransaction { sidecar: None, ..blob(|_| ()) },
-            "a blob transaction must be sent with its blobs",
+            "missing sidecar in blob transaction",
         ),
         (
             "a sidecar too many",
             Fork::Cancun,
             PooledTransaction { sidecar: Some(sidecar(1)), ..dynamic(1, |_| ()) },
-            "only a blob transaction carries blobs",
+            "unexpected sidecar: only a blob transaction carries blobs",
         ),
         (
             "sidecar version",
             Fork::Prague,
             PooledTransaction { sidecar: Some(second_version), ..blob(|_| ()) },
-            "blob sidecar of version 1, expected 0",
+            "unexpected sidecar version, want: 0, got: 1",
         ),
         (
             "wrong blobs",
@@ -159,24 +160,29 @@ fn rules_of_a_single_transaction() {
             "invalid blobs: blobs: 2, expected 1",
         ),
         ("EIP-3607", Fork::Osaka, dynamic(CONTRACT, |_| ()), &has_code),
-        ("balance", Fork::Osaka, dynamic(POOR, |_| ()), "balance 1000 wei, 210000001 wei required"),
+        (
+            "balance",
+            Fork::Osaka,
+            dynamic(POOR, |_| ()),
+            "insufficient funds for gas * price + value: balance 1000, tx cost 210000001",
+        ),
         (
             "balance for blobs",
             Fork::Cancun,
             PooledTransaction { sidecar: Some(sidecar(1)), ..sent(TransactionBody::Blob(blob_body(0, 1)), POOR) },
             // 131072 blob gas at 1000 wei each in addition to the gas.
-            "balance 1000 wei, 341072001 wei required",
+            "insufficient funds for gas * price + value: balance 1000, tx cost 341072001",
         ),
         ("a cost beyond 256 bits", Fork::Osaka, dynamic(1, |tx| tx.max_fee_per_gas = U256::MAX), &beyond_256_bits),
         (
             "every reason at once",
             Fork::Osaka,
             dynamic(POOR, |tx| (tx.chain_id, tx.gas_limit, tx.max_priority_fee_per_gas) = (5, 20_000, 20_000.into())),
-            "chain id 5, expected 1; \
-             gas limit 20000 is below the intrinsic gas 21000; \
-             gas limit 20000 is below the floor of the call data 21000; \
-             tip cap 20000 is above the fee cap 10000; \
-             balance 1000 wei, 200000001 wei required",
+            "invalid chain id for signer: have 5 want 1; \
+             intrinsic gas too low: gas 20000, minimum needed 21000; \
+             insufficient gas for floor data gas cost: gas 20000, minimum needed 21000; \
+             max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: 20000, maxFeePerGas: 10000; \
+             insufficient funds for gas * price + value: balance 1000, tx cost 200000001",
         ),
     ];
     for (name, fork, transaction, expected) in cases {
@@ -224,7 +230,7 @@ fn reports_why_bytes_are_not_a_transaction() {
     for (bytes, expected) in cases {
         match pool.add(&bytes) {
             Err(AddError::Rejected(rejection)) => {
-                assert_eq!(rejection.to_string(), format!("transaction refused: {expected}"));
+                assert_eq!(rejection.to_string(), expected);
             }
             other => panic!("{expected}: {other:?}"),
         }
@@ -239,8 +245,16 @@ fn early_rules() {
         (Fork::TangerineWhistle, legacy_of(Some(1)), &[too_early]),
         (Fork::TangerineWhistle, legacy_of(None), &[]),
         (Fork::SpuriousDragon, legacy_of(Some(1)), &[]),
-        (Fork::Istanbul, access_list().transaction.body, &["transactions of type 1 are not supported yet"]),
-        (Fork::Berlin, dynamic(1, |_| ()).transaction.body, &["transactions of type 2 are not supported yet"]),
+        (
+            Fork::Istanbul,
+            access_list().transaction.body,
+            &["transaction type not supported: type 1 belongs to a later fork"],
+        ),
+        (
+            Fork::Berlin,
+            dynamic(1, |_| ()).transaction.body,
+            &["transaction type not supported: type 2 belongs to a later fork"],
+        ),
         (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
     ];
     for (fork, body, expected) in cases {
@@ -315,7 +329,7 @@ fn rejects_used_nonces_and_knows_mined_transactions() {
     world.mine(Plan { transactions: vec![mined(&pool, hash)], ..Default::default() });
     assert_eq!(pool.add_transaction(first).ok(), Some(hash));
     assert_eq!(pool.status(hash), PoolStatus::Unknown, "the pool does not hold it any more");
-    assert_eq!(reasons(&pool, priced(1, 0, 200)), ["nonce 0 is too low, the account's is 1"]);
+    assert_eq!(reasons(&pool, priced(1, 0, 200)), ["nonce too low: next nonce 1, tx nonce 0"]);
 }
 
 #[test]
@@ -324,9 +338,15 @@ fn pending_transactions_must_be_affordable_together() {
     let pool = world.pool(PoolLimits::default());
     let half = |nonce| dynamic(1, |tx| (tx.nonce, tx.value) = (nonce, (BALANCE / 2).into()));
     add(&pool, half(0));
-    assert_eq!(reasons(&pool, half(1)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
+    assert_eq!(
+        reasons(&pool, half(1)),
+        ["insufficient funds for gas * price + value: balance 10000000000000000000, tx cost 10000000000420000000"]
+    );
     // This also applies if the transaction would be queued.
-    assert_eq!(reasons(&pool, half(2)), ["balance 10000000000000000000 wei, 10000000000420000000 wei required"]);
+    assert_eq!(
+        reasons(&pool, half(2)),
+        ["insufficient funds for gas * price + value: balance 10000000000000000000, tx cost 10000000000420000000"]
+    );
 }
 
 #[test]
@@ -337,8 +357,16 @@ fn a_replacement_must_raise_both_caps() {
     let caps = |fee: u64, tip: u64| {
         dynamic(1, |tx| (tx.max_fee_per_gas, tx.max_priority_fee_per_gas) = (fee.into(), tip.into()))
     };
-    let fee = |got: u64| format!("fee cap {got} does not replace 10000 with the same nonce, at least 11000 is needed");
-    let tip = |got: u64| format!("tip cap {got} does not replace 100 with the same nonce, at least 110 is needed");
+    let fee = |got: u64| {
+        format!(
+            "replacement transaction underpriced: fee cap {got} does not replace 10000 with the same nonce, at least 11000 is needed"
+        )
+    };
+    let tip = |got: u64| {
+        format!(
+            "replacement transaction underpriced: tip cap {got} does not replace 100 with the same nonce, at least 110 is needed"
+        )
+    };
     for (transaction, expected) in [
         (caps(10_999, 110), vec![fee(10_999)]),
         (caps(11_000, 109), vec![tip(109)]),
@@ -364,9 +392,9 @@ fn a_replacement_with_blobs_must_double_all_caps() {
         })
     };
     let expected = [
-        "fee cap 19999 does not replace 10000 with the same nonce, at least 20000 is needed",
-        "tip cap 199 does not replace 100 with the same nonce, at least 200 is needed",
-        "blob fee cap 1999 does not replace 1000 with the same nonce, at least 2000 is needed",
+        "replacement transaction underpriced: fee cap 19999 does not replace 10000 with the same nonce, at least 20000 is needed",
+        "replacement transaction underpriced: tip cap 199 does not replace 100 with the same nonce, at least 200 is needed",
+        "replacement transaction underpriced: blob fee cap 1999 does not replace 1000 with the same nonce, at least 2000 is needed",
     ];
     assert_eq!(reasons(&pool, caps(19_999, 199, 1_999)), expected);
     add(&pool, caps(20_000, 200, 2_000));
@@ -381,7 +409,7 @@ fn queued_transactions_of_an_account_are_bounded() {
     }
     assert_eq!(
         reasons(&pool, priced(1, 5, 100)),
-        ["4 transactions of the account wait for earlier nonces already, at most 4 may"]
+        ["account limit exceeded: 4 transactions of the account wait for earlier nonces already, at most 4 may"]
     );
     add(&pool, priced(1, 0, 100));
     assert_eq!(pool.nonce(account(1)), Some(5), "the gap is closed");
@@ -395,10 +423,13 @@ fn a_sender_that_delegates_has_one_transaction() {
     let sender = account(DELEGATED);
     assert_eq!(
         reasons(&pool, priced(DELEGATED, 1, 100)),
-        [format!("sender {sender:#x} delegates to code: nonce 1 must be the next one, 0")]
+        [format!("gapped-nonce tx from delegated accounts: {sender:#x} must use nonce 0, got 1")]
     );
     add(&pool, priced(DELEGATED, 0, 100));
-    let in_flight = |sender| format!("sender {sender:#x} delegates to code and has a transaction in the pool already");
+    let in_flight = |sender| {
+        let phrase = "in-flight transaction limit reached for delegated accounts";
+        format!("{phrase}: {sender:#x} has a transaction in the pool already")
+    };
     assert_eq!(reasons(&pool, priced(DELEGATED, 1, 100)), [in_flight(sender)]);
     add(&pool, priced(DELEGATED, 0, 2_000));
 
@@ -417,7 +448,7 @@ fn an_authority_with_several_transactions_is_reserved() {
     }
     assert_eq!(
         reasons(&pool, set_code(1, 0, &[account(2)])),
-        [format!("authority {:#x} has 2 transactions in the pool, at most 1 is allowed", account(2))]
+        [format!("authority already reserved: {:#x} has 2 transactions in the pool, at most 1 is allowed", account(2))]
     );
 }
 
@@ -436,7 +467,7 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
             DropReason::Expired { waited: 10_800 },
             "it waited for 10800 s for an earlier nonce or for balance".to_owned(),
         ),
-        (DropReason::Invalid(low), "nonce 0 is too low, the account's is 1".to_owned()),
+        (DropReason::Invalid(low), "nonce too low: next nonce 1, tx nonce 0".to_owned()),
         (DropReason::Reverted, "the chain was reverted to a snapshot from before it arrived".to_owned()),
         (DropReason::Requested, "dropped on request".to_owned()),
     ] {
@@ -448,10 +479,12 @@ fn texts_of_drop_reasons_and_of_a_full_pool() {
     let first = priced(1, 1, 100);
     let bytes = first.transaction.encode().len();
     add(&pool, first);
-    assert_eq!(reasons(&pool, priced(2, 1, 100)), ["1 transactions wait for earlier nonces already, at most 1 may"]);
+    assert_eq!(
+        reasons(&pool, priced(2, 1, 100)),
+        ["txpool is full: 1 transactions wait for earlier nonces already, at most 1 may"]
+    );
     add(&pool, priced(3, 0, 100));
     add(&pool, priced(4, 0, 100));
-    let full =
-        format!("the pool is full: 2 transactions with {} bytes, none that pays less could make room", 2 * bytes);
+    let full = format!("txpool is full: 2 transactions with {} bytes, none that pays less could make room", 2 * bytes);
     assert_eq!(reasons(&pool, priced(5, 0, 100)), [full]);
 }
