@@ -253,7 +253,8 @@ def rows_open(browser):
             expect(f"{part} is shown", part in text, True)
         page.click("#transactions > li:nth-child(2) summary")
         page.wait_for_selector("#transactions > li:nth-child(2) dl")
-        expect("a revert", "Reverted" in page.inner_text("#transactions > li:nth-child(2) dl"), True)
+        expect("a failure in the list", page.inner_text("#transactions .failed").startswith("Failed: "), True)
+        expect("a failure", "Failed" in page.inner_text("#transactions > li:nth-child(2) dl"), True)
         expect("the second", rows(page, "transactions")[1][66:], reverted)
         page.click("#blocks > li summary")
         page.wait_for_selector("#blocks dl")
@@ -408,7 +409,9 @@ FORMATS = [
     ("wei", "[5n, 10n ** 9n]", "0 gwei"),
     ("integer", "[2n ** 64n - 1n]", "18,446,744,073,709,551,615"),
     ("integer", "[10n ** 21n]", "1.000 × 10^21"),
-    ("age", "[1000, 1000000]", "just now"),
+    ("age", "[1000, 1000000]", "now"),
+    ("age", "[1004, 1000000]", "now"),
+    ("age", "[998, 1000000]", "2 s ago"),
     ("age", "[990, 1000000]", "10 s ago"),
     ("age", "[1300, 1000000]", "in 5 min"),
     ("age", "['18446744073709551615', 0]", "in 584,542,046,090 y"),

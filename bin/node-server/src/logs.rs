@@ -3,6 +3,7 @@
 //! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written, some are
 //! dropped, and their number is reported at the end.
 
+use crate::dev::RequestLayer;
 use clap::ValueEnum;
 use std::cell::RefCell;
 use std::fmt;
@@ -10,10 +11,12 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
@@ -38,23 +41,24 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Starts logging the events that pass `filter`.
+    /// Starts logging the events that pass `filter`. `requests` observes the lines of all requests.
     ///
     /// # Errors
     /// If `filter` is not a valid log filter.
-    pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Self, ParseError> {
+    pub(crate) fn start(filter: &str, format: LogFormat, requests: Option<RequestLayer>) -> Result<Self, ParseError> {
         let filter = EnvFilter::try_new(filter)?;
         let builder =
             NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
         let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));
         let dropped = writer.error_counter();
-        let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_timer(Clock).with_writer(writer);
-        match format {
-            LogFormat::Text => subscriber.with_ansi(io::stderr().is_terminal()).init(),
-            LogFormat::Json => {
-                subscriber.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
-            }
-        }
+        let lines = tracing_subscriber::fmt::layer().with_timer(Clock).with_writer(writer);
+        let lines = match format {
+            LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+            LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+        };
+        let of_requests = Targets::new().with_target(RequestLayer::TARGET, LevelFilter::INFO);
+        let requests = requests.map(|requests| requests.with_filter(of_requests));
+        tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).init();
         Ok(Self { worker: Some(worker), dropped })
     }
 }

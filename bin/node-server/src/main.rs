@@ -29,6 +29,7 @@ mod wiring;
 
 use clap::CommandFactory;
 use cli::{Command, CommandLine, OpenapiOptions};
+use dev::Terminal;
 use error::{CommandError, Sources};
 use logs::{LogFormat, Logs};
 use settings::Request;
@@ -67,14 +68,18 @@ fn main() -> ExitCode {
         Command::Run(options) => (&*options.server.logs.log, options.server.logs.log_format),
         _ => ("warn", LogFormat::Text),
     };
-    let logs = match Logs::start(filter, format) {
+    let terminal = match &command {
+        Command::Dev(options) => options.terminal(),
+        _ => None,
+    };
+    let logs = match Logs::start(filter, format, terminal.as_ref().map(Terminal::layer)) {
         Ok(logs) => logs,
         Err(error) => {
             eprintln!("error: --log {filter}: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let result = execute(&command);
+    let result = execute(&command, terminal);
     // Writes the queued log lines before the error.
     drop(logs);
     match result {
@@ -90,9 +95,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn execute(command: &Command) -> Result<(), CommandError> {
+fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandError> {
     match command {
-        Command::Dev(options) => dev::run(options),
+        Command::Dev(options) => dev::run(options, terminal),
         Command::Run(options) => run::run(options),
         Command::Import(options) => import::run(options),
         Command::Export(options) => export::run(options),

@@ -94,10 +94,10 @@ impl Default for DevNodeBuilder {
             production: Production::default(),
             clock: None,
             limits: Limits::default(),
-            pool_limits: PoolLimits::default(),
+            pool_limits: PoolLimits { minimum_tip: 0, ..PoolLimits::default() },
             filter_limits: FilterLimits::default(),
             code_cache_bytes: EvmExecutor::CODE_CACHE_BYTES,
-            client_version: concat!("node-dev/", env!("CARGO_PKG_VERSION")).to_owned(),
+            client_version: concat!("anvil/node-dev/v", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
 }
@@ -237,7 +237,8 @@ impl DevNodeBuilder {
         self
     }
 
-    /// Sets the name and version that clientVersion returns.
+    /// Sets the name and version that clientVersion returns. By default the name begins with `anvil`, by which clients such as
+    /// Hardhat's network helpers recognize that the chain can be controlled.
     #[must_use]
     pub fn client_version(mut self, version: impl Into<String>) -> Self {
         self.client_version = version.into();

@@ -22,12 +22,14 @@ async function block(path) {
   return found && cache(blocks, found.Hash, found);
 }
 
-// A transaction of `block`, or null if it has moved to another block in a reorganization.
+// A transaction of `block` with its receipt, or null if it has moved to another block in a reorganization.
 async function transaction({ hash, block }) {
   const key = block.Hash + hash;
   if (transactions.has(key)) return transactions.get(key);
-  const found = (await ask(`getTransactionByHash/${hash}/`)).Transaction;
-  return found?.BlockHash === block.Hash ? cache(transactions, key, { ...found, Timestamp: block.Timestamp }) : null;
+  const reads = [`getTransactionByHash/${hash}/`, `getTransactionReceipt/${hash}/`];
+  const [{ Transaction: found }, { TransactionReceipt: Receipt }] = await Promise.all(reads.map((path) => ask(path)));
+  if (found?.BlockHash !== block.Hash || Receipt?.BlockHash !== block.Hash) return null;
+  return cache(transactions, key, { ...found, Receipt, Timestamp: block.Timestamp });
 }
 
 const entries = (block) => block.Transactions.map(({ Hash }) => ({ hash: Hash, block })).reverse();

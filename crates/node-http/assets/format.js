@@ -20,12 +20,12 @@ export function wei(quantity, like = quantity) {
   return `${whole}${decimals && !whole.includes("^") ? `.${decimals}` : ""} ${unit}`;
 }
 
-// The age of a timestamp. It may be negative, because a development chain's clock may be ahead.
+// The age of a timestamp. It may be negative: a development chain's clock may be ahead, and is a little after fast blocks.
 export function age(timestamp, now = Date.now()) {
   const seconds = Math.floor(now / 1000) - Number(timestamp);
   const [unit, length] = TIMES.find(([, length]) => Math.abs(seconds) >= length) ?? ["s", 1];
   const span = `${grouped.format(Math.floor(Math.abs(seconds) / length))} ${unit}`;
-  return seconds === 0 ? "just now" : seconds > 0 ? `${span} ago` : `in ${span}`;
+  return -15 < seconds && seconds < 2 ? "now" : seconds > 0 ? `${span} ago` : `in ${span}`;
 }
 
 export function date(timestamp) {

@@ -34,7 +34,7 @@ function show({ head, blocks, transactions, history, gasPrice, removed }) {
   write("number", number);
   write("hash", head.Hash);
   write("gas-price", wei(gasPrice));
-  write("base-fee", head.BaseFeePerGas === null ? "none yet" : wei(head.BaseFeePerGas));
+  write("base-fee", head.BaseFeePerGas === null ? "none yet" : wei(history.fees.at(-1)));
   write("gas-used", integer(head.GasUsed));
   write("gas-limit", integer(head.GasLimit));
   $("age").dataset.at = head.Timestamp;

@@ -1,6 +1,6 @@
 // Rows of blocks and transactions.
 
-import { address, ask, hasToken } from "./client.js";
+import { address, hasToken } from "./client.js";
 import { age, date, integer, percent, short, text, wei } from "./format.js";
 
 const LONGEST = 2048;
@@ -105,31 +105,32 @@ export function block(block) {
 }
 
 export function transaction(transaction) {
+  const receipt = transaction.Receipt;
+  const failed = receipt.Status === "0";
+  const route = `${short(transaction.From)} → ${transaction.To ? short(transaction.To) : "new contract"}`;
   const summary = [
     element("span", "mono", short(transaction.Hash)),
     element("b", "end", wei(transaction.Value)),
-    element("span", "soft", `${short(transaction.From)} → ${transaction.To ? short(transaction.To) : "new contract"}`),
+    element("span", failed ? "soft failed" : "soft", failed ? `Failed: ${route}` : route),
     time(transaction.Timestamp),
   ];
-  const inside = async () => {
-    const { TransactionReceipt: receipt } = await ask(`getTransactionReceipt/${transaction.Hash}/`).catch(() => ({}));
-    return table(
+  const inside = () =>
+    table(
       {
         Hash: transaction.Hash,
-        Status: { 0: "Reverted", 1: "Succeeded" }[receipt?.Status],
+        Status: { 0: "Failed", 1: "Succeeded" }[receipt.Status],
         From: transaction.From,
         To: transaction.To,
-        "New contract": receipt?.ContractAddress,
+        "New contract": receipt.ContractAddress,
         Value: `${transaction.Value} wei`,
         Block: `${integer(transaction.BlockNumber)}, index ${transaction.TransactionIndex}`,
         Nonce: transaction.Nonce,
-        Gas: `${receipt ? `${integer(receipt.GasUsed)} of ` : ""}${integer(transaction.Gas)}`,
+        Gas: `${integer(receipt.GasUsed)} of ${integer(transaction.Gas)}`,
         "Gas price": wei(transaction.GasPrice),
-        Logs: receipt?.Logs.length,
+        Logs: receipt.Logs.length,
         Input: transaction.Input,
       },
       `getTransactionByHash/${transaction.Hash}/`,
     );
-  };
   return [summary, inside];
 }

@@ -41,6 +41,7 @@ mod problem;
 mod problem_page;
 mod rate;
 mod report;
+mod request_log;
 mod routes;
 mod rpc;
 mod sent;

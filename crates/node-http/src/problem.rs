@@ -194,6 +194,11 @@ pub(crate) fn describe_node(error: &NodeError, sent: &Sent) -> Description {
 /// The detail of an internal error.
 const DEFECT: &str = "the server failed; its log has details under the id of this instance";
 
+/// Returns an error in one sentence for the log.
+pub(crate) fn detail(error: &HttpError) -> String {
+    describe(error, &Sent::default()).detail
+}
+
 /// Returns the status of an error.
 pub(crate) fn status(error: &HttpError) -> StatusCode {
     classify(error).0

@@ -4,6 +4,7 @@ use crate::admission;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
+use crate::request_log::Failure;
 use crate::service::Service;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -11,11 +12,8 @@ use actix_web::web::{self, Bytes};
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
-use node_rpc::{Client, Message, Rpc, RpcError, Session, options};
+use node_rpc::{Client, Message, Reply, Rpc, RpcError, Session, options};
 use std::sync::Arc;
-
-/// The response to a message; `None` if it contains only notifications.
-pub(crate) type Response = Option<Vec<u8>>;
 
 /// Responds to the message in the body of a request.
 pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
@@ -24,7 +22,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let body = match exchange.raw_body().await {
         Ok(body) => body,
         Err(error @ HttpError::BodyTooDeep { .. }) => {
-            return respond(exchange, &context, Some(refuse_unread(&error)));
+            return respond(exchange, &context, refuse_unread(&error));
         }
         Err(error) => return exchange.fail(&error),
     };
@@ -32,7 +30,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let message = match read(&service, body).await {
         Ok(Ok(message)) => message,
-        Ok(Err(refusal)) => return respond(exchange, &context, Some(refusal)),
+        Ok(Err(error)) => return respond(exchange, &context, error.into()),
         Err(error) => return exchange.fail(&error),
     };
     exchange.set_operation(message.operation());
@@ -40,27 +38,30 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&error);
     }
     match run(service, context.clone(), message, None, controls).await {
-        Ok(response) => respond(exchange, &context, response),
+        Ok(reply) => respond(exchange, &context, reply),
         Err(error) => exchange.fail(&error),
     }
 }
 
 /// Responds with the result of running a message under `context`.
-fn respond(mut exchange: Exchange, context: &Context, response: Response) -> HttpResponse {
+fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpResponse {
     exchange.set_view(context.view());
-    match response {
+    if let Some(error) = reply.error {
+        exchange.set_failure(Failure { code: error.code, message: error.message, requests: reply.failed });
+    }
+    match reply.body {
         Some(body) => exchange.respond_json(body.into()),
         None => exchange.respond_empty(StatusCode::NO_CONTENT),
     }
 }
 
 /// The JSON-RPC error for a message that was not read.
-pub(crate) fn refuse_unread(error: &HttpError) -> Vec<u8> {
-    Rpc::refuse(rpc_error(error))
+pub(crate) fn refuse_unread(error: &HttpError) -> Reply {
+    rpc_error(error).into()
 }
 
 /// The JSON-RPC errors for all requests of a message that was read but not run.
-pub(crate) fn refuse(message: &Message, error: &HttpError) -> Response {
+pub(crate) fn refuse(message: &Message, error: &HttpError) -> Reply {
     Rpc::refuse_message(message, &rpc_error(error))
 }
 
@@ -78,11 +79,11 @@ fn rpc_error(error: &HttpError) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// Parses a message. The inner error is the response to a body that is not a message.
+/// Parses a message. The inner error is that of a body that is not a message.
 pub(crate) async fn read(
     service: &web::Data<Service>,
     body: Bytes,
-) -> Result<Result<Arc<Message>, Vec<u8>>, HttpError> {
+) -> Result<Result<Arc<Message>, RpcError>, HttpError> {
     let cost = dispatch::decoding_cost(body.len());
     let reader = service.clone();
     let read = move |_: &Context, body: Bytes| Ok(reader.rpc.read(&body).map(Arc::new));
@@ -96,7 +97,7 @@ pub(crate) async fn run(
     message: Arc<Message>,
     session: Option<Arc<Session>>,
     controls: bool,
-) -> Result<Response, HttpError> {
+) -> Result<Reply, HttpError> {
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = move |context: &Context, message: Arc<Message>| {

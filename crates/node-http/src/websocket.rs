@@ -7,6 +7,7 @@ use crate::admission;
 use crate::body;
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
+use crate::request_log::{self, Failure};
 use crate::rpc;
 use crate::service::Service;
 use crate::streaming::streaming_body;
@@ -18,7 +19,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, S
 use actix_web::web::{self, Bytes, BytesMut, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::Context;
-use node_rpc::Session;
+use node_rpc::{Reply, Session};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -231,30 +232,27 @@ impl Socket {
         let elapsed = started.elapsed();
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
         self.service.metrics.record_response(operation, status, elapsed);
-        tracing::info!(target: "request", %id, operation, status = status.as_u16(), micros = elapsed.as_micros() as u64);
         // The response to a new subscription is sent before its first notification.
         self.behind = !self.session.is_empty();
-        let response = result.unwrap_or_else(|(error, refusal)| {
+        let Reply { body, error, failed } = result.unwrap_or_else(|(error, refusal)| {
             if let Some(limit) = error.limit() {
                 self.service.metrics.record_refusal(limit);
             }
             refusal
         });
-        if let Some(response) = response {
+        let failure = error.map(|error| Failure { code: error.code, message: error.message, requests: failed });
+        request_log::log(id, operation, status, elapsed, failure.as_ref());
+        if let Some(response) = body {
             self.send_text(response, out);
         }
     }
 
     /// Runs a message. Returns its operation and the response, or the reason why it was not run with the response to that.
-    async fn run(
-        &self,
-        context: Context,
-        body: Bytes,
-    ) -> (&'static str, Result<rpc::Response, (HttpError, rpc::Response)>) {
+    async fn run(&self, context: Context, body: Bytes) -> (&'static str, Result<Reply, (HttpError, Reply)>) {
         let service = &self.service;
         let unread = |error: HttpError| {
             let refusal = rpc::refuse_unread(&error);
-            (UNREAD, Err((error, Some(refusal))))
+            (UNREAD, Err((error, refusal)))
         };
         let (requests, depth) = (service.config.max_requests, service.config.max_depth);
         let Ok(_permit) = Arc::clone(&service.requests).try_acquire_owned() else {
@@ -265,7 +263,7 @@ impl Socket {
         }
         let message = match rpc::read(service, body).await {
             Ok(Ok(message)) => message,
-            Ok(Err(refusal)) => return (UNREAD, Ok(Some(refusal))),
+            Ok(Err(error)) => return (UNREAD, Ok(error.into())),
             Err(error) => return unread(error),
         };
         let session = Some(self.session.clone());

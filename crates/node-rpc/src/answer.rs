@@ -16,25 +16,31 @@ fn write(out: &mut Vec<u8>, value: &impl Serialize) {
     }
 }
 
-/// Writes the response to the request `id`: what `result` writes, or its error.
-pub(crate) fn answer(out: &mut Vec<u8>, id: &Id, result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>) {
+/// Writes the response to the request `id`: what `result` writes, or its error, which is also returned.
+pub(crate) fn answer(
+    out: &mut Vec<u8>,
+    id: &Id,
+    result: impl FnOnce(&mut Vec<u8>) -> Result<(), RpcError>,
+) -> Result<(), RpcError> {
     out.extend_from_slice(HEAD);
     write(out, id);
     let end_of_id = out.len();
     out.extend_from_slice(br#","result":"#);
-    if let Err(error) = result(out) {
+    let result = result(out).inspect_err(|error| {
         // Removes what was written before the failure.
         out.truncate(end_of_id);
         out.extend_from_slice(br#","error":"#);
-        write(out, &error);
-    }
+        write(out, error);
+    });
     out.push(b'}');
+    result
 }
 
 /// Returns the response to an invalid message, with the id null.
-pub(crate) fn refusal(error: RpcError) -> Vec<u8> {
+pub(crate) fn refusal(error: &RpcError) -> Vec<u8> {
     let mut out = Vec::new();
-    answer(&mut out, &Id::null(), |_| Err(error));
+    // The error is the response.
+    let _ = answer(&mut out, &Id::null(), |_| Err(error.clone()));
     out
 }
 

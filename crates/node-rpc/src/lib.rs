@@ -23,5 +23,5 @@ pub use message::{Message, Request};
 pub use method::{Client, Method, Scope};
 pub use methods::{table, unavailable};
 pub use parameters::Parameters;
-pub use rpc::{Rpc, RpcLimits};
+pub use rpc::{Reply, Rpc, RpcLimits};
 pub use session::{Session, SessionLimits};

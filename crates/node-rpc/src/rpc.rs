@@ -27,6 +27,24 @@ impl Default for RpcLimits {
     }
 }
 
+/// What a message led to.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The complete response; `None` if the message has only notifications.
+    pub body: Option<Vec<u8>>,
+    /// The first error of a request, notifications included.
+    pub error: Option<RpcError>,
+    /// Number of requests that failed.
+    pub failed: usize,
+}
+
+impl From<RpcError> for Reply {
+    /// The response to a message that was not decoded.
+    fn from(error: RpcError) -> Self {
+        Self { body: Some(answer::refusal(&error)), error: Some(error), failed: 1 }
+    }
+}
+
 /// The JSON-RPC interface of a node.
 pub struct Rpc {
     node: Arc<Node>,
@@ -49,39 +67,33 @@ impl Rpc {
     /// Decodes a message.
     ///
     /// # Errors
-    /// The complete response to an invalid message.
-    pub fn read(&self, body: &[u8]) -> Result<Message, Vec<u8>> {
-        Message::read(&self.table, body, self.limits.batch).map_err(answer::refusal)
+    /// If it is invalid; [`Reply`] makes the response to it.
+    pub fn read(&self, body: &[u8]) -> Result<Message, RpcError> {
+        Message::read(&self.table, body, self.limits.batch)
     }
 
-    /// Returns the complete response to a message that is not decoded for a reason of the transport.
-    pub fn refuse(error: RpcError) -> Vec<u8> {
-        answer::refusal(error)
-    }
-
-    /// Runs a message and returns its response, or `None` if it has only notifications. All requests of a batch read the same
-    /// view until one of them changes something.
-    pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Option<Vec<u8>> {
+    /// Runs a message. All requests of a batch read the same view until one of them changes something.
+    pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
         let scope = Scope { node: &self.node, context, client };
         write(message, |request, out| match (message, context.check()) {
             (Message::Single(_), _) => self.answer_request(scope, request, out),
-            (Message::Batch(_), Err(over)) => refuse(request, &NodeError::from(over).into(), out),
+            (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
                 let limit = self.limits.batch_bytes;
                 let message =
                     format!("response too large: the answers before take more than {limit} bytes (`max-batch-bytes`)");
-                refuse(request, &RpcError::new(RpcError::RESPONSE_TOO_LARGE, message), out);
+                refuse(request, RpcError::new(RpcError::RESPONSE_TOO_LARGE, message), out)
             }
             (Message::Batch(_), Ok(())) => self.answer_request(scope, request, out),
         })
     }
 
     /// Returns the response to a message whose requests are all rejected for a reason of the transport.
-    pub fn refuse_message(message: &Message, error: &RpcError) -> Option<Vec<u8>> {
-        write(message, |request, out| refuse(request, error, out))
+    pub fn refuse_message(message: &Message, error: &RpcError) -> Reply {
+        write(message, |request, out| refuse(request, error.clone(), out))
     }
 
-    fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) {
+    fn answer_request(&self, scope: Scope<'_>, request: &Request, out: &mut Vec<u8>) -> Result<(), RpcError> {
         let run = |out: &mut Vec<u8>| match &request.call {
             Ok(call) => self.run(scope, call, out),
             Err(error) => Err(error.clone()),
@@ -91,8 +103,9 @@ impl Rpc {
             None => {
                 let length = out.len();
                 // A notification has no response, not even an error.
-                let _ = run(out);
+                let result = run(out);
                 out.truncate(length);
+                result
             }
         }
     }
@@ -116,15 +129,23 @@ impl Rpc {
 }
 
 /// Responds to a request with an error, without running it.
-fn refuse(request: &Request, error: &RpcError, out: &mut Vec<u8>) {
-    if let Some(id) = &request.id {
-        answer::answer(out, id, |_| Err(error.clone()));
+fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), RpcError> {
+    match &request.id {
+        Some(id) => answer::answer(out, id, |_| Err(error)),
+        None => Err(error),
     }
 }
 
-/// Returns what `each` writes for the requests of a message, or `None` if it writes nothing.
-fn write(message: &Message, mut each: impl FnMut(&Request, &mut Vec<u8>)) -> Option<Vec<u8>> {
+/// Collects what `write` writes for the requests of a message.
+fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
     let mut out = Vec::with_capacity(SHORT_RESPONSE);
+    let mut reply = Reply::default();
+    let mut each = |request: &Request, out: &mut Vec<u8>| {
+        if let Err(error) = write(request, out) {
+            reply.failed += 1;
+            reply.error.get_or_insert(error);
+        }
+    };
     match message {
         Message::Single(request) => each(request, &mut out),
         Message::Batch(requests) => {
@@ -142,5 +163,6 @@ fn write(message: &Message, mut each: impl FnMut(&Request, &mut Vec<u8>)) -> Opt
             }
         }
     }
-    (!out.is_empty()).then_some(out)
+    reply.body = (!out.is_empty()).then_some(out);
+    reply
 }

@@ -40,7 +40,7 @@ impl fmt::Display for Banner<'_> {
 }
 
 /// Wei as ether, without trailing zeros.
-struct Ether(U256);
+pub(super) struct Ether(pub(super) U256);
 
 impl fmt::Display for Ether {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

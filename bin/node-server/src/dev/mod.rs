@@ -3,21 +3,23 @@
 mod banner;
 mod options;
 mod summary;
+mod terminal;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use options::DevOptions;
+pub(crate) use terminal::{RequestLayer, Terminal};
 
 use crate::control::Control;
 use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::values::reachable;
-use crate::wiring::CLIENT_VERSION;
 use crate::{metrics, notify};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
+use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
 use node_http::{HttpConfig, Shutdown, serve};
 use node_store::SyncPolicy;
@@ -25,8 +27,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
 
-/// Creates the chain, or opens that of the folder, and serves it until SIGINT or SIGTERM.
-pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
+/// Creates the chain, or opens that of the folder, and serves it until SIGINT or SIGTERM. Shows in `terminal` what happens.
+pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
     let _metrics = metrics::serve(&options.server.http, &http)?;
@@ -54,10 +56,10 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
         .limits(options.server.limits.limits())
-        .pool_limits(options.server.limits.pool_limits())
+        .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.limits.pool_limits() })
         .filter_limits(options.server.limits.filter_limits())
         .code_cache_bytes(caches.code_cache_bytes())
-        .client_version(CLIENT_VERSION)
+        .client_version(&*options.output.client_version)
         .spawn()
         .map_err(|error| match (error, folder) {
             (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
@@ -67,6 +69,8 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
     if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
         producer.continue_time()?;
     }
+    let following = terminal.map(|terminal| terminal.follow(chain.node().clone()));
+    let following = following.transpose().map_err(CommandError::Output)?;
     let gas_price = chain.gas_price(&Context::unbounded())?;
     let (scheme, base_path, picks_port) = (http.scheme(), http.base_path.clone(), http.port == 0);
     serve(chain.node().clone(), http, shutdown, |address| {
@@ -85,7 +89,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), CommandError> {
         notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
-    drop(control);
+    drop((control, following));
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(store.map_or(Ok(()), |store| store.flush())?)
 }

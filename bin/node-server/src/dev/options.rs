@@ -1,16 +1,23 @@
 //! The options of `dev`.
 
+use super::terminal::{Terminal, Traces};
 use crate::data_dir::DataDir;
+use crate::logs::LogFormat;
+use crate::options::logs::{DEFAULT_LOG, LogOptions};
 use crate::options::server::ServerOptions;
 use crate::options::storage::CacheOptions;
 use crate::values;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
 use node_core::producer::Mining;
 use node_dev::{AccountOptions, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, DevGenesis, Hardfork};
 use node_types::Address;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The default of `--client-version`.
+const CLIENT_VERSION: &str = concat!("anvil/node-server/v", env!("CARGO_PKG_VERSION"));
 
 /// Maximum time between two blocks in seconds: a year.
 const MAX_BLOCK_TIME: f64 = 31_536_000.0;
@@ -131,9 +138,23 @@ pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
     #[arg(long, env = "NODE_SILENT")]
     pub(crate) silent: bool,
+    /// Print accounts and address at the start, and then only errors
+    #[arg(short, long, env = "NODE_QUIET")]
+    quiet: bool,
+    /// Show each transaction with console.log lines even if the output is not a terminal; -vvv with the calls of failed transactions,
+    /// -vvvv with those of all
+    #[arg(short, long, env = "NODE_VERBOSE", action = ArgAction::Count)]
+    verbose: u8,
+    /// Show the calls of each transaction, as -vvvv does
+    #[arg(long, env = "NODE_PRINT_TRACES")]
+    print_traces: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, env = "NODE_CONFIG_OUT", value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
+    /// Name and version in web3_clientVersion; clients such as Hardhat's network helpers control only chains whose name begins with
+    /// anvil or hardhat
+    #[arg(long, env = "NODE_CLIENT_VERSION", value_name = "TEXT", default_value = CLIENT_VERSION)]
+    pub(crate) client_version: String,
 }
 
 impl MiningOptions {
@@ -166,9 +187,31 @@ impl DevOptions {
         }
     }
 
-    /// The log filter.
+    /// The log filter. What a terminal shows is not logged as well.
     pub(crate) fn log(&self) -> &str {
-        if self.output.silent { "error" } else { &self.server.logs.log }
+        match &*self.server.logs.log {
+            _ if self.output.silent || self.output.quiet => "error",
+            DEFAULT_LOG if self.shows_terminal() => "warn",
+            log => log,
+        }
+    }
+
+    /// The terminal that shows transactions; `None` if the log shows them.
+    pub(crate) fn terminal(&self) -> Option<Terminal> {
+        let traces = match self.output.verbose {
+            4.. => Traces::All,
+            _ if self.output.print_traces => Traces::All,
+            3 => Traces::Failed,
+            _ => Traces::None,
+        };
+        self.shows_terminal().then(|| Terminal::new(traces))
+    }
+
+    fn shows_terminal(&self) -> bool {
+        let OutputOptions { silent, quiet, verbose, print_traces, .. } = self.output;
+        let LogOptions { log, log_format } = &self.server.logs;
+        let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log == DEFAULT_LOG);
+        wanted && !silent && !quiet && *log_format == LogFormat::Text
     }
 
     /// The accounts to derive.

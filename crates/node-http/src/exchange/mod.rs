@@ -14,6 +14,7 @@ use crate::config::HttpConfig;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::request_log::Failure;
 use crate::sent::Sent;
 use crate::service::Service;
 use actix_web::http::Method;
@@ -44,6 +45,8 @@ pub(crate) struct Exchange {
     view: Option<ViewOf>,
     /// Additional headers of the response.
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Why the request failed, for the log.
+    failure: Option<Failure>,
     /// The permit that counts this request as in progress.
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -66,6 +69,7 @@ impl Exchange {
             caching: if reads { Caching::Revalidate } else { Caching::Unspecified },
             view: None,
             headers: Vec::new(),
+            failure: None,
             permit: None,
         }
     }
@@ -99,6 +103,11 @@ impl Exchange {
     /// Replaces the operation, once the body has shown which one is requested.
     pub(crate) fn set_operation(&mut self, operation: &'static str) {
         self.operation = operation;
+    }
+
+    /// Records why the request failed, although its HTTP status does not show it.
+    pub(crate) fn set_failure(&mut self, failure: Failure) {
+        self.failure = Some(failure);
     }
 
     /// Records the view that the response was read from.

@@ -3,8 +3,9 @@
 use super::Exchange;
 use crate::caching::{self, Caching};
 use crate::compress;
-use crate::problem::HttpError;
+use crate::problem::{self, HttpError};
 use crate::report;
+use crate::request_log::{self, Failure};
 use actix_web::HttpResponse;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -29,6 +30,7 @@ impl Exchange {
             self.service.metrics.record_refusal(limit);
         }
         let (status, body) = self.reporter().problem(error);
+        self.failure = Some(Failure { code: status.as_u16().into(), message: problem::detail(error), requests: 1 });
         if let Some(seconds) = error.retry_after() {
             self.headers.push((RETRY_AFTER, seconds.into()));
         }
@@ -153,13 +155,7 @@ impl Exchange {
     pub(crate) fn finish(self, response: HttpResponse) -> HttpResponse {
         let (status, elapsed) = (response.status(), self.started.elapsed());
         self.service.metrics.record_response(self.operation, status, elapsed);
-        tracing::info!(
-            target: "request",
-            id = %self.id,
-            operation = self.operation,
-            status = status.as_u16(),
-            micros = elapsed.as_micros() as u64,
-        );
+        request_log::log(self.id, self.operation, status, elapsed, self.failure.as_ref());
         response
     }
 }

@@ -1,0 +1,214 @@
+//! What a developer sees in a terminal: a block of lines for each transaction, why requests failed, and how many did not.
+//!
+//! A thread of its own prints, and executes the blocks again to see their calls, so that neither requests nor the production of
+//! blocks wait for the terminal. When it falls behind, it skips blocks and says so.
+
+mod call_frame;
+mod console_log;
+mod requests;
+mod transaction;
+
+pub(crate) use requests::RequestLayer;
+
+use call_frame::CallFrame;
+use node_core::backend::{HeadChange, HeadListener};
+use node_core::block::BlockRef;
+use node_core::context::Context;
+use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
+use node_core::trace::Tracer;
+use requests::{Failed, RequestCounts};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use transaction::TransactionLines;
+
+/// Most changes and failures that wait to be printed.
+const MAX_QUEUED: usize = 1_024;
+
+/// How long requests are counted before their numbers are printed, if nothing else is.
+const COUNT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long blocks without transactions are collected, to be printed as one line.
+const EMPTY_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Which transactions are printed with their calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traces {
+    None,
+    Failed,
+    All,
+}
+
+/// What the printing thread receives.
+enum Event {
+    Changed(HeadChange),
+    Failed(Failed),
+    Stop,
+}
+
+/// A terminal that nothing is printed to yet.
+pub(crate) struct Terminal {
+    traces: Traces,
+    counts: Arc<RequestCounts>,
+    events: SyncSender<Event>,
+    received: Receiver<Event>,
+}
+
+impl Terminal {
+    pub(crate) fn new(traces: Traces) -> Self {
+        let (events, received) = sync_channel(MAX_QUEUED);
+        Self { traces, counts: Arc::default(), events, received }
+    }
+
+    /// Returns the layer of the log that observes requests.
+    pub(crate) fn layer(&self) -> RequestLayer {
+        RequestLayer::new(self.counts.clone(), self.events.clone())
+    }
+
+    /// Prints what happens to the chain of `node`, until the result is dropped.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(super) fn follow(self, node: Arc<Node>) -> io::Result<Following> {
+        let Self { traces, counts, events, received } = self;
+        let missed = Arc::new(AtomicUsize::new(0));
+        node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
+        let printer = Printer { node, traces, counts, missed, empty: None };
+        let thread = thread::Builder::new().name("terminal".to_owned()).spawn(move || printer.run(&received))?;
+        Ok(Following { events, thread: Some(thread) })
+    }
+}
+
+/// The running thread that prints.
+pub(super) struct Following {
+    events: SyncSender<Event>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // Fails if the thread has ended.
+        let _ = self.events.send(Event::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Passes changes of the head on to the thread.
+struct Listener {
+    events: SyncSender<Event>,
+    /// Changes that were not passed on, because too many waited.
+    missed: Arc<AtomicUsize>,
+}
+
+impl HeadListener for Listener {
+    fn head_changed(&self, change: &HeadChange) {
+        if self.events.try_send(Event::Changed(change.clone())).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Printer {
+    node: Arc<Node>,
+    traces: Traces,
+    counts: Arc<RequestCounts>,
+    missed: Arc<AtomicUsize>,
+    /// The first and the last of the blocks without transactions that were not printed yet.
+    empty: Option<(BlockRef, BlockRef)>,
+}
+
+impl Printer {
+    fn run(mut self, received: &Receiver<Event>) {
+        loop {
+            let patience = if self.empty.is_some() { EMPTY_INTERVAL } else { COUNT_INTERVAL };
+            match received.recv_timeout(patience) {
+                Ok(Event::Changed(change)) => self.changed(&change),
+                Ok(Event::Failed(failed)) => {
+                    self.print_counts();
+                    print(&failed.to_string());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.print_empty();
+                    self.print_counts();
+                }
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return self.print_empty(),
+            }
+        }
+    }
+
+    fn changed(&mut self, change: &HeadChange) {
+        let missed = self.missed.swap(0, Ordering::Relaxed);
+        if missed > 0 {
+            self.print_empty();
+            print(&format!("{missed} changes of the chain came too fast to be shown"));
+        }
+        if let (Some(newest), Some(oldest)) = (change.removed.first(), change.removed.last()) {
+            self.print_empty();
+            print(&format!("blocks {} to {} left the chain", oldest.number, newest.number));
+        }
+        for block in &change.added {
+            match self.lines(*block) {
+                Ok(lines) if lines.is_empty() => {
+                    let first = self.empty.map_or(*block, |(first, _)| first);
+                    self.empty = Some((first, *block));
+                }
+                Ok(lines) => {
+                    self.print_empty();
+                    self.print_counts();
+                    lines.iter().for_each(|lines| print(lines));
+                }
+                // A later change has removed the block.
+                Err(NodeError::BlockNotFound { .. }) => {}
+                Err(error) => print(&format!("block {} cannot be shown: {error}", block.number)),
+            }
+        }
+    }
+
+    /// Returns the text of each transaction of a block.
+    fn lines(&self, block: BlockRef) -> Result<Vec<String>, NodeError> {
+        let context = Context::unbounded();
+        let found = self.node.get_receipts(&context, block.hash.into())?;
+        if found.receipts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tracer = Tracer::Calls { only_top_call: false, with_log: false };
+        let traced = self.node.trace_block(&context, block.hash.into(), &TraceOptions { tracer, timeout: None });
+        // Without the calls, which may take too much memory, the rest is still worth showing.
+        let frames = traced.unwrap_or_default();
+        let frames = frames.iter().map(|trace| CallFrame::parse(trace.trace.get()));
+        Ok(self.texts(&found, frames))
+    }
+
+    fn texts(&self, found: &FoundReceipts, frames: impl Iterator<Item = Option<CallFrame>>) -> Vec<String> {
+        let frames = frames.chain(std::iter::repeat_with(|| None));
+        let lines = found.iter().zip(frames).map(|(receipt, frame)| {
+            let header = &found.block.header;
+            TransactionLines { header, receipt, frame: frame.as_ref(), traces: self.traces }.to_string()
+        });
+        lines.collect()
+    }
+
+    fn print_empty(&mut self) {
+        match self.empty.take() {
+            Some((first, last)) if first == last => print(&format!("block {} is empty", first.number)),
+            Some((first, last)) => print(&format!("blocks {} to {} are empty", first.number, last.number)),
+            None => {}
+        }
+    }
+
+    fn print_counts(&self) {
+        if let Some(counts) = self.counts.take() {
+            print(&counts);
+        }
+    }
+}
+
+fn print(text: &str) {
+    // The reader may have closed the terminal.
+    let _ = writeln!(io::stdout(), "{text}");
+}
