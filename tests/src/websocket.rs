@@ -18,7 +18,12 @@ pub struct Socket {
 impl Socket {
     /// Connects to `/ws` of the server at `address`, with additional headers.
     pub fn connect(address: &str, headers: &[(&str, &str)]) -> Result<Self, Box<tungstenite::Error>> {
-        let uri = format!("ws://{address}/ws").parse().expect("an address");
+        Self::connect_to(address, "/ws", headers)
+    }
+
+    /// Connects to a path of the server at `address`, with additional headers.
+    pub fn connect_to(address: &str, path: &str, headers: &[(&str, &str)]) -> Result<Self, Box<tungstenite::Error>> {
+        let uri = format!("ws://{address}{path}").parse().expect("an address");
         let request = headers
             .iter()
             .fold(ClientRequestBuilder::new(uri), |request, (name, value)| request.with_header(*name, *value));

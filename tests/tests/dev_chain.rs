@@ -15,7 +15,7 @@ use node_evm::Secp256k1Recovery;
 use node_store::Options;
 use node_tests::model::{blob_hash, sidecar};
 use node_types::consensus::{AccessListItem, TransactionBody, TransactionType};
-use node_types::{Address, H256, U256};
+use node_types::{Address, BlockId, H256, U256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -248,6 +248,47 @@ fn sets_the_time() {
 }
 
 #[test]
+fn time_increases_from_the_head() {
+    let chain = chain(Mining::Manual);
+    let producer = chain.producer().unwrap();
+    let start = head(&chain).header.timestamp;
+    // The clock stands, and each block is a second after the one before.
+    producer.mine(30, None, Vec::new()).unwrap();
+    assert_eq!(head(&chain).header.timestamp, start + 30);
+    producer.increase_time(60).unwrap();
+    assert_eq!(mine(&chain).header.timestamp, start + 90);
+    producer.increase_time(60).unwrap();
+    producer.increase_time(60).unwrap();
+    assert_eq!(mine(&chain).header.timestamp, start + 210);
+    // A head that is older than the clock does not hold it back.
+    chain.clock().unwrap().advance(5_000);
+    producer.increase_time(60).unwrap();
+    assert_eq!(mine(&chain).header.timestamp, start + 275);
+    assert!(matches!(producer.increase_time(u64::MAX), Err(ProducerError::TooFarAhead { .. })));
+}
+
+#[test]
+fn threads_that_send_without_nonces_do_not_collide() {
+    const THREADS: usize = 8;
+    const EACH: usize = 50;
+    let chain = chain(Mining::Instant);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    // A request reads one view, which may be older than the pool.
+                    let context = context();
+                    let request = TransactionRequest { nonce: None, ..transfer(&chain, 0) };
+                    chain.send_transaction(&context, request).unwrap();
+                }
+            });
+        }
+    });
+    let account = view(&chain).state(head(&chain).header.number).unwrap().account(address(&chain, 0)).unwrap();
+    assert_eq!(account.unwrap().nonce, (THREADS * EACH) as u64);
+}
+
+#[test]
 fn switches_the_mining_mode() {
     let chain = chain(Mining::Instant);
     let producer = chain.producer().unwrap();
@@ -384,7 +425,8 @@ fn replaces_blocks_by_given_transactions() {
     assert_eq!(hashes(&chain, 1), [signed.hash()]);
     assert_eq!(hashes(&chain, 2).len(), 2);
     assert_eq!(hashes(&chain, 3), []);
-    assert_eq!(chain.pool().hashes(), [old], "replaced transactions wait again");
+    assert_eq!(chain.pool().hashes(), [], "replaced transactions do not come back");
+    assert_eq!(chain.pool().status(old), PoolStatus::Dropped(DropReason::Reverted));
     let view = view(&chain);
     assert_eq!(view.state(3).unwrap().account(address(&chain, 2)).unwrap().unwrap().nonce, 2);
 }
@@ -419,11 +461,80 @@ fn dumps_and_loads_the_state() {
     let mined = control.dump().unwrap();
     assert_eq!(mined[&contract], accounts[&contract]);
 
-    // A nonce does not go back.
     target.send_transaction(&context(), transfer(&target, 0)).unwrap();
     control.load(accounts.clone()).unwrap();
-    let loaded = &control.dump().unwrap()[&address(&target, 0)];
-    assert_eq!((loaded.nonce, loaded.balance), (2, accounts[&address(&target, 0)].balance));
+    assert_eq!(control.dump().unwrap()[&address(&target, 0)], accounts[&address(&target, 0)]);
+}
+
+#[test]
+fn transactions_are_mined_once_although_the_nonce_was_lowered() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || DevNode::builder().data_dir(folder.path(), Options::default()).spawn().unwrap();
+    let chain = open();
+    let signed = chain.sign_transaction(&context(), transfer(&chain, 0)).unwrap();
+    let hash = chain.send_transaction(&context(), signed.clone()).unwrap();
+    assert_eq!(hashes(&chain, 1), [hash]);
+    let sender = address(&chain, 0);
+    chain.set_nonce(&context(), sender, 0).unwrap();
+    assert_eq!(chain.get_transaction_count(&context(), sender, BlockId::latest()).unwrap(), 0);
+    drop(chain);
+
+    let chain = open();
+    assert_eq!(chain.pool().hashes(), []);
+    assert_eq!(chain.send_transaction(&context(), signed.clone()).unwrap(), hash);
+    assert_eq!(head(&chain).header.number, 1, "it is mined already");
+    let again = vec![(0, ReplacementTransaction::Signed(signed.transaction))];
+    mine(&chain);
+    let refused = chain.reorganize_with(&context(), 1, again).unwrap_err();
+    assert!(
+        matches!(refused, NodeError::Control(ProducerError::NotIncluded { index: 0, block: 2, .. })),
+        "{refused:?}"
+    );
+    let other = TransactionRequest { value: 2.into(), ..transfer(&chain, 0) };
+    let other = chain.send_transaction(&context(), other).unwrap();
+    assert_eq!(hashes(&chain, 3), [other], "another one with the same nonce is mined");
+}
+
+#[test]
+fn finds_transactions_by_sender_and_nonce() {
+    let chain = chain(Mining::Manual);
+    let sender = address(&chain, 0);
+    let mut sent = Vec::new();
+    for block in 0..4 {
+        for _ in 0..block {
+            sent.push(chain.send_transaction(&context(), transfer(&chain, 0)).unwrap());
+        }
+        mine(&chain);
+        mine(&chain);
+    }
+    sent.push(chain.send_transaction(&context(), transfer(&chain, 0)).unwrap());
+    for (nonce, hash) in sent.iter().enumerate() {
+        let found = chain.get_transaction_of(&context(), sender, nonce as u64).unwrap();
+        assert_eq!(found.map(|found| found.recovered().hash), Some(*hash), "nonce {nonce}");
+    }
+    assert!(chain.get_transaction_of(&context(), sender, sent.len() as u64).unwrap().is_none());
+    assert!(chain.get_transaction_of(&context(), Address::zero(), 0).unwrap().is_none());
+}
+
+#[test]
+fn with_instant_mining_a_fee_cap_below_the_base_fee_is_refused() {
+    let chain = chain(Mining::Instant);
+    let low = || TransactionRequest {
+        max_fee_per_gas: Some(7.into()),
+        max_priority_fee_per_gas: Some(0.into()),
+        ..transfer(&chain, 0)
+    };
+    match chain.send_transaction(&context(), low()).unwrap_err() {
+        NodeError::TransactionRejected(rejection) => assert_eq!(
+            rejection.to_string(),
+            "max fee per gas less than block base fee: maxFeePerGas: 7, baseFee: 875000000"
+        ),
+        other => panic!("{other:?}"),
+    }
+    // Blocks that are mined on request lower the base fee.
+    chain.producer().unwrap().set_automine(false);
+    let waiting = chain.send_transaction(&context(), low()).unwrap();
+    assert_eq!(chain.pool().status(waiting), PoolStatus::Pending);
 }
 
 #[test]

@@ -64,7 +64,8 @@ fn valid(method: &Method, parameter: &str) -> Value {
         "address" => json!(ALICE),
         "block" if method.name() == "debug_traceBlock" => json!("0x01"),
         "block" | "newestBlock" => json!("latest"),
-        "hash" | "parentHash" => json!(hash),
+        "hash" | "parentHash" | "versionedHash" => json!(hash),
+        "key" => json!(format!("0x63{}", "01".repeat(32))),
         "index" | "blockCount" | "id" | "subscription" => json!("0x1"),
         "slot" => json!("0x0"),
         "slots" if method.name() == "eth_getProof" => json!(["0x0"]),
@@ -78,8 +79,8 @@ fn valid(method: &Method, parameter: &str) -> Value {
         "payloadAttributes" => {
             json!({"timestamp": "0xffffffff", "prevRandao": hash, "suggestedFeeRecipient": ALICE})
         }
-        "seconds" | "timestamp" | "baseFee" | "gasLimit" | "gasPrice" | "snapshot" | "depth" | "chainId"
-        | "balance" | "amount" | "wei" | "nonce" => json!("0x1"),
+        "seconds" | "interval" | "timestamp" | "baseFee" | "gasLimit" | "gasPrice" | "snapshot" | "depth"
+        | "chainId" | "balance" | "amount" | "wei" | "nonce" => json!("0x1"),
         "automine" | "enabled" => json!(true),
         "value" => json!(hash),
         "sender" | "owner" | "spender" | "token" => json!(ALICE),

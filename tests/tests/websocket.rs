@@ -85,6 +85,17 @@ fn reports_heads_logs_and_transactions_in_order() {
 }
 
 #[test]
+fn upgrades_at_the_root_as_well() {
+    let server = Server::dev(NONE);
+    for path in ["/", "/ws", "/ws/"] {
+        let mut socket = Socket::connect_to(server.address(), path, &[]).unwrap();
+        assert_eq!(socket.call("eth_chainId", json!([])), "0x7a69", "{path}");
+    }
+    let page = server.get("/");
+    assert_eq!(page.status, 200);
+}
+
+#[test]
 fn messages_of_every_kind() {
     let server = Server::dev(NONE);
     let mut socket = connect(&server);

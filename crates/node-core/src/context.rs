@@ -111,6 +111,11 @@ impl Context {
         *self.shared.view.lock() = Some(view);
     }
 
+    /// Whether the request was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+
     /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.shared.cancelled.load(Ordering::Relaxed) {

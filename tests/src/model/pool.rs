@@ -210,16 +210,22 @@ impl Pool {
         self.next_arrival
     }
 
-    /// The reasons to reject a transaction that is not in the pool, for a state and a block gas limit.
+    /// The reasons to reject a transaction that is not in the pool, for a state, a block gas limit, and a base fee that it must
+    /// pay.
     pub(super) fn refusals(
         &self,
         sent: &Sent,
         has_blobs: bool,
         state: &State,
         gas_limit: u64,
+        base_fee: Option<u64>,
         chain_id: u64,
     ) -> Vec<PoolError> {
         let mut reasons = stateless(sent, has_blobs, gas_limit, chain_id);
+        let cap = sent.body().max_fee_per_gas();
+        if let Some(base_fee) = base_fee.filter(|base_fee| cap < U256::from(*base_fee)) {
+            reasons.push(TransactionError::FeeCapTooLow { cap, base_fee }.into());
+        }
         reasons.extend(self.stateful(sent, state));
         if !reasons.is_empty() {
             return reasons;

@@ -26,7 +26,7 @@ impl Node {
         interval: Option<u64>,
         withdrawals: Vec<Withdrawal>,
     ) -> Result<BlockRef, NodeError> {
-        let mined = self.controlled(context)?.mine(blocks, interval, withdrawals)?;
+        let mined = self.controlled(context)?.mine_until_cancelled(context, blocks, interval, withdrawals)?;
         match mined.last() {
             Some(head) => Ok(*head),
             None => Ok(self.snapshot(context)?.view.head()),
@@ -79,7 +79,7 @@ impl Node {
         Ok(self.controlled(context)?.set_balance(address, balance)?)
     }
 
-    /// Sets the nonce of an account, which may not decrease.
+    /// Sets the nonce of an account.
     pub fn set_nonce(&self, context: &Context, address: Address, nonce: u64) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_nonce(address, nonce)?)
     }

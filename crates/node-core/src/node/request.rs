@@ -200,9 +200,9 @@ impl Node {
         }
         let snapshot = self.snapshot(context)?;
         let next = self.next_header.after(&*snapshot.header(snapshot.latest())?);
-        let nonce = match request.nonce.or_else(|| self.pool.nonce(request.from)) {
+        let nonce = match request.nonce {
             Some(nonce) => nonce,
-            None => snapshot.view.state(snapshot.latest())?.account(request.from)?.unwrap_or_default().nonce,
+            None => self.next_nonce(request.from)?,
         };
         let kind = request.kind(next.base_fee_per_gas.is_some())?;
         let mut call = request.call();
@@ -228,6 +228,17 @@ impl Node {
         }
         call.into_body_of(kind, expected, nonce, gas_limit)
             .ok_or_else(|| invalid(format!("a transaction of type {} cannot create a contract", kind as u8)))
+    }
+
+    /// Returns the nonce after all transactions of `sender`, mined and in the pool.
+    fn next_nonce(&self, sender: Address) -> Result<u64, NodeError> {
+        // The pool is read before the view is opened: a transaction that leaves it in between is in the view. The view of
+        // the request may be older.
+        if let Some(nonce) = self.pool.nonce(sender) {
+            return Ok(nonce);
+        }
+        let view = self.backend.view()?;
+        Ok(view.state(view.head().number)?.account(sender)?.unwrap_or_default().nonce)
     }
 
     /// Replaces the newest `blocks` blocks with blocks that hold the given transactions. Each transaction comes with the

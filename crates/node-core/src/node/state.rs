@@ -4,7 +4,7 @@ use super::{Field, Node, NodeError};
 use crate::context::Context;
 use crate::state::AccountState;
 use node_types::consensus::Account;
-use node_types::{Address, BlockId, Bytes, H256, U256};
+use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256};
 
 impl Node {
     /// Returns the value of a storage slot after a block was executed; zero if it was never set.
@@ -34,6 +34,16 @@ impl Node {
             Some(account) if account.has_code() => Ok(state.code(account.code_hash)?.unwrap_or_default()),
             _ => Ok(Bytes::new()),
         }
+    }
+
+    /// Returns code by its hash, or `None` if no account had it up to a block.
+    pub fn get_code_by_hash(&self, context: &Context, hash: H256, block: BlockId) -> Result<Option<Bytes>, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let at = snapshot.state(block, Field::BlockNumber)?;
+        if hash == KECCAK_EMPTY {
+            return Ok(Some(Bytes::new()));
+        }
+        Ok(snapshot.view.state(at)?.code(hash)?)
     }
 
     /// Returns the nonce of an account after a block was executed. For `pending`, the pool's executable transactions count

@@ -5,7 +5,7 @@ use super::{Node, NodeError};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::pool::{PoolContent, PoolStatus, PoolTransaction};
-use node_types::{BlockId, H256};
+use node_types::{Address, BlockId, H256};
 use std::sync::Arc;
 
 /// A transaction of a block or of the pool.
@@ -58,6 +58,37 @@ impl Node {
             }
             None => Ok(pooled.map(FoundTransaction::Pooled)),
         }
+    }
+
+    /// Returns the transaction of a sender with a nonce, of the pool or of the canonical chain, or `None` if there is none, or
+    /// if it is in a block before the earliest state that is kept.
+    pub fn get_transaction_of(
+        &self,
+        context: &Context,
+        sender: Address,
+        nonce: u64,
+    ) -> Result<Option<FoundTransaction>, NodeError> {
+        // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
+        if let Some(pooled) = self.pool.at(sender, nonce) {
+            return Ok(Some(FoundTransaction::Pooled(pooled)));
+        }
+        let snapshot = self.snapshot(context)?;
+        let view = &*snapshot.view;
+        let is_used = |block| Ok::<_, NodeError>(view.state(block)?.account(sender)?.unwrap_or_default().nonce > nonce);
+        let (mut before, mut after) = (view.earliest_state(), view.head().number);
+        if is_used(before)? || !is_used(after)? {
+            return Ok(None);
+        }
+        // The nonce is used by a block above `before`, at most `after`.
+        while after - before > 1 {
+            context.check()?;
+            let middle = before + (after - before) / 2;
+            if is_used(middle)? { after = middle } else { before = middle }
+        }
+        let Some(block) = FoundBlock::read(&snapshot, after.into())? else { return Ok(None) };
+        let mut transactions = block.body.transactions.iter();
+        let index = transactions.position(|sent| sent.sender == sender && sent.transaction.nonce() == nonce);
+        Ok(index.and_then(|index| FoundTransaction::of_block(block, index)))
     }
 
     /// Returns the transaction at a position of a block, or `None` if the block is unknown or has fewer transactions.

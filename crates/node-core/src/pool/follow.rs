@@ -38,6 +38,10 @@ impl Pool {
         let mut transactions = Vec::new();
         for record in self.parts.backend.records(RecordKind::PoolTransaction)? {
             match record::decode(&record) {
+                // Its nonce does not always show this: an edit may have lowered the account's.
+                Ok(transaction) if view.transaction_position(transaction.hash())?.is_some() => {
+                    unusable.push(RecordWrite::Delete(RecordKind::PoolTransaction, record.key));
+                }
                 Ok(transaction) => transactions.push(transaction),
                 Err(error) => {
                     tracing::warn!(%error, "a transaction of the pool cannot be read from its record");

@@ -104,6 +104,10 @@ impl MinedBlobs {
         self.0.iter().find(|(mined, _)| *mined == hash).map(|(_, sidecar)| sidecar)
     }
 
+    pub(super) fn sidecars(&self) -> impl Iterator<Item = &BlobSidecar> {
+        self.0.iter().map(|(_, sidecar)| sidecar)
+    }
+
     pub(super) fn take(&mut self, hash: H256) -> Option<BlobSidecar> {
         let position = self.0.iter().position(|(mined, _)| *mined == hash)?;
         self.0.remove(position).map(|(_, sidecar)| sidecar)

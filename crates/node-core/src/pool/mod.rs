@@ -30,6 +30,7 @@ pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
 use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend, StateView};
+use crate::blobs;
 use crate::block::RecoveredTransaction;
 use crate::clock::Clock;
 use crate::crypto::{BlobVerifier, SenderRecovery};
@@ -39,10 +40,11 @@ use crate::forks::{ChainSpec, Fork};
 use contents::Contents;
 use memory::MinedBlobs;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, TransactionBody};
-use node_types::{Address, H256, U256};
+use node_types::{Address, Bytes, H256, U256};
 use parking_lot::{Mutex, RwLock};
 use stateful::Sender;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Milliseconds between two searches for expired transactions while the head does not move.
@@ -80,6 +82,8 @@ pub struct Pool {
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
     listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
+    /// Whether transactions must pay the base fee of the next block.
+    requires_base_fee: AtomicBool,
     /// While the chain is reverted to a snapshot: the transactions that may return to the pool. `None` at other times.
     returnable: Mutex<Option<HashSet<H256>>>,
 }
@@ -100,6 +104,7 @@ impl Pool {
             changing: Mutex::default(),
             contents,
             listeners: RwLock::default(),
+            requires_base_fee: AtomicBool::new(false),
             returnable: Mutex::default(),
         };
         pool.restore(view.as_ref())?;
@@ -152,6 +157,12 @@ impl Pool {
             sidecar.as_ref(),
             encoded_length,
         );
+        if self.requires_base_fee.load(Ordering::Relaxed)
+            && let (cap, base_fee) = (transaction.body.max_fee_per_gas(), next.base_fee)
+            && cap < base_fee.into()
+        {
+            reasons.push(TransactionError::FeeCapTooLow { cap, base_fee }.into());
+        }
         let low_s = next.fork >= Fork::Homestead;
         let recover = || self.parts.recovery.recover(transaction.signing_hash(), &transaction.signature, low_s);
         let sender = match sender.map_or_else(recover, Ok) {
@@ -314,6 +325,34 @@ impl Pool {
     /// Returns the first `limit` remembered arrivals with number `since` or higher.
     pub fn arrivals(&self, since: u64, limit: usize) -> Arrivals {
         self.contents.read().arrivals.since(since, limit)
+    }
+
+    /// Sets whether new transactions must pay the base fee of the next block. It only falls when blocks are mined, so with
+    /// instant mining a transaction that does not pay it would wait for ever.
+    pub(crate) fn require_base_fee(&self, required: bool) {
+        self.requires_base_fee.store(required, Ordering::Relaxed);
+    }
+
+    /// Returns the transaction of `sender` with `nonce`.
+    pub fn at(&self, sender: Address, nonce: u64) -> Option<Arc<PoolTransaction>> {
+        self.contents.read().at(sender, nonce).cloned()
+    }
+
+    /// Returns the blobs of a transaction with their commitments and proofs: if it is in the pool, or among the blob
+    /// transactions that were mined last.
+    pub fn sidecar(&self, hash: H256) -> Option<BlobSidecar> {
+        let pooled = self.get(hash).and_then(|transaction| transaction.sidecar.clone());
+        pooled.or_else(|| self.changing.lock().get(hash).cloned())
+    }
+
+    /// Returns the blob with a versioned hash (EIP-4844), of the transactions that [`sidecar`](Self::sidecar) knows.
+    pub fn blob(&self, versioned_hash: H256) -> Option<Bytes> {
+        let pooled = self
+            .contents
+            .read()
+            .transactions()
+            .find_map(|transaction| blobs::find(transaction.sidecar.as_ref()?, versioned_hash));
+        pooled.or_else(|| self.changing.lock().sidecars().find_map(|sidecar| blobs::find(sidecar, versioned_hash)))
     }
 
     /// Numbers later arrivals from `number` on, unless they are beyond it already. A cursor from before a restart may be

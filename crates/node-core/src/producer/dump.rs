@@ -48,19 +48,16 @@ impl Producer {
         Ok(accounts)
     }
 
-    /// Replaces the given accounts, including their whole storage; other accounts stay. Nonces are never lowered, since
-    /// mined transactions could be mined again.
+    /// Replaces the given accounts, including their whole storage; other accounts stay.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
-        self.edit(|view| {
-            let head = view.state(view.head().number)?;
+        self.edit(|_| {
             let mut changes = StateChanges::default();
             for (address, WholeAccount { nonce, balance, code, storage }) in accounts {
-                let current = head.account(address)?.unwrap_or_default().nonce;
                 let code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
                 if !code.is_empty() {
                     changes.code.insert(code_hash, code);
                 }
-                let state = AccountState { nonce: nonce.max(current), balance, code_hash };
+                let state = AccountState { nonce, balance, code_hash };
                 let storage: BTreeMap<_, _> = storage.into_iter().filter(|(_, value)| !value.is_zero()).collect();
                 let exists = state != AccountState::default() || !storage.is_empty();
                 let change = AccountChange { account: exists.then_some(state), storage_cleared: true, storage };

@@ -14,12 +14,9 @@ impl Producer {
         })
     }
 
-    /// Sets an account's nonce, which can only increase: otherwise mined transactions could be mined again.
+    /// Sets an account's nonce. After it was lowered, the pool still refuses to mine the same transactions again.
     pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
-            if nonce < account.nonce {
-                return Err(ProducerError::NonceTooLow { nonce, current: account.nonce });
-            }
             account.nonce = nonce;
             Ok(())
         })

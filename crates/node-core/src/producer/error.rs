@@ -102,14 +102,6 @@ pub enum ProducerError {
     /// The limit of snapshots is reached.
     #[error("there are already {0} snapshots, which is the maximum")]
     TooManySnapshots(usize),
-    /// A lower nonce would let mined transactions be mined again.
-    #[error("nonce {nonce} is below the account's {current}: transactions that were mined could be mined again")]
-    NonceTooLow {
-        /// Requested.
-        nonce: u64,
-        /// The account's nonce.
-        current: u64,
-    },
     /// The account is not impersonated.
     #[error("{0:#x} is not impersonated")]
     NotImpersonated(Address),

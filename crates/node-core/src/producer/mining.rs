@@ -92,6 +92,7 @@ impl Producer {
         {
             let mut state = self.miner.0.state.lock();
             state.mining = mining;
+            self.parts.pool.require_base_fee(mining == Mining::Instant);
             if mining.interval().is_some() && !state.running {
                 let (shared, producer) = (self.miner.0.clone(), Arc::downgrade(self));
                 let thread = thread::Builder::new().name("block-producer".to_owned());

@@ -99,13 +99,24 @@ impl Producer {
         Ok(producer)
     }
 
-    /// The most blocks that one request may produce.
-    pub const MAX_BLOCKS: u64 = 10_000;
+    /// The most blocks that one request may produce: more would take hours, and gigabytes of memory.
+    pub const MAX_BLOCKS: u64 = 1 << 24;
 
     /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
     /// after the one before, or follows the clock without an interval.
     pub fn mine(
         &self,
+        count: u64,
+        interval: Option<u64>,
+        withdrawals: Vec<Withdrawal>,
+    ) -> Result<Vec<BlockRef>, ProducerError> {
+        self.mine_until_cancelled(&Context::unbounded(), count, interval, withdrawals)
+    }
+
+    /// As [`mine`](Self::mine), but stops early when `context` is cancelled. Its deadline does not matter.
+    pub fn mine_until_cancelled(
+        &self,
+        context: &Context,
         count: u64,
         interval: Option<u64>,
         withdrawals: Vec<Withdrawal>,
@@ -127,7 +138,17 @@ impl Producer {
                 let head = self.head()?;
                 self.settings.set_timestamp(&head, head.header.timestamp.saturating_add(interval.max(1)))?;
             }
-            blocks.extend(self.seal(withdrawals.take().unwrap_or_default(), true)?);
+            let sealed = self.seal(withdrawals.take().unwrap_or_default(), true)?;
+            if let Some(header) = sealed.as_ref().filter(|_| count == 1) {
+                log_sealed(header);
+            }
+            blocks.extend(sealed.map(|header| header.block_ref()));
+            if context.is_cancelled() {
+                break;
+            }
+        }
+        if let (true, Some(head)) = (count > 1, blocks.last()) {
+            tracing::info!(blocks = blocks.len(), head = head.number, hash = ?head.hash, "sealed");
         }
         Ok(blocks)
     }
@@ -160,13 +181,15 @@ impl Producer {
         }
     }
 
-    fn seal_waiting(&self) -> Result<Option<BlockRef>, ProducerError> {
+    fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let _sealing = self.sealing.lock();
-        self.seal(Vec::new(), false)
+        let sealed = self.seal(Vec::new(), false)?;
+        sealed.as_ref().inspect(|header| log_sealed(header));
+        Ok(sealed)
     }
 
     /// Seals a block on top of the head. Returns `None` if it would be empty and `even_empty` is not set.
-    fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<BlockRef>, ProducerError> {
+    fn seal(&self, withdrawals: Vec<Withdrawal>, even_empty: bool) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let ProducerParts { backend, executor, pool, spec } = &self.parts;
         let parent = self.head()?;
         let header = self.settings.after(&parent);
@@ -192,8 +215,7 @@ impl Producer {
         let header = block.header.clone();
         backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() })?;
         self.settings.sealed(&header.header);
-        tracing::info!(block = header.header.number, hash = ?header.hash, gas = header.header.gas_used, "sealed");
-        Ok(Some(header.block_ref()))
+        Ok(Some(header))
     }
 
     fn head(&self) -> Result<Arc<SealedHeader>, BackendError> {
@@ -215,9 +237,11 @@ impl Producer {
         Ok(())
     }
 
-    /// Advances the chain's time by `seconds`. Returns how many seconds it is then ahead of the clock.
+    /// Advances the chain's time by `seconds`, at least to the head's timestamp plus `seconds`. Returns how many seconds it
+    /// is then ahead of the clock.
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
-        self.settings.increase_time(seconds)
+        let _sealing = self.sealing.lock();
+        self.settings.increase_time(&*self.head()?, seconds)
     }
 
     /// Sets the base fee of the next block, in wei per gas. Later base fees follow from it by the rules.
@@ -316,6 +340,10 @@ impl Producer {
     pub fn is_impersonated(&self, address: Address) -> bool {
         self.impersonates_all.load(Ordering::Relaxed) || self.impersonated.read().contains(&address)
     }
+}
+
+fn log_sealed(SealedHeader { header, hash, .. }: &SealedHeader) {
+    tracing::info!(block = header.number, hash = ?hash, gas = header.gas_used, "sealed");
 }
 
 fn new_instance() -> H256 {

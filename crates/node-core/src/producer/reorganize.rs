@@ -4,8 +4,10 @@ use super::{Producer, ProducerError, ProducerParts, assemble};
 use crate::backend::{BackendError, GrowingBranch, HeadChange, StateBackend};
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
-use crate::executor::{BlockExecution, ExecutionError};
+use crate::executor::{BlockExecution, ExecutionError, TransactionError};
+use node_types::H256;
 use node_types::consensus::Header;
+use std::collections::HashSet;
 
 impl Producer {
     /// The most blocks that can be replaced at a time.
@@ -16,11 +18,17 @@ impl Producer {
     ///
     /// Each new block has the hash of the replaced block as its extra data, so that their hashes differ.
     pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
-        self.reorganize_with(blocks, Vec::new())
+        let change = {
+            let _sealing = self.sealing.lock();
+            self.replace(blocks, &[], |_| true)?
+        };
+        self.transactions_changed(None);
+        Ok(change)
     }
 
     /// As [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, each with the index of
-    /// its block among the replaced ones, oldest first. All must be signed.
+    /// its block among the replaced ones, oldest first, and those of the replaced blocks are dropped. All given ones must
+    /// be signed.
     pub fn reorganize_with(
         &self,
         blocks: u64,
@@ -36,13 +44,19 @@ impl Producer {
         }
         let change = {
             let _sealing = self.sealing.lock();
-            self.replace(blocks, &transactions)?
+            self.parts.pool.revert_with(HashSet::new(), || self.replace(blocks, &transactions, |_| false))?
         };
         self.transactions_changed(None);
         Ok(change)
     }
 
-    fn replace(&self, blocks: u64, transactions: &[(u64, RecoveredTransaction)]) -> Result<HeadChange, ProducerError> {
+    /// Replaces blocks. The transactions for which `returns` is true are recorded, so that a crash does not lose them.
+    fn replace(
+        &self,
+        blocks: u64,
+        transactions: &[(u64, RecoveredTransaction)],
+        returns: fn(H256) -> bool,
+    ) -> Result<HeadChange, ProducerError> {
         let ProducerParts { backend, executor, .. } = &self.parts;
         let base = backend.view()?;
         let head = base.head().number;
@@ -64,6 +78,13 @@ impl Producer {
                 let mut included = Vec::new();
                 let of_block = |(_, (block, _)): &(usize, &(u64, _))| *block == number - ancestor;
                 for (index, (_, transaction)) in transactions.iter().enumerate().filter(of_block) {
+                    // It may be there if the nonce was lowered since.
+                    let mined = view.transaction_position(transaction.hash)?;
+                    if let Some(position) = mined {
+                        let reason = TransactionError::Other(format!("already known: in block {}", position.block));
+                        refused = Some(ProducerError::NotIncluded { index, block: number + 1, reason });
+                        break;
+                    }
                     match execution.transact(transaction) {
                         Ok(_) => included.push(transaction.clone()),
                         Err(ExecutionError::Refused(reason)) => {
@@ -85,7 +106,7 @@ impl Producer {
         if branch.is_empty() {
             return Ok(HeadChange { removed: Vec::new(), added: Vec::new() });
         }
-        self.parts.pool.record_leaving(&*base, ancestor, |_| true)?;
+        self.parts.pool.record_leaving(&*base, ancestor, returns)?;
         drop(base);
         Ok(backend.switch(ancestor, branch)?)
     }

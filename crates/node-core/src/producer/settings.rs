@@ -81,11 +81,14 @@ impl BlockSettings {
         Ok(())
     }
 
-    /// Advances the chain's time by `seconds`. Returns how many seconds it is then ahead of the clock.
-    pub(super) fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
+    /// Advances the chain's time by `seconds`, from `head`'s timestamp if that is ahead of it: blocks that are made faster
+    /// than one a second are. Returns how many seconds the time is then ahead of the clock.
+    pub(super) fn increase_time(&self, head: &SealedHeader, seconds: u64) -> Result<i64, ProducerError> {
+        let now = self.clock.now_millis();
         let mut chosen = self.chosen.lock();
-        let offset = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000));
-        let offset = offset.and_then(|more| chosen.offset.checked_add(more));
+        let from_head = i128::from(head.header.timestamp) * 1_000 - i128::from(now);
+        let offset = from_head.max(chosen.offset.into()) + i128::from(seconds) * 1_000;
+        let offset = i64::try_from(offset).ok();
         match offset.filter(|offset| self.now_with(*offset) <= ProducerError::LAST_TIMESTAMP) {
             Some(offset) => {
                 chosen.offset = offset;

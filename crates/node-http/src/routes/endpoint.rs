@@ -4,6 +4,8 @@ use super::operation::{Handler, Method, Operation};
 use crate::admission::{self, Access};
 use crate::exchange::Exchange;
 use crate::fallback;
+use actix_web::dev::RequestHead;
+use actix_web::http::header::UPGRADE;
 use actix_web::{HttpRequest, HttpResponse, Route, guard, http, web};
 use std::rc::Rc;
 
@@ -21,6 +23,8 @@ pub(super) enum Methods {
     Get,
     /// GET without HEAD, because it changes something.
     GetOnly,
+    /// GET that requests an upgrade to WebSocket.
+    Upgrade,
 }
 
 /// A handler for some methods of a path.
@@ -67,7 +71,7 @@ impl Endpoint {
 
     fn route(self) -> Route {
         let methods = self.methods;
-        let accepted = guard::fn_guard(move |context| methods.accept(&context.head().method));
+        let accepted = guard::fn_guard(move |context| methods.accept(context.head()));
         let endpoint = Rc::new(self);
         web::route().guard(accepted).to(move |request: HttpRequest, payload: web::Payload| {
             let endpoint = Rc::clone(&endpoint);
@@ -93,10 +97,11 @@ impl Endpoint {
 }
 
 impl Methods {
-    fn accept(self, method: &http::Method) -> bool {
-        match *method {
+    fn accept(self, head: &RequestHead) -> bool {
+        let upgrade = || head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
+        match head.method {
             http::Method::POST => self == Self::Post,
-            http::Method::GET => self != Self::Post,
+            http::Method::GET => self != Self::Post && (self != Self::Upgrade || upgrade()),
             http::Method::HEAD => self == Self::Get,
             _ => false,
         }

@@ -1,4 +1,4 @@
-//! JSON-RPC: posted to `/`, where the home page is, and to `/rpc`; over WebSocket at `/ws`.
+//! JSON-RPC: posted to `/`, where the home page is, and to `/rpc`; over WebSocket at `/ws` and `/`.
 
 use super::endpoint::{Endpoint, Methods, Routes};
 use super::pages;
@@ -8,9 +8,11 @@ use crate::{rpc, websocket};
 pub(super) fn register(routes: &mut Routes<'_>) {
     // The operation is known once the message is decoded.
     let post = || Endpoint::new("rpc", Methods::Post, Access::Guarded, rpc::post);
-    routes.serve("/", vec![Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
+    // Clients of other development nodes expect WebSocket at the root.
+    let upgrade = Endpoint::new("ws", Methods::Upgrade, Access::Guarded, websocket::upgrade);
+    routes.serve("/", vec![upgrade.clone(), Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
     if !routes.base.is_empty() {
-        routes.serve("", vec![Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
+        routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
     }
     for path in ["/rpc", "/rpc/"] {
         routes.serve(path, vec![post()]);

@@ -3,10 +3,11 @@
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::BlockParam;
+use crate::wire::{Block32, BlockParam};
 use node_core::node::{FoundBlock, NodeError};
 use node_types::consensus::{Block, Receipt};
 use node_types::wire::{BytesData, Data};
+use node_types::{BlockId, H256};
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -42,6 +43,30 @@ pub(super) fn methods() -> Vec<Method> {
             },
         )
         .long(),
+        Method::new(
+            "debug_codeByHash",
+            &["hash", "block?"],
+            "Code by its Keccak-256; null if no account has had it.",
+            |scope, (hash, block): (Block32, Option<BlockParam>)| {
+                let block = block.map_or_else(BlockId::latest, |block| block.0);
+                Ok(scope.node.get_code_by_hash(scope.context, hash.0, block)?.map(Data))
+            },
+        ),
+        Method::new(
+            "debug_dbGet",
+            &["key"],
+            "Code by geth's key: 0x63 (the letter c) and the Keccak-256.",
+            |scope, (key,): (BytesData,)| {
+                let Some(hash) = key.strip_prefix(b"c").filter(|hash| hash.len() == H256::len_bytes()) else {
+                    let reason =
+                        "only code has a key here, 0x63 and its hash: tries are stored by block (eth_getProof)";
+                    return Err(RpcError::argument(0, reason));
+                };
+                let hash = H256::from_slice(hash);
+                let code = scope.node.get_code_by_hash(scope.context, hash, BlockId::latest())?;
+                code.map(Data).ok_or_else(|| RpcError::server("not found"))
+            },
+        ),
         Method::new(
             "debug_getRawTransaction",
             &["hash"],

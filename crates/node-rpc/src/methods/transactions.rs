@@ -6,7 +6,7 @@ use crate::wire::{Block32, BlockNumberParam, Hex, Object, Receipt, Transaction, 
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;
 use node_types::consensus::PooledTransaction;
-use node_types::wire::{BytesData, Data};
+use node_types::wire::{AddressData, BytesData, Data};
 use node_types::{BlockId, H256};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -34,6 +34,15 @@ pub(super) fn methods() -> Vec<Method> {
             "A transaction, mined or in the pool; null if it is unknown.",
             |scope, (hash,): (Block32,)| {
                 let found = scope.node.get_transaction(scope.context, hash.0)?;
+                Ok(found.as_ref().map(Transaction::of))
+            },
+        ),
+        Method::new(
+            "eth_getTransactionBySenderAndNonce",
+            &["sender", "nonce"],
+            "The transaction of a sender with a nonce, mined or in the pool; null if there is none.",
+            |scope, (sender, nonce): (AddressData, Hex<u64>)| {
+                let found = scope.node.get_transaction_of(scope.context, sender.0, nonce.0)?;
                 Ok(found.as_ref().map(Transaction::of))
             },
         ),

@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &str); 20] = [
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 19] = [
+const METHODS: [(&str, &str); 17] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -43,17 +43,12 @@ const METHODS: [(&str, &str); 19] = [
     ("eth_protocolVersion", "the node has no peers"),
     ("eth_mining", "there is no mining"),
     ("eth_getBlockAccessList", "no active fork has block access lists (EIP-7928)"),
-    ("eth_signTypedData_v3", "use eth_signTypedData_v4 on development chains"),
     (
         "eth_sendTransactionSync",
         "use eth_sendTransaction on development chains: with instant mining, it returns when the transaction is mined",
     ),
     ("eth_sendBundle", "there is no builder"),
     ("eth_pendingTransactions", "use txpool_content"),
-    (
-        "eth_getTransactionBySenderAndNonce",
-        "there is no index of transactions by sender; use txpool_contentFrom for those in the pool",
-    ),
 ];
 
 /// Returns why a method of other servers is not available, or `None` if the name is unknown.

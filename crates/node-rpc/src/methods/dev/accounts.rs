@@ -31,13 +31,11 @@ impl<'de> Deserialize<'de> for Typed {
 }
 
 pub(super) fn methods() -> Vec<Method> {
-    let everywhere = Method::new(
-        "eth_accounts",
-        &[],
-        "The accounts whose keys the node has; empty except on development chains.",
-        |scope, ()| Ok(accounts(scope)),
-    );
-    let mut methods = vec![everywhere];
+    let everywhere = ["eth_accounts", "eth_requestAccounts"].map(|name| {
+        let about = "The accounts whose keys the node has; empty except on development chains.";
+        Method::new(name, &[], about, |scope, ()| Ok(accounts(scope)))
+    });
+    let mut methods = Vec::from(everywhere);
     methods.extend(signing());
     methods.extend(impersonation());
     methods
@@ -91,7 +89,7 @@ fn signing() -> Vec<Method> {
             |scope, (message, address): (BytesData, AddressData)| sign(scope, address.0, &message),
         ),
         named(
-            &["eth_signTypedData_v4", "eth_signTypedData"],
+            &["eth_signTypedData_v4", "eth_signTypedData", "eth_signTypedData_v3"],
             &["address", "data"],
             "Signs structured data (EIP-712).",
             |scope, (address, data): (AddressData, Typed)| {

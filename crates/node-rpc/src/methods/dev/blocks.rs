@@ -10,6 +10,10 @@ use node_types::wire::{AddressData, HashData};
 use serde::Deserialize;
 use std::time::Duration;
 
+/// The least interval of `evm_setIntervalMining` that is in milliseconds. Clients of Hardhat send milliseconds under this
+/// name, and clients of anvil seconds.
+const LEAST_MILLISECONDS: u64 = 100;
+
 /// The parameter of evm_mine: a timestamp, or an object.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a timestamp, or an object with timestamp and blocks")]
@@ -55,7 +59,7 @@ fn making() -> Vec<Method> {
                 let blocks = blocks.map_or(1, |blocks| blocks.0);
                 // Some clients send zero for no interval.
                 let interval = interval.map(|interval| interval.0).filter(|interval| *interval > 0);
-                producer(scope)?.mine(blocks, interval, Vec::new()).map_err(refused)?;
+                scope.node.mine(scope.context, blocks, interval, Vec::new())?;
                 Ok(())
             },
         ),
@@ -81,11 +85,25 @@ fn making() -> Vec<Method> {
             |scope, ()| Ok(producer(scope)?.mining().interval().map(|interval| interval.as_secs())),
         ),
         named(
-            &["evm_setIntervalMining", "anvil_setIntervalMining"],
+            &["anvil_setIntervalMining"],
             &["seconds"],
             "Mines a block every given number of seconds; zero turns mining off.",
             |scope, (seconds,): (Loose<u64>,)| {
                 producer(scope)?.set_interval_mining(Duration::from_secs(seconds.0));
+                Ok(())
+            },
+        ),
+        named(
+            &["evm_setIntervalMining"],
+            &["interval"],
+            "Mines a block at an interval, in milliseconds as Hardhat has it, or in seconds if it is below 100; zero turns \
+             mining off.",
+            |scope, (interval,): (Loose<u64>,)| {
+                let interval = match interval.0 {
+                    seconds @ 0..LEAST_MILLISECONDS => Duration::from_secs(seconds),
+                    milliseconds => Duration::from_millis(milliseconds),
+                };
+                producer(scope)?.set_interval_mining(interval);
                 Ok(())
             },
         ),
@@ -105,7 +123,8 @@ fn mine_at(scope: Scope<'_>, options: Option<MineOptions>) -> Result<Vec<BlockRe
     if let Some(timestamp) = timestamp {
         producer.set_next_timestamp(timestamp.0).map_err(refused)?;
     }
-    producer.mine(blocks.map_or(1, |blocks| blocks.0), None, Vec::new()).map_err(refused)
+    let blocks = blocks.map_or(1, |blocks| blocks.0);
+    producer.mine_until_cancelled(scope.context, blocks, None, Vec::new()).map_err(refused)
 }
 
 fn time() -> Vec<Method> {
@@ -182,9 +201,9 @@ fn contents() -> Vec<Method> {
         named(
             &["anvil_setMinGasPrice", "hardhat_setMinGasPrice"],
             &["gasPrice"],
-            "Not supported: the minimum tip is set at the start.",
+            "Not supported: the base fee and a tip of zero are the minimum.",
             |_, (_price,): (Loose<node_types::U256>,)| -> Result<(), RpcError> {
-                let reason = "not supported when EIP-1559 is active; the minimum tip is set at the start (`min-tip`)";
+                let reason = "not supported when EIP-1559 is active; set the base fee of the next block instead";
                 Err(RpcError::new(RpcError::INVALID_PARAMS, reason))
             },
         ),

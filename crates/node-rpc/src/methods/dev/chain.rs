@@ -3,12 +3,12 @@
 use super::{named, producer, refused};
 use crate::error::RpcError;
 use crate::method::{Method, Scope};
-use crate::wire::{Hex, Loose, Object, TransactionRequest};
+use crate::wire::{Block32, Hex, Loose, Object, TransactionRequest};
 use node_core::node::ReplacementTransaction;
 use node_core::pool::TransactionOrder;
-use node_types::U256;
 use node_types::consensus::PooledTransaction;
 use node_types::wire::{BytesData, Data, HashData};
+use node_types::{BlockId, U256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -108,6 +108,25 @@ pub(super) fn methods() -> Vec<Method> {
             &[],
             "The identity of the chain, and its snapshots.",
             |scope, ()| metadata(scope),
+        ),
+        named(&["anvil_getGenesisTime"], &[], "The timestamp of the genesis block, as a number.", |scope, ()| {
+            let genesis = scope.node.get_header(scope.context, BlockId::earliest())?;
+            Ok(genesis.map(|genesis| genesis.header.timestamp))
+        }),
+        named(
+            &["anvil_getBlobByHash"],
+            &["versionedHash"],
+            "A blob of the pool, or of the blob transactions mined last; null if it is unknown.",
+            |scope, (hash,): (Block32,)| Ok(scope.node.pool().blob(hash.0).map(Data)),
+        ),
+        named(
+            &["anvil_getBlobsByTransactionHash"],
+            &["hash"],
+            "The blobs of a transaction of the pool, or of one mined lately; null if they are unknown.",
+            |scope, (hash,): (Block32,)| {
+                let sidecar = scope.node.pool().sidecar(hash.0);
+                Ok(sidecar.map(|sidecar| sidecar.blobs().iter().cloned().map(Data).collect::<Vec<BytesData>>()))
+            },
         ),
         named(&["evm_snapshot", "anvil_snapshot"], &[], "Takes a snapshot of the chain.", |scope, ()| {
             producer(scope)?.snapshot().map(Hex).map_err(refused)

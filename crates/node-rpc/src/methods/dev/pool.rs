@@ -10,13 +10,16 @@ use node_types::wire::AddressData;
 pub(super) fn methods() -> Vec<Method> {
     [
         named(
-            &["anvil_dropTransaction", "hardhat_dropTransaction"],
+            &["anvil_dropTransaction"],
             &["hash"],
             "Drops a transaction from the pool; returns its hash, or null if it is not there.",
-            |scope, (hash,): (Block32,)| {
-                let dropped = scope.node.pool().remove(hash.0).map_err(|error| refused(error.into()))?;
-                Ok(dropped.then_some(hash))
-            },
+            |scope, (hash,): (Block32,)| Ok(drop_one(scope, hash)?.then_some(hash)),
+        ),
+        named(
+            &["hardhat_dropTransaction"],
+            &["hash"],
+            "Drops a transaction from the pool; returns whether it was there.",
+            |scope, (hash,): (Block32,)| drop_one(scope, hash),
         ),
         named(&["anvil_dropAllTransactions"], &[], "Drops all transactions from the pool.", |scope, ()| {
             drop_where(scope, |_| true)
@@ -31,6 +34,10 @@ pub(super) fn methods() -> Vec<Method> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn drop_one(scope: Scope<'_>, hash: Block32) -> Result<bool, RpcError> {
+    scope.node.pool().remove(hash.0).map_err(|error| refused(error.into()))
 }
 
 fn drop_where(scope: Scope<'_>, is_dropped: impl Fn(&PoolTransaction) -> bool) -> Result<(), RpcError> {
