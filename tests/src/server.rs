@@ -29,12 +29,12 @@ impl Server {
         Self::listening(&mut command(arguments))
     }
 
-    /// Starts `node-server dev --port 0` with more arguments, and waits until it listens.
+    /// Starts `node-server dev --bare --port 0` with more arguments, and waits until it listens.
     ///
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(node_server().args(["dev", "--port", "0"]).args(arguments))
+        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments))
     }
 
     fn listening(command: &mut Command) -> Self {

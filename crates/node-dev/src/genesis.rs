@@ -1,6 +1,7 @@
 //! The genesis of development chains.
 
 use crate::Hardfork;
+use crate::contracts::contracts;
 use node_chain::genesis::GenesisAccount;
 use node_chain::{Genesis, dev_genesis};
 use node_core::forks::Fork;
@@ -44,6 +45,9 @@ pub struct DevGenesis {
     pub timestamp: Option<u64>,
     /// Beneficiary of the genesis block and all later ones.
     pub coinbase: Address,
+    /// Whether Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8 (ERC-4337) are deployed at their addresses. The CREATE2
+    /// deployer always is.
+    pub contracts: bool,
 }
 
 impl Default for DevGenesis {
@@ -56,6 +60,7 @@ impl Default for DevGenesis {
             hardfork: Hardfork::default(),
             timestamp: None,
             coinbase: Address::zero(),
+            contracts: false,
         }
     }
 }
@@ -87,6 +92,10 @@ impl DevGenesis {
         let balance = U256::from(self.balance) * U256::exp10(18);
         // Keeps the contracts of the built-in genesis, and replaces its accounts.
         alloc.retain(|_, account| !account.code.is_empty());
+        if self.contracts {
+            let deployed = |(address, code)| (address, GenesisAccount { code, nonce: 1, ..Default::default() });
+            alloc.extend(contracts().map(deployed));
+        }
         alloc.extend(accounts.into_iter().map(|address| (address, GenesisAccount { balance, ..Default::default() })));
         Ok(Genesis { spec, header: self.header(header), alloc })
     }

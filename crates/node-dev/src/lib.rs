@@ -19,6 +19,7 @@
 mod account;
 mod accounts;
 mod checksum;
+mod contracts;
 mod genesis;
 mod hardfork;
 mod node;

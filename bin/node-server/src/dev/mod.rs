@@ -38,8 +38,8 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         Some(path) => open::read_genesis(Some(path))?,
         None => {
             // If nothing was chosen, the folder determines how its chain starts.
-            let is_default =
-                options.genesis() == DevGenesis::default() && options.accounts() == AccountOptions::default();
+            let chosen = DevGenesis { contracts: false, ..options.genesis() };
+            let is_default = chosen == DevGenesis::default() && options.accounts() == AccountOptions::default();
             let recorded = match folder.filter(|_| is_default) {
                 Some(folder) => open::recorded_genesis(folder, caches)?,
                 None => None,

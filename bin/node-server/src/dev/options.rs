@@ -88,6 +88,9 @@ pub(crate) struct ChainArguments {
     /// system clock for later blocks]
     #[arg(long, env = "NODE_TIMESTAMP", value_name = "SECONDS")]
     pub(crate) timestamp: Option<u64>,
+    /// Deploy no contracts except the CREATE2 deployer; otherwise also Multicall3, Permit2, CreateX, and EntryPoint 0.7 and 0.8
+    #[arg(long, env = "NODE_BARE")]
+    bare: bool,
     /// Address that receives the fees
     #[arg(long, env = "NODE_COINBASE", value_name = "ADDRESS", default_value_t = HexAddress(DevGenesis::default().coinbase))]
     coinbase: HexAddress,
@@ -222,7 +225,7 @@ impl DevOptions {
 
     /// The genesis to use without a genesis file.
     pub(crate) fn genesis(&self) -> DevGenesis {
-        let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, coinbase, .. } = self.chain;
+        let ChainArguments { chain_id, gas_limit, base_fee, hardfork, timestamp, bare, coinbase, .. } = self.chain;
         DevGenesis {
             chain_id,
             balance: self.accounts.balance,
@@ -231,6 +234,7 @@ impl DevOptions {
             hardfork,
             timestamp,
             coinbase: coinbase.0,
+            contracts: !bare,
         }
     }
 }

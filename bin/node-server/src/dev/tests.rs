@@ -23,7 +23,8 @@ fn read(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
 #[test]
 fn defaults_are_those_of_the_libraries() {
     let options = read(&[]).unwrap();
-    assert_eq!(options.genesis(), DevGenesis::default());
+    assert_eq!(options.genesis(), DevGenesis { contracts: true, ..DevGenesis::default() });
+    assert_eq!(read(&["--bare"]).unwrap().genesis(), DevGenesis::default());
     let (accounts, default) = (options.accounts(), AccountOptions::default());
     assert_eq!(
         (accounts.count, accounts.mnemonic, accounts.derivation_path),
@@ -65,6 +66,7 @@ fn options_reach_the_genesis() {
         hardfork: "cancun".parse().unwrap(),
         timestamp: Some(9),
         coinbase: coinbase.parse().unwrap(),
+        contracts: true,
     };
     assert_eq!(options.genesis(), expected);
 }

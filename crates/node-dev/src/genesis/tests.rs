@@ -31,12 +31,15 @@ fn every_option_takes_effect() {
         hardfork: "cancun".parse().unwrap(),
         timestamp: Some(0),
         coinbase: Address::repeat_byte(9),
+        contracts: true,
     };
     let accounts = accounts(3);
     let genesis = options.build(accounts.addresses()).unwrap();
     let header = &genesis.header;
     assert_eq!((genesis.spec.chain_id, header.gas_limit, header.timestamp), (7, 5_000, 0));
     assert_eq!((header.base_fee_per_gas, header.beneficiary), (Some(0), Address::repeat_byte(9)));
+    let permit2 = "0x000000000022d473030f116ddee9f6b43ac78ba3".parse().unwrap();
+    assert_eq!((genesis.alloc[&permit2].code.len(), genesis.alloc[&permit2].nonce), (9_152, 1));
     for address in accounts.addresses() {
         assert_eq!(genesis.alloc[&address].balance, U256::from(u64::MAX) * U256::exp10(18));
     }

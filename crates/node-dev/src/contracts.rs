@@ -1,0 +1,64 @@
+//! Contracts that tools expect at the same address on every chain.
+//!
+//! The codes are those of Ethereum's mainnet. `contracts.txt` has a line for each: its address, and its code compressed with zlib,
+//! in hex. A test compares the hashes. docs/development.md lists sources and licences.
+
+use node_types::{Address, Bytes};
+use std::io::Read;
+
+const CONTRACTS: &str = include_str!("contracts.txt");
+
+/// Returns addresses and codes of Multicall3, Permit2, CreateX, and of EntryPoint 0.7 and 0.8 (ERC-4337) with their creators of
+/// senders.
+pub(crate) fn contracts() -> impl Iterator<Item = (Address, Bytes)> {
+    CONTRACTS.lines().filter_map(|line| {
+        let (address, code) = line.split_once(' ')?;
+        let compressed = const_hex::decode(code).ok()?;
+        let mut code = Vec::new();
+        flate2::read::ZlibDecoder::new(&compressed[..]).read_to_end(&mut code).ok()?;
+        Some((address.parse().ok()?, code.into()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node_types::keccak256;
+
+    #[test]
+    fn the_codes_are_those_of_mainnet() {
+        let expected = [
+            (
+                "ca11bde05977b3631167028862be2a173976ca11",
+                "d5c15df687b16f2ff992fc8d767b4216323184a2bbc6ee2f9c398c318e770891",
+            ),
+            (
+                "000000000022d473030f116ddee9f6b43ac78ba3",
+                "c67d1657868aa5146eaf24fb879fb1fdec3d2d493b3683a61c9c2f4fb2851131",
+            ),
+            (
+                "ba5ed099633d3b313e4d5f7bdc1305d3c28ba5ed",
+                "bd8a7ea8cfca7b4e5f5041d7d4b17bc317c5ce42cfbc42066a00cf26b43eb53f",
+            ),
+            (
+                "0000000071727de22e5e9d8baf0edac6f37da032",
+                "8db5ff695839d655407cc8490bb7a5d82337a86a6b39c3f0258aa6c3b582fc58",
+            ),
+            (
+                "efc2c1444ebcc4db75e7613d20c6a62ff67a167c",
+                "283c9d14378f5f4c4e24045b87d621d48443fa5b4af7dd7180a599b3756a7689",
+            ),
+            (
+                "4337084d9e255ff0702461cf8895ce9e3b5ff108",
+                "44e632a24c6f2600cbd5b5b8b4c2d372359112c8b5774297f5fd0a9e64f11f86",
+            ),
+            (
+                "449ed7c3e6fee6a97311d4b55475df59c44add33",
+                "c69a1b3a000d570bc86eb096ee63a9014a17951ad616d720882ec61432b00fcf",
+            ),
+        ];
+        let found: Vec<_> =
+            contracts().map(|(at, code)| (format!("{at:x}"), format!("{:x}", keccak256(&code)))).collect();
+        assert_eq!(found, expected.map(|(address, hash)| (address.to_owned(), hash.to_owned())));
+    }
+}
