@@ -1,8 +1,7 @@
 //! Accounts as the state trie stores them.
 
-use super::codec::{DecodeError, Items, append_bytes};
+use super::codec::record;
 use crate::{H256, KECCAK_EMPTY, U256};
-use rlp::{Encodable, RlpStream};
 
 /// The root of the empty trie: keccak of the RLP empty string.
 pub const EMPTY_ROOT: H256 = H256([
@@ -10,61 +9,26 @@ pub const EMPTY_ROOT: H256 = H256([
     0x1b, 0x99, 0x6c, 0xad, 0xc0, 0x01, 0x62, 0x2f, 0xb5, 0xe3, 0x63, 0xb4, 0x21,
 ]);
 
-/// The value of a leaf of the state trie (Yellow Paper, section 4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account {
-    /// Number of transactions sent from the address; of a contract, the number of contracts it created, plus one since
-    /// EIP-161.
-    pub nonce: u64,
-    /// Balance in wei.
-    pub balance: U256,
-    /// Root of the account's storage trie.
-    pub storage_root: H256,
-    /// Keccak of the account's code.
-    pub code_hash: H256,
+record! {
+    /// The value of a leaf of the state trie (Yellow Paper, section 4.1).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Account {
+        /// Number of transactions sent from the address; of a contract, the number of contracts it created, plus one since
+        /// EIP-161.
+        pub nonce: u64 = "account nonce";
+        /// Balance in wei.
+        pub balance: U256 = "account balance";
+        /// Root of the account's storage trie.
+        pub storage_root: H256 = "account storage root";
+        /// Keccak of the account's code.
+        pub code_hash: H256 = "account code hash";
+    }
 }
 
 impl Default for Account {
     /// The account of an address that was never used.
     fn default() -> Self {
         Self { nonce: 0, balance: U256::zero(), storage_root: EMPTY_ROOT, code_hash: KECCAK_EMPTY }
-    }
-}
-
-impl Account {
-    /// Returns the RLP encoding, which is the value in the state trie.
-    pub fn encode(&self) -> Vec<u8> {
-        self.rlp_bytes().into()
-    }
-
-    /// Decodes the RLP encoding.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `bytes` is not exactly one canonical encoding.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Items::exactly(bytes, "account", Self::decode_item)
-    }
-
-    fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
-        items.record("account", |fields| {
-            Ok(Self {
-                nonce: fields.u64("account nonce")?,
-                balance: fields.u256("account balance")?,
-                storage_root: fields.h256("account storage root")?,
-                code_hash: fields.h256("account code hash")?,
-            })
-        })
-    }
-}
-
-impl Encodable for Account {
-    fn rlp_append(&self, stream: &mut RlpStream) {
-        stream.begin_list(4);
-        stream.append(&self.nonce);
-        stream.append(&self.balance);
-        append_bytes(stream, self.storage_root.as_bytes());
-        append_bytes(stream, self.code_hash.as_bytes());
     }
 }
 

@@ -1,20 +1,22 @@
 //! Receipts and logs.
 
-use super::codec::{DecodeError, Items, append_bytes, append_hashes};
+use super::codec::{DecodeError, Item, Items, append_bytes, record};
 use super::transaction::{enveloped, open_envelope};
 use super::{Bloom, TransactionType};
 use crate::{Address, Bytes, H256};
-use rlp::{Encodable, RlpStream};
+use rlp::RlpStream;
 
-/// An event emitted by a contract.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Log {
-    /// The contract that emitted it.
-    pub address: Address,
-    /// Up to four indexed words.
-    pub topics: Vec<H256>,
-    /// Unindexed data.
-    pub data: Bytes,
+record! {
+    /// An event emitted by a contract.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Log {
+        /// The contract that emitted it.
+        pub address: Address = "log address";
+        /// Up to four indexed words.
+        pub topics: Vec<H256> = "log topics";
+        /// Unindexed data.
+        pub data: Bytes = "log data";
+    }
 }
 
 /// The outcome of a transaction, as its receipt states it.
@@ -67,9 +69,9 @@ impl Receipt {
                 stream.append(success);
             }
         }
-        stream.append(&self.cumulative_gas_used);
-        append_bytes(stream, &self.logs_bloom.0);
-        stream.append_list(&self.logs);
+        self.cumulative_gas_used.append(stream);
+        self.logs_bloom.append(stream);
+        self.logs.append(stream);
     }
 
     fn decode_list(transaction_type: TransactionType, items: &mut Items<'_>) -> Result<Self, DecodeError> {
@@ -77,9 +79,9 @@ impl Receipt {
             Ok(Self {
                 transaction_type,
                 outcome: ReceiptOutcome::from_bytes(fields.bytes("receipt status")?)?,
-                cumulative_gas_used: fields.u64("receipt cumulative gas used")?,
-                logs_bloom: Bloom(fields.fixed("receipt logs bloom")?),
-                logs: fields.vec("receipt logs", Log::decode_item)?,
+                cumulative_gas_used: Item::read(fields, "receipt cumulative gas used")?,
+                logs_bloom: Item::read(fields, "receipt logs bloom")?,
+                logs: Item::read(fields, "receipt logs")?,
             })
         })
     }
@@ -92,40 +94,5 @@ impl ReceiptOutcome {
             [1] => Ok(Self::Success(true)),
             root => root.try_into().map(|root| Self::StateRoot(H256(root))).map_err(|_| DecodeError::InvalidStatus),
         }
-    }
-}
-
-impl Log {
-    /// Returns the RLP encoding.
-    pub fn encode(&self) -> Vec<u8> {
-        self.rlp_bytes().into()
-    }
-
-    /// Decodes the RLP encoding.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `bytes` is not exactly one canonical encoding.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Items::exactly(bytes, "log", Self::decode_item)
-    }
-
-    fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
-        items.record("log", |fields| {
-            Ok(Self {
-                address: fields.address("log address")?,
-                topics: fields.vec("log topics", |topics| topics.h256("log topic"))?,
-                data: fields.bytes("log data")?.into(),
-            })
-        })
-    }
-}
-
-impl Encodable for Log {
-    fn rlp_append(&self, stream: &mut RlpStream) {
-        stream.begin_list(3);
-        append_bytes(stream, self.address.as_bytes());
-        append_hashes(stream, &self.topics);
-        append_bytes(stream, &self.data);
     }
 }

@@ -1,6 +1,6 @@
 //! Calls and gas estimates.
 
-use super::decode::{Decode, Faults, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
+use super::decode::{Decode, Faults, Faulty, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
 use super::{AccountOverride, AddressData, BytesData, EstimateGasObject, Quantity64, Quantity256};
 use crate::{Address, BlockId};
 use serde::{Deserialize, Serialize};
@@ -107,8 +107,8 @@ decode_object! {
         transaction: required("Transaction"),
     } => |decoder| {
         // A flat override has no addresses of its own: it applies to the sender and the receiver of the transaction.
-        let transaction: &Option<TransactionCall> = &transaction;
-        if let (Some(Some(EstimateGasObject::Flat(flat))), Some(transaction)) = (&object, transaction) {
+        let transaction: &Result<TransactionCall, Faulty> = &transaction;
+        if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
             if flat.changes_sender() && transaction.from.is_none() {
                 decoder.fault_of_missing("Transaction", "From");
             }
@@ -130,12 +130,16 @@ impl Decode for TransactionCall {
         let alias = object.optional("Input");
         let to = object.optional("To");
         let value = object.optional("Value");
-        if let (Some(Some(data)), Some(Some(alias))) = (&data, &alias)
+        if let (Ok(Some(data)), Ok(Some(alias))) = (&data, &alias)
             && data != alias
         {
             object.fault("Input", "expected the value of Data, which has the same meaning");
         }
-        Some(Self { data: data?.or(alias?), from: from?, gas: gas?, gas_price: gas_price?, to: to?, value: value? })
+        let call = || -> Result<Self, Faulty> {
+            let data = data?.or(alias?);
+            Ok(Self { data, from: from?, gas: gas?, gas_price: gas_price?, to: to?, value: value? })
+        };
+        call().ok()
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) use deserialize_by_decoding;
 
 /// Implements [`Decode`] for a struct that is sent as an object. Each field states which method of [`ObjectDecoder`] reads it
 /// and the name of its property. `as Wrapper` reads the field through a tuple struct around its type. The block after `=>`
-/// runs before the struct is built: it sees every field as the `Option` that was read, and may add faults to the decoder.
+/// runs before the struct is built: it sees every field as the `Result` that was read, and may add faults to the decoder.
 macro_rules! decode_object {
     ($($object:ident {
         $($field:ident: $read:ident($name:literal $(, $default:expr)?) $(as $wrapper:ident)?),+ $(,)?
@@ -103,7 +103,8 @@ macro_rules! decode_object {
                 let mut decoder = $crate::wire::ObjectDecoder::new(input, Self::PROPERTIES, faults)?;
                 $(let $field = decoder.$read($name $(, $default)?)$(.map(|$wrapper(value)| value))?;)+
                 $(let $checked = &mut decoder; $check)?
-                Some(Self { $($field: $field?),+ })
+                let object = || -> Result<Self, $crate::wire::Faulty> { Ok(Self { $($field: $field?),+ }) };
+                object().ok()
             }
         }
     )+};
@@ -267,6 +268,10 @@ pub(super) fn decode_array<T: Decode>(input: Input<'_>, limit: usize, faults: &m
     (values.len() == count).then_some(values)
 }
 
+/// A value has a fault, which was added to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faulty;
+
 /// Decodes an object with known property names. All other properties are faults, except `$schema`.
 pub struct ObjectDecoder<'a, 'f> {
     input: Input<'a>,
@@ -298,41 +303,56 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         Some(Self { input, properties, faults })
     }
 
-    /// Decodes the property `name`, which must be present. Returns `None` after adding a fault.
-    pub fn required<T: Decode>(&mut self, name: &'static str) -> Option<T> {
+    /// Decodes the property `name`, which must be present.
+    ///
+    /// # Errors
+    /// [`Faulty`] after adding a fault.
+    pub fn required<T: Decode>(&mut self, name: &'static str) -> Result<T, Faulty> {
         match self.raw(name) {
             Some(raw) => self.decode(name, raw),
             None => {
                 self.input.fault(format_args!("expected required property {name} to be present"), self.faults);
-                None
+                Err(Faulty)
             }
         }
     }
 
     /// Like [`required`](Self::required), but rejects null, which the type itself may accept.
-    pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Option<T> {
+    ///
+    /// # Errors
+    /// [`Faulty`] after adding a fault.
+    pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Result<T, Faulty> {
         if self.raw(name).is_some_and(|raw| raw.get() == "null") {
             self.fault(name, "expected a value other than null");
-            return None;
+            return Err(Faulty);
         }
         self.required(name)
     }
 
-    /// Decodes the property `name` if it is present. Returns `None` after adding a fault, and `Some(None)` if it is absent.
-    pub fn optional<T: Decode>(&mut self, name: &'static str) -> Option<Option<T>> {
+    /// Decodes the property `name`. Returns `None` if it is absent.
+    ///
+    /// # Errors
+    /// [`Faulty`] after adding a fault.
+    pub fn optional<T: Decode>(&mut self, name: &'static str) -> Result<Option<T>, Faulty> {
         match self.raw(name) {
             Some(raw) if !matches!(raw.get(), "null" | "\"\"") => self.decode(name, raw).map(Some),
-            _ => Some(None),
+            _ => Ok(None),
         }
     }
 
     /// Decodes the property `name`; if it is absent, returns the default of its type.
-    pub fn optional_or_default<T: Decode + Default>(&mut self, name: &'static str) -> Option<T> {
+    ///
+    /// # Errors
+    /// [`Faulty`] after adding a fault.
+    pub fn optional_or_default<T: Decode + Default>(&mut self, name: &'static str) -> Result<T, Faulty> {
         self.optional_or(name, T::default())
     }
 
     /// Decodes the property `name`; if it is absent, returns `default`.
-    pub fn optional_or<T: Decode>(&mut self, name: &'static str, default: T) -> Option<T> {
+    ///
+    /// # Errors
+    /// [`Faulty`] after adding a fault.
+    pub fn optional_or<T: Decode>(&mut self, name: &'static str, default: T) -> Result<T, Faulty> {
         self.optional(name).map(|value| value.unwrap_or(default))
     }
 
@@ -351,9 +371,9 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         self.properties.iter().find(|(present, _)| *present == name).map(|(_, raw)| *raw)
     }
 
-    fn decode<T: Decode>(&mut self, name: &str, raw: &RawValue) -> Option<T> {
+    fn decode<T: Decode>(&mut self, name: &str, raw: &RawValue) -> Result<T, Faulty> {
         let location = Location::Property(&self.input.location, name);
-        T::decode(Input { json: raw.get(), location }, self.faults)
+        T::decode(Input { json: raw.get(), location }, self.faults).ok_or(Faulty)
     }
 }
 

@@ -98,9 +98,9 @@ decode_object! {
         to_block: optional("ToBlock"),
         topics: optional_or_default("Topics") as Topics,
     } => |decoder| {
-        if let Some(Some(_)) = block_hash {
+        if let Ok(Some(_)) = block_hash {
             for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
-                if let Some(Some(_)) = bound {
+                if let Ok(Some(_)) = bound {
                     decoder.fault(name, "unexpected property beside BlockHash");
                 }
             }

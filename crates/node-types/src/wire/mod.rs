@@ -64,7 +64,7 @@ pub use control::{
     SetNextBlockTimestampInput, SetNonceInput, SetStorageInput, SnapshotId, UnsignedTransaction,
 };
 pub use data::{ByteString, Data, Word};
-pub use decode::{BodyError, Decode, Faults, Input, Location, ObjectDecoder, decode_body};
+pub use decode::{BodyError, Decode, Faults, Faulty, Input, Location, ObjectDecoder, decode_body};
 pub use event::{Event, EventData, EventsInput};
 pub use fee_history::{FeeHistoryInput, FeeHistoryOutput};
 pub use filter::{

@@ -83,7 +83,7 @@ decode_object! {
         state: optional("State"),
         state_diff: optional("StateDiff"),
     } => |decoder| {
-        if let (Some(Some(_)), Some(Some(_))) = (&state, &state_diff) {
+        if let (Ok(Some(_)), Ok(Some(_))) = (&state, &state_diff) {
             decoder.fault("StateDiff", "unexpected property beside State");
         }
     }

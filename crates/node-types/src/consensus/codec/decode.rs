@@ -1,7 +1,6 @@
 //! Reading RLP item by item.
 
 use super::DecodeError;
-use crate::{Address, H256, U256};
 use rlp::{DecoderError, PayloadInfo};
 
 /// The items of a list that have not been read.
@@ -85,55 +84,15 @@ impl<'a> Items<'a> {
         bytes.try_into().map_err(|_| DecodeError::UnexpectedLength { field, expected: N, got: bytes.len() })
     }
 
-    /// Reads a hash.
-    pub(in crate::consensus) fn h256(&mut self, field: &'static str) -> Result<H256, DecodeError> {
-        self.fixed(field).map(H256)
-    }
-
-    /// Reads an address.
-    pub(in crate::consensus) fn address(&mut self, field: &'static str) -> Result<Address, DecodeError> {
-        self.fixed(field).map(Address::from)
-    }
-
-    /// Reads an address, or `None` from the empty byte string.
-    pub(in crate::consensus) fn optional_address(
-        &mut self,
-        field: &'static str,
-    ) -> Result<Option<Address>, DecodeError> {
-        // The prefix of the empty byte string.
-        if self.rest.first() == Some(&0x80) {
-            self.rest = &self.rest[1..];
-            return Ok(None);
-        }
-        self.address(field).map(Some)
-    }
-
-    /// Reads a field, or returns `None` if the list ends before it.
-    pub(in crate::consensus) fn optional<T>(
-        &mut self,
-        field: &'static str,
-        read: impl FnOnce(&mut Self, &'static str) -> Result<T, DecodeError>,
-    ) -> Result<Option<T>, DecodeError> {
-        if self.is_empty() { Ok(None) } else { read(self, field).map(Some) }
-    }
-
-    /// Reads an integer of at most 256 bits.
-    pub(in crate::consensus) fn u256(&mut self, field: &'static str) -> Result<U256, DecodeError> {
-        Ok(U256::from_big_endian(&self.integer::<32>(field)?))
-    }
-
-    /// Reads an integer of at most 64 bits.
-    pub(in crate::consensus) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
-        self.integer(field).map(u64::from_be_bytes)
-    }
-
-    /// Reads an integer of at most 8 bits.
-    pub(in crate::consensus) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
-        self.integer(field).map(u8::from_be_bytes)
+    /// Reads the empty byte string if it is next, and returns whether it was.
+    pub(super) fn skip_empty_string(&mut self) -> bool {
+        let Some((0x80, rest)) = self.rest.split_first() else { return false };
+        self.rest = rest;
+        true
     }
 
     /// Reads an integer without leading zeros into `N` big-endian bytes.
-    fn integer<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+    pub(super) fn integer<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
         let bytes = self.bytes(field)?;
         if bytes.first() == Some(&0) {
             return Err(DecodeError::LeadingZeros { field });

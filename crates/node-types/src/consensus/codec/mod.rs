@@ -4,22 +4,17 @@
 //! every value has exactly one encoding, so that a decoded object encodes to the same bytes and has the same hash.
 
 mod decode;
-mod encode;
 mod error;
+mod record;
 
 pub(super) use decode::Items;
-pub(super) use encode::{append_bytes, append_hashes, append_recipient};
 pub use error::DecodeError;
+pub(super) use record::{Fields, Item, append_bytes, items, objects, record};
 
-/// Implements the `rlp` crate's `Decodable` by the strict inherent `decode`.
-macro_rules! impl_decodable {
-    ($($name:ty),+) => {
-        $(impl rlp::Decodable for $name {
-            fn decode(rlp: &rlp::Rlp<'_>) -> Result<Self, rlp::DecoderError> {
-                Ok(Self::decode(rlp.as_raw())?)
-            }
-        })+
-    };
+objects! {
+    super::Account: "account",
+    super::Block: "block",
+    super::Header: "header",
+    super::Log: "log",
+    super::Withdrawal: "withdrawal"
 }
-
-impl_decodable!(super::Account, super::Block, super::Header, super::Log, super::Withdrawal);

@@ -1,6 +1,7 @@
 //! The same objects, encoded and hashed by alloy.
 
 use crate::consensus::test_support::*;
+use crate::consensus::codec::Item;
 use crate::consensus::*;
 use alloy_consensus::transaction::{RlpEcdsaEncodableTx, SignableTransaction};
 use alloy_consensus::{
@@ -260,7 +261,9 @@ proptest! {
     #[test]
     fn authorizations(authorization in authorization()) {
         let theirs = authorization_of(&authorization);
-        prop_assert_eq!(rlp::encode(&authorization).to_vec(), alloy_rlp::encode(&theirs));
+        let mut stream = rlp::RlpStream::new();
+        Item::append(&authorization, &mut stream);
+        prop_assert_eq!(stream.out().to_vec(), alloy_rlp::encode(&theirs));
         prop_assert_eq!(b256(authorization.signing_hash()), theirs.signature_hash());
     }
 

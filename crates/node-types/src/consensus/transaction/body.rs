@@ -1,10 +1,10 @@
 //! The unsigned part of transactions of all types.
 
-use super::fields::Fields;
 use super::{
     AccessListItem, AccessListTransaction, Authorization, BlobTransaction, DynamicFeeTransaction, LegacyTransaction,
     SetCodeTransaction, TransactionType,
 };
+use crate::consensus::codec::Fields;
 use crate::{Address, Bytes, H256, U256};
 
 /// The part of a transaction that the sender signs.

@@ -1,8 +1,23 @@
-//! Typed envelopes of transactions and receipts (EIP-2718).
+//! Transaction types, and the envelopes of transactions and receipts (EIP-2718).
 
-use super::TransactionType;
 use crate::consensus::codec::DecodeError;
 use rlp::RlpStream;
+
+/// The type byte of a transaction (EIP-2718).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum TransactionType {
+    /// Legacy: the format before EIP-2718, with or without replay protection (EIP-155).
+    Legacy = 0,
+    /// With an access list (EIP-2930).
+    AccessList = 1,
+    /// With a fee cap and a tip cap (EIP-1559).
+    DynamicFee = 2,
+    /// Carrying blobs (EIP-4844).
+    Blob = 3,
+    /// Setting the code of accounts (EIP-7702).
+    SetCode = 4,
+}
 
 /// Returns a stream that begins with the type byte. Type 0 has none.
 pub(in crate::consensus) fn enveloped(transaction_type: TransactionType) -> RlpStream {

@@ -1,47 +1,26 @@
 //! Signed transactions of types 0 to 4.
 
-mod access_list;
 mod authorization;
-mod blob;
 mod body;
-mod dynamic_fee;
 mod envelope;
-mod fields;
-mod legacy;
-mod set_code;
 mod sidecar;
+mod types;
 
-pub use access_list::{AccessListItem, AccessListTransaction};
 pub use authorization::Authorization;
-pub use blob::BlobTransaction;
 pub use body::TransactionBody;
-pub use dynamic_fee::DynamicFeeTransaction;
-pub use legacy::LegacyTransaction;
-pub use set_code::SetCodeTransaction;
+pub use envelope::TransactionType;
 pub use sidecar::{BlobSidecar, PooledTransaction, versioned_hash};
+pub use types::{
+    AccessListItem, AccessListTransaction, BlobTransaction, DynamicFeeTransaction, LegacyTransaction,
+    SetCodeTransaction,
+};
 
 pub(super) use envelope::{enveloped, open_envelope};
 
 use super::Signature;
-use super::codec::{DecodeError, Items, append_bytes};
+use super::codec::{DecodeError, Fields, Item, Items, append_bytes};
 use crate::{Address, Bytes, H256, U256, keccak256};
 use rlp::RlpStream;
-
-/// The type byte of a transaction (EIP-2718).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum TransactionType {
-    /// Legacy: the format before EIP-2718, with or without replay protection (EIP-155).
-    Legacy = 0,
-    /// With an access list (EIP-2930).
-    AccessList = 1,
-    /// With a fee cap and a tip cap (EIP-1559).
-    DynamicFee = 2,
-    /// Carrying blobs (EIP-4844).
-    Blob = 3,
-    /// Setting the code of accounts (EIP-7702).
-    SetCode = 4,
-}
 
 /// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +44,12 @@ impl Transaction {
         match &self.body {
             TransactionBody::Legacy(LegacyTransaction { chain_id: Some(chain_id), .. }) => {
                 stream.begin_list(fields.count() + 3);
-                fields.append(&mut stream);
+                fields.append_fields(&mut stream);
                 stream.append(chain_id).append(&0u8).append(&0u8);
             }
             _ => {
                 stream.begin_list(fields.count());
-                fields.append(&mut stream);
+                fields.append_fields(&mut stream);
             }
         }
         keccak256(stream.as_raw())
@@ -148,20 +127,40 @@ impl Transaction {
     fn append_list(&self, stream: &mut RlpStream) {
         let fields = self.body.fields();
         stream.begin_list(fields.count() + 3);
-        fields.append(stream);
+        fields.append_fields(stream);
         stream.append(&self.v()).append(&self.signature.r).append(&self.signature.s);
     }
 
-    /// Appends the transaction as an item of a block body: a list for type 0, else the canonical encoding as a byte string.
-    pub(super) fn append_item(&self, stream: &mut RlpStream) {
-        match self.body {
-            TransactionBody::Legacy(_) => self.append_list(stream),
-            _ => append_bytes(stream, self.encoded().as_raw()),
-        }
+    /// Reads the list of signed fields and signature.
+    fn decode_list(transaction_type: TransactionType, items: &mut Items<'_>) -> Result<Self, DecodeError> {
+        items.record("transaction", |fields| {
+            let mut body = match transaction_type {
+                TransactionType::Legacy => TransactionBody::Legacy(Fields::read_fields(fields)?),
+                TransactionType::AccessList => TransactionBody::AccessList(Fields::read_fields(fields)?),
+                TransactionType::DynamicFee => TransactionBody::DynamicFee(Fields::read_fields(fields)?),
+                TransactionType::Blob => TransactionBody::Blob(Fields::read_fields(fields)?),
+                TransactionType::SetCode => TransactionBody::SetCode(Fields::read_fields(fields)?),
+            };
+            let v = U256::read(fields, "transaction v")?;
+            let y_parity = match &mut body {
+                TransactionBody::Legacy(tx) => {
+                    let (chain_id, y_parity) = split_v(v)?;
+                    tx.chain_id = chain_id;
+                    y_parity
+                }
+                _ if v <= U256::one() => !v.is_zero(),
+                _ => return Err(DecodeError::InvalidV { v }),
+            };
+            let r = Item::read(fields, "transaction r")?;
+            let signature = Signature { r, s: Item::read(fields, "transaction s")?, y_parity };
+            Ok(Self { body, signature })
+        })
     }
+}
 
-    /// Reads the transaction as an item of a block body.
-    pub(super) fn decode_item(items: &mut Items<'_>) -> Result<Self, DecodeError> {
+/// An item of a block body: a list for type 0, else the canonical encoding as a byte string.
+impl Item for Transaction {
+    fn read(items: &mut Items<'_>, _name: &'static str) -> Result<Self, DecodeError> {
         if items.next_is_list() {
             return Self::decode_list(TransactionType::Legacy, items);
         }
@@ -173,32 +172,26 @@ impl Transaction {
         }
     }
 
-    /// Reads the list of signed fields and signature.
-    fn decode_list(transaction_type: TransactionType, items: &mut Items<'_>) -> Result<Self, DecodeError> {
-        items.record("transaction", |fields| {
-            let mut body = match transaction_type {
-                TransactionType::Legacy => TransactionBody::Legacy(LegacyTransaction::decode_fields(fields)?),
-                TransactionType::AccessList => {
-                    TransactionBody::AccessList(AccessListTransaction::decode_fields(fields)?)
-                }
-                TransactionType::DynamicFee => {
-                    TransactionBody::DynamicFee(DynamicFeeTransaction::decode_fields(fields)?)
-                }
-                TransactionType::Blob => TransactionBody::Blob(BlobTransaction::decode_fields(fields)?),
-                TransactionType::SetCode => TransactionBody::SetCode(SetCodeTransaction::decode_fields(fields)?),
-            };
-            let v = fields.u256("transaction v")?;
-            let y_parity = match &mut body {
-                TransactionBody::Legacy(tx) => {
-                    let (chain_id, y_parity) = legacy::split_v(v)?;
-                    tx.chain_id = chain_id;
-                    y_parity
-                }
-                _ if v <= U256::one() => !v.is_zero(),
-                _ => return Err(DecodeError::InvalidV { v }),
-            };
-            let signature = Signature { r: fields.u256("transaction r")?, s: fields.u256("transaction s")?, y_parity };
-            Ok(Self { body, signature })
-        })
+    fn append(&self, stream: &mut RlpStream) {
+        match self.body {
+            TransactionBody::Legacy(_) => self.append_list(stream),
+            _ => append_bytes(stream, self.encoded().as_raw()),
+        }
     }
+}
+
+/// Splits `v` into chain id and y parity. 27 and 28 have no chain id; from 35 on it is `(v - 35) / 2` (EIP-155).
+fn split_v(v: U256) -> Result<(Option<u64>, bool), DecodeError> {
+    let bare = U256::from(27);
+    let protected = U256::from(35);
+    if v < bare || v > U256::from(u64::MAX) * 2 + protected + 1 {
+        return Err(DecodeError::InvalidV { v });
+    }
+    if v < protected {
+        let parity = v - bare;
+        return if parity <= U256::one() { Ok((None, !parity.is_zero())) } else { Err(DecodeError::InvalidV { v }) };
+    }
+    // By the bound above, at most 2^65 - 1.
+    let offset = (v - protected).as_u128();
+    Ok((Some((offset / 2) as u64), offset % 2 == 1))
 }

@@ -1,7 +1,7 @@
 //! The network form of blob transactions, which includes the blobs.
 
 use super::{Transaction, TransactionType, enveloped, open_envelope};
-use crate::consensus::codec::{DecodeError, Items, append_bytes};
+use crate::consensus::codec::{DecodeError, Item, Items};
 use crate::{Bytes, H256};
 use hmac_sha256::Hash as Sha256;
 use rlp::RlpStream;
@@ -83,7 +83,7 @@ impl BlobSidecar {
         }
         for strings in [self.blobs(), self.commitments(), self.proofs()] {
             stream.begin_list(strings.len());
-            strings.iter().for_each(|bytes| append_bytes(stream, bytes));
+            strings.iter().for_each(|bytes| bytes.append(stream));
         }
     }
 
@@ -101,7 +101,7 @@ impl BlobSidecar {
         // Version 0 has no version byte, not even a zero.
         let versioned = !items.next_is_list();
         if versioned {
-            match items.u8("sidecar version")? {
+            match u8::read(items, "sidecar version")? {
                 1 => {}
                 version => return Err(DecodeError::UnknownSidecarVersion(version)),
             }

@@ -1,0 +1,152 @@
+//! The signed fields of each transaction type.
+
+use super::{Authorization, TransactionType};
+use crate::consensus::codec::{DecodeError, Item, Items, items, record};
+use crate::{Address, Bytes, H256, U256};
+
+record! {
+    /// An entry of an access list: an account and some of its storage slots (EIP-2930).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct AccessListItem {
+        /// The account.
+        pub address: Address = "access list address";
+        /// Its slots.
+        pub storage_keys: Vec<H256> = "access list storage keys";
+    }
+}
+
+items!(AccessListItem: "access list item");
+
+record! {
+    /// Type 0: the format before EIP-2718.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct LegacyTransaction {
+        /// Chain id, which is encoded as part of `v`. `None` without replay protection (EIP-155).
+        pub chain_id: Option<u64>;
+        /// Nonce of the sender.
+        pub nonce: u64 = "transaction nonce";
+        /// Price in wei per gas.
+        pub gas_price: U256 = "transaction gas price";
+        /// Gas limit.
+        pub gas_limit: u64 = "transaction gas limit";
+        /// Recipient. `None` for a contract creation.
+        pub to: Option<Address> = "transaction to";
+        /// Transferred amount in wei.
+        pub value: U256 = "transaction value";
+        /// Call data, or the init code of a contract creation.
+        pub input: Bytes = "transaction input";
+    }
+}
+
+record! {
+    /// Type 1: with an access list (EIP-2930).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct AccessListTransaction {
+        /// Chain id.
+        pub chain_id: u64 = "transaction chain id";
+        /// Nonce of the sender.
+        pub nonce: u64 = "transaction nonce";
+        /// Price in wei per gas.
+        pub gas_price: U256 = "transaction gas price";
+        /// Gas limit.
+        pub gas_limit: u64 = "transaction gas limit";
+        /// Recipient. `None` for a contract creation.
+        pub to: Option<Address> = "transaction to";
+        /// Transferred amount in wei.
+        pub value: U256 = "transaction value";
+        /// Call data, or the init code of a contract creation.
+        pub input: Bytes = "transaction input";
+        /// Accounts and slots to warm.
+        pub access_list: Vec<AccessListItem> = "transaction access list";
+    }
+}
+
+record! {
+    /// Type 2: with a fee cap and a tip cap (EIP-1559).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct DynamicFeeTransaction {
+        /// Chain id.
+        pub chain_id: u64 = "transaction chain id";
+        /// Nonce of the sender.
+        pub nonce: u64 = "transaction nonce";
+        /// Maximum priority fee in wei per gas.
+        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
+        /// Maximum of base fee and priority fee together, in wei per gas.
+        pub max_fee_per_gas: U256 = "transaction max fee per gas";
+        /// Gas limit.
+        pub gas_limit: u64 = "transaction gas limit";
+        /// Recipient. `None` for a contract creation.
+        pub to: Option<Address> = "transaction to";
+        /// Transferred amount in wei.
+        pub value: U256 = "transaction value";
+        /// Call data, or the init code of a contract creation.
+        pub input: Bytes = "transaction input";
+        /// Accounts and slots to warm.
+        pub access_list: Vec<AccessListItem> = "transaction access list";
+    }
+}
+
+record! {
+    /// Type 3: carrying blobs (EIP-4844).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct BlobTransaction {
+        /// Chain id.
+        pub chain_id: u64 = "transaction chain id";
+        /// Nonce of the sender.
+        pub nonce: u64 = "transaction nonce";
+        /// Maximum priority fee in wei per gas.
+        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
+        /// Maximum of base fee and priority fee together, in wei per gas.
+        pub max_fee_per_gas: U256 = "transaction max fee per gas";
+        /// Gas limit.
+        pub gas_limit: u64 = "transaction gas limit";
+        /// Recipient. A blob transaction cannot create a contract.
+        pub to: Address = "transaction to", |items, name| recipient(items, name, TransactionType::Blob);
+        /// Transferred amount in wei.
+        pub value: U256 = "transaction value";
+        /// Call data.
+        pub input: Bytes = "transaction input";
+        /// Accounts and slots to warm.
+        pub access_list: Vec<AccessListItem> = "transaction access list";
+        /// Maximum blob base fee in wei per blob gas.
+        pub max_fee_per_blob_gas: U256 = "transaction max fee per blob gas";
+        /// A versioned hash for each blob.
+        pub blob_versioned_hashes: Vec<H256> = "transaction blob versioned hashes";
+    }
+}
+
+record! {
+    /// Type 4: setting the code of accounts (EIP-7702).
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct SetCodeTransaction {
+        /// Chain id.
+        pub chain_id: u64 = "transaction chain id";
+        /// Nonce of the sender.
+        pub nonce: u64 = "transaction nonce";
+        /// Maximum priority fee in wei per gas.
+        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
+        /// Maximum of base fee and priority fee together, in wei per gas.
+        pub max_fee_per_gas: U256 = "transaction max fee per gas";
+        /// Gas limit.
+        pub gas_limit: u64 = "transaction gas limit";
+        /// Recipient. A set-code transaction cannot create a contract.
+        pub to: Address = "transaction to", |items, name| recipient(items, name, TransactionType::SetCode);
+        /// Transferred amount in wei.
+        pub value: U256 = "transaction value";
+        /// Call data.
+        pub input: Bytes = "transaction input";
+        /// Accounts and slots to warm.
+        pub access_list: Vec<AccessListItem> = "transaction access list";
+        /// Authorizations to apply before execution.
+        pub authorization_list: Vec<Authorization> = "transaction authorization list";
+    }
+}
+
+/// Reads the recipient of a transaction whose type cannot create contracts.
+fn recipient(
+    items: &mut Items<'_>,
+    name: &'static str,
+    transaction_type: TransactionType,
+) -> Result<Address, DecodeError> {
+    Option::<Address>::read(items, name)?.ok_or(DecodeError::ContractCreation { transaction_type })
+}
