@@ -1,21 +1,20 @@
 //! Edits of the state outside transactions, for development chains.
 
 mod record;
-mod view;
 
 pub use record::{Edits, edited_blocks, first_edited_block};
 pub(crate) use record::{decode_changes, encode_changes};
-pub use view::as_edited;
 
-use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
-use crate::block::ExecutedBlock;
+use crate::backend::{
+    BackendError, HeadChange, HeadListener, LayeredView, Record, RecordKind, RecordWrite, StateBackend, View,
+};
+use crate::block::{BlockRef, ExecutedBlock};
 use crate::caches::CacheUse;
 use crate::state::StateChanges;
 use node_types::{BlockNumber, H256};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use view::EditedView;
 
 /// Adds edits to any backend: changes to the head's state that no transaction made.
 ///
@@ -198,7 +197,7 @@ impl StateBackend for EditableBackend {
         let pending = self.pending.read().clone();
         let view = self.inner.view()?;
         Ok(match pending.filter(|pending| pending.head == view.head().hash) {
-            Some(pending) => Arc::new(EditedView::new(view, pending.changes)),
+            Some(pending) => Arc::new(LayeredView::with_edits(view.clone(), view.head().number, pending.changes)),
             None => view,
         })
     }
@@ -241,6 +240,22 @@ impl StateBackend for EditableBackend {
     fn caches(&self) -> Vec<CacheUse> {
         self.inner.caches()
     }
+}
+
+/// Returns `view` with the state on which `block` was executed: the state of its parent with the edits that the block
+/// includes.
+///
+/// # Errors
+/// Failures of the backend.
+pub fn as_edited(
+    backend: &dyn StateBackend,
+    view: Arc<dyn View>,
+    block: BlockRef,
+) -> Result<Arc<dyn View>, BackendError> {
+    let (Some(parent), Some(changes)) = (block.number.checked_sub(1), record::state_edits(backend, block)?) else {
+        return Ok(view);
+    };
+    Ok(Arc::new(LayeredView::with_edits(view, parent, Arc::new(changes))))
 }
 
 #[cfg(test)]

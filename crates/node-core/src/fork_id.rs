@@ -15,10 +15,10 @@ pub fn fork_id(spec: &ChainSpec, genesis: &SealedHeader, number: BlockNumber, ti
         list.sort_unstable();
         list.dedup();
     }
-    let mut crc = Crc32::default();
+    let mut crc = crc32fast::Hasher::new();
     crc.update(genesis.hash.as_bytes());
     blocks.iter().chain(&times).for_each(|at| crc.update(&at.to_be_bytes()));
-    crc.finish().to_be_bytes()
+    crc.finalize().to_be_bytes()
 }
 
 /// Returns the timestamps in Unix seconds at which rules or blob parameters change, possibly with duplicates.
@@ -27,45 +27,12 @@ pub fn times(spec: &ChainSpec) -> impl Iterator<Item = u64> + '_ {
     forks.chain(spec.blob_schedule.iter().map(|(_, at)| *at))
 }
 
-/// CRC-32 (IEEE 802.3), bit by bit: the input is a few hundred bytes at most.
-struct Crc32(u32);
-
-impl Default for Crc32 {
-    fn default() -> Self {
-        Self(!0)
-    }
-}
-
-impl Crc32 {
-    fn update(&mut self, bytes: &[u8]) {
-        const POLYNOMIAL: u32 = 0xedb8_8320;
-        for byte in bytes {
-            self.0 ^= u32::from(*byte);
-            for _ in 0..8 {
-                let odd = self.0 & 1 == 1;
-                self.0 = (self.0 >> 1) ^ if odd { POLYNOMIAL } else { 0 };
-            }
-        }
-    }
-
-    fn finish(self) -> u32 {
-        !self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::forks::Fork;
     use node_types::U256;
     use node_types::consensus::Header;
-
-    #[test]
-    fn the_checksum_matches_its_check_value() {
-        let mut crc = Crc32::default();
-        crc.update(b"123456789");
-        assert_eq!(crc.finish(), 0xcbf4_3926);
-    }
 
     /// The identifiers of mainnet in EIP-2124 and EIP-6122.
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Genesis, GenesisError};
 use node_core::block::SealedHeader;
-use node_core::forks::{ChainSpec, UPGRADES};
+use node_core::forks::ChainSpec;
 use node_types::{BlockNumber, U256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -141,8 +141,7 @@ fn points(spec: &ChainSpec) -> BTreeMap<String, ActivationPoint> {
         (&spec.time_forks, ActivationPoint::Time),
     ] {
         for (fork, at) in forks {
-            let upgrade = UPGRADES.iter().find(|upgrade| upgrade.fork == *fork);
-            points.insert(upgrade.map_or_else(String::new, |upgrade| upgrade.name.to_owned()), point(*at));
+            points.insert(fork.upgrade().name.to_owned(), point(*at));
         }
     }
     if let Some(dao) = spec.dao_fork {

@@ -64,7 +64,7 @@ fn config(spec: &ChainSpec) -> Value {
     let mut put = |key: &str, value: Value| config.insert(key.to_owned(), value);
     put("chainId", json!(spec.chain_id));
     for (fork, at) in spec.block_forks.iter().chain(&spec.time_forks) {
-        if let Some(key) = upgrade_of(*fork).and_then(|upgrade| upgrade.activation.key()) {
+        if let Some(key) = fork.upgrade().activation.key() {
             put(key, json!(at));
         }
         if *fork == Fork::SpuriousDragon {
@@ -98,11 +98,6 @@ fn config(spec: &ChainSpec) -> Value {
         put("blobSchedule", blob_schedule.into());
     }
     config.into()
-}
-
-/// Returns the row of a fork that is an upgrade of its own.
-fn upgrade_of(fork: Fork) -> Option<&'static Upgrade> {
-    UPGRADES.iter().find(|upgrade| upgrade.fork == fork)
 }
 
 /// Returns the upgrades that set the blob parameters of a chain, in the order of its schedule. Osaka need not set any: it

@@ -1,4 +1,4 @@
-//! Executed blocks on top of a view.
+//! Executed blocks, or edits of a state, on top of a view.
 
 use super::candidates::Candidates;
 use super::fees::fee_row;
@@ -14,16 +14,23 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A view whose chain leaves the one of its base after a common ancestor: a side branch during its import, or the
-/// pending block on top of the head.
+/// pending block on top of the head. Or a view with edits of the state of one block, whose chain is that of the base.
 ///
 /// Blocks up to the ancestor are those of the base; blocks above it are the layers. By hash, all blocks of the base and
-/// side blocks are found too. There are no proofs above the ancestor.
+/// side blocks are found too. There are no proofs above the ancestor, nor of edited accounts.
 pub struct LayeredView {
     base: Arc<dyn View>,
     ancestor: BlockNumber,
     head: BlockRef,
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
+    edits: Option<Edited>,
+}
+
+/// Edits of the state as of a block, to which no header commits.
+struct Edited {
+    block: BlockNumber,
+    changes: Arc<StateChanges>,
 }
 
 impl LayeredView {
@@ -42,7 +49,13 @@ impl LayeredView {
             }
             head = block;
         }
-        Ok(Self { base, ancestor, head, layers })
+        Ok(Self { base, ancestor, head, layers, edits: None })
+    }
+
+    /// Applies `changes` to the state as of `block`. All else is that of the base.
+    pub fn with_edits(base: Arc<dyn View>, block: BlockNumber, changes: Arc<StateChanges>) -> Self {
+        let head = base.head();
+        Self { base, ancestor: head.number, head, layers: Vec::new(), edits: Some(Edited { block, changes }) }
     }
 
     fn layer(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
@@ -90,17 +103,25 @@ impl View for LayeredView {
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
         self.check(at)?;
         let base = self.base.state(at.min(self.ancestor))?;
+        if let Some(edits) = self.edits.as_ref().filter(|edits| edits.block == at) {
+            return Ok(Box::new(ChangedState { base, changes: vec![&edits.changes], at, proves_unchanged: true }));
+        }
         if at <= self.ancestor {
             return Ok(base);
         }
         // `at` is not above the head, so there are at least this many layers.
         let layers = &self.layers[..(at - self.ancestor) as usize];
-        Ok(Box::new(LayeredState { base, layers, at }))
+        let changes = layers.iter().map(|layer| &*layer.changes).collect();
+        Ok(Box::new(ChangedState { base, changes, at, proves_unchanged: false }))
     }
 
-    /// Always `None`: a second layer over this view serves as well.
-    fn fork(&self, _ancestor: BlockNumber, _branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
-        Ok(None)
+    /// `None` unless the fork begins below the edits: a second layer over this view serves as well, and the base's fork
+    /// would not contain the edits.
+    fn fork(&self, ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Result<Option<Arc<dyn View>>, BackendError> {
+        match &self.edits {
+            Some(edits) if ancestor < edits.block => self.base.fork(ancestor, branch),
+            _ => Ok(None),
+        }
     }
 
     fn header(&self, id: BlockHashOrNumber) -> Result<Option<Arc<SealedHeader>>, BackendError> {
@@ -178,38 +199,40 @@ impl View for LayeredView {
     }
 }
 
-/// The state after applying some layers to a base state.
-struct LayeredState<'a> {
+/// A state with changes applied.
+struct ChangedState<'a> {
     base: Box<dyn StateView + 'a>,
-    /// Ascending; never empty.
-    layers: &'a [ExecutedBlock],
+    /// Oldest first; never empty.
+    changes: Vec<&'a StateChanges>,
     at: BlockNumber,
+    /// Whether the header of the block commits to the accounts that are not changed.
+    proves_unchanged: bool,
 }
 
-impl LayeredState<'_> {
-    /// The changes that the layers make to an account, newest first.
-    fn changes(&self, address: Address) -> impl DoubleEndedIterator<Item = &AccountChange> {
-        self.layers.iter().rev().filter_map(move |layer| layer.changes.accounts.get(&address))
+impl ChangedState<'_> {
+    /// The changes of an account, newest first.
+    fn of(&self, address: Address) -> impl DoubleEndedIterator<Item = &AccountChange> {
+        self.changes.iter().rev().filter_map(move |changes| changes.accounts.get(&address))
     }
 }
 
-impl StateView for LayeredState<'_> {
+impl StateView for ChangedState<'_> {
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
-        match self.changes(address).next() {
+        match self.of(address).next() {
             Some(change) => Ok(change.account),
             None => self.base.account(address),
         }
     }
 
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
-        match self.changes(address).find_map(|change| change.slot(slot)) {
+        match self.of(address).find_map(|change| change.slot(slot)) {
             Some(value) => Ok(value),
             None => self.base.storage(address, slot),
         }
     }
 
     fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
-        let mut changes = self.changes(address).rev().peekable();
+        let mut changes = self.of(address).rev().peekable();
         if changes.peek().is_none() {
             return self.base.has_storage(address);
         }
@@ -219,22 +242,23 @@ impl StateView for LayeredState<'_> {
     }
 
     fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
-        match self.layers.iter().find_map(|layer| layer.changes.code.get(&hash)) {
+        match self.changes.iter().find_map(|changes| changes.code.get(&hash)) {
             Some(code) => Ok(Some(code.clone())),
             None => self.base.code(hash),
         }
     }
 
-    /// Always [`BackendError::NoProofs`]: there are no tries of blocks outside the backend.
-    fn proof(&self, _address: Address, _slots: &[H256]) -> Result<AccountProof, BackendError> {
-        Err(BackendError::NoProofs(self.at))
+    fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        match self.of(address).next() {
+            _ if !self.proves_unchanged => Err(BackendError::NoProofs(self.at)),
+            Some(_) => Err(BackendError::Uncommitted(self.at)),
+            None => self.base.proof(address, slots),
+        }
     }
 
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
         let mut merged = StateChanges::default();
-        for layer in self.layers {
-            merged.merge(&layer.changes);
-        }
+        self.changes.iter().for_each(|changes| merged.merge(changes));
         merged.merge(changes);
         self.base.root_after(&merged)
     }

@@ -56,6 +56,12 @@ impl Fork {
         self.active_upgrades().any(|upgrade| upgrade.header_fields.contains(&field))
     }
 
+    /// Returns the upgrade that activates this fork, rather than one that changes only its blob parameters.
+    pub fn upgrade(self) -> &'static Upgrade {
+        let of_forks = self.active_upgrades().filter(|upgrade| !upgrade.activation.is_of_blobs());
+        of_forks.last().unwrap_or(&UPGRADES[0])
+    }
+
     /// The upgrades up to and including this fork's.
     fn active_upgrades(self) -> impl Iterator<Item = &'static Upgrade> {
         UPGRADES.iter().take_while(move |upgrade| upgrade.fork <= self)
@@ -147,12 +153,17 @@ impl Activation {
 
     /// Whether a chain may skip the upgrade and still activate later ones.
     pub fn is_optional(self) -> bool {
-        matches!(self, Self::Block { optional: true, .. } | Self::BlobTime { .. })
+        matches!(self, Self::Block { optional: true, .. }) || self.is_of_blobs()
+    }
+
+    /// Whether the upgrade only changes blob parameters.
+    pub fn is_of_blobs(self) -> bool {
+        matches!(self, Self::BlobTime { .. })
     }
 
     /// Whether the upgrade activates at a timestamp.
     pub fn is_by_time(self) -> bool {
-        matches!(self, Self::Time { .. } | Self::BlobTime { .. })
+        matches!(self, Self::Time { .. }) || self.is_of_blobs()
     }
 }
 
@@ -255,6 +266,9 @@ mod tests {
         for (index, fork) in UPGRADES.iter().map(|upgrade| upgrade.fork as usize).enumerate().take(Fork::Osaka as usize)
         {
             assert_eq!(fork, index, "each fork has one row");
+        }
+        for upgrade in UPGRADES.iter().filter(|upgrade| !upgrade.activation.is_of_blobs()) {
+            assert_eq!(upgrade.fork.upgrade(), upgrade);
         }
     }
 
