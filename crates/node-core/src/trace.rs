@@ -3,65 +3,21 @@
 use crate::executor::ExecutionError;
 use node_types::consensus::AccessListItem;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// What a trace records, and how much of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Tracing {
-    /// The tracer.
-    pub tracer: Tracer,
+    /// The tracer with its settings.
+    pub tracer: TracerOptions,
     /// Maximum size of the records in bytes. While the trace is serialized, about two and a half times as much memory is
     /// in use.
     pub max_bytes: u64,
 }
 
-/// One of geth's tracers, with its settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tracer {
-    /// Every instruction: geth's default tracer.
-    StructLogs(StructLogs),
-    /// Calls as a tree: callTracer.
-    Calls {
-        /// Only the outermost call.
-        only_top_call: bool,
-        /// Include logs.
-        with_log: bool,
-    },
-    /// Calls as a flat list: flatCallTracer.
-    FlatCalls {
-        /// Include calls of precompiles.
-        include_precompiles: bool,
-        /// Use OpenEthereum's error texts.
-        parity_errors: bool,
-    },
-    /// The touched accounts before the execution: prestateTracer.
-    Prestate {
-        /// Only what changed, before and after the execution.
-        diff_mode: bool,
-        /// Without code.
-        disable_code: bool,
-        /// Without storage.
-        disable_storage: bool,
-    },
-    /// Number of calls per selector: 4byteTracer.
-    FourByte,
-    /// Nothing: noopTracer.
-    Noop,
-}
-
-/// What is recorded of each instruction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StructLogs {
-    /// Record memory.
-    pub enable_memory: bool,
-    /// Do not record the stack.
-    pub disable_stack: bool,
-    /// Do not record storage.
-    pub disable_storage: bool,
-    /// Record the return data of the last call.
-    pub enable_return_data: bool,
-    /// Maximum number of instructions. `None` for no limit.
-    pub limit: Option<u64>,
-}
+/// geth's options of traces, such as `tracer`, `tracerConfig` and `enableMemory`, as the text of a JSON object. `None` for
+/// the defaults. Like the format of a trace, they are defined by the executor's tracers.
+pub type TracerOptions = Option<Arc<RawValue>>;
 
 /// A trace as JSON text in geth's format.
 pub type Trace = Box<RawValue>;
@@ -69,6 +25,9 @@ pub type Trace = Box<RawValue>;
 /// Why a trace failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
+    /// The executor has no tracer with these options.
+    #[error("{0}")]
+    Options(String),
     /// The records exceed [`Tracing::max_bytes`].
     #[error("the trace exceeds its memory limit")]
     TooLarge,

@@ -4,7 +4,6 @@
 //! So the bytes that a step or a call adds are counted before they are recorded, and the run ends when there are too many.
 
 use crate::evm_context::EvmContext;
-use node_core::trace::{Tracer, Tracing};
 use revm::Inspector;
 use revm::bytecode::opcode;
 use revm::context_interface::context::ContextError;
@@ -38,25 +37,25 @@ enum Watcher {
 }
 
 impl Inspection {
-    /// Inspects with a tracer of revm-inspectors, within the limits of `tracing`.
-    pub(crate) fn tracer(inspector: DebugInspector, tracing: &Tracing) -> Self {
-        let steps = match tracing.tracer {
-            Tracer::StructLogs(settings) => Some(StepCosts {
-                memory: settings.enable_memory,
-                stack: !settings.disable_stack,
-                storage: !settings.disable_storage,
-                left: settings.limit.filter(|limit| *limit != 0).unwrap_or(u64::MAX),
-                current: false,
-                slots: AddressMap::default(),
-            }),
-            _ => None,
+    /// Inspects with a tracer of revm-inspectors, which may record at most `max_bytes`.
+    pub(crate) fn tracer(inspector: DebugInspector, max_bytes: u64) -> Self {
+        let (steps, calls) = match &inspector {
+            DebugInspector::Default(_, options) => {
+                let steps = StepCosts {
+                    memory: options.is_memory_enabled(),
+                    stack: options.is_stack_enabled(),
+                    storage: options.is_storage_enabled(),
+                    left: options.limit.unwrap_or(u64::MAX),
+                    current: false,
+                    slots: AddressMap::default(),
+                };
+                (Some(steps), Some(CallCosts { inputs: false }))
+            }
+            DebugInspector::PreStateTracer(..) => (None, Some(CallCosts { inputs: false })),
+            DebugInspector::FourByte(_) | DebugInspector::Noop(_) => (None, None),
+            _ => (None, Some(CallCosts { inputs: true })),
         };
-        let calls = match tracing.tracer {
-            Tracer::Calls { .. } | Tracer::FlatCalls { .. } => Some(CallCosts { inputs: true }),
-            Tracer::StructLogs(_) | Tracer::Prestate { .. } => Some(CallCosts { inputs: false }),
-            Tracer::FourByte | Tracer::Noop => None,
-        };
-        let budget = Budget { left: tracing.max_bytes, exceeded: false, steps, calls };
+        let budget = Budget { left: max_bytes, exceeded: false, steps, calls };
         Self { watcher: Watcher::Tracer(Box::new(inspector)), budget, ..Self::default() }
     }
 

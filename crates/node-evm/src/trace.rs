@@ -5,22 +5,20 @@ use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{Offer, refusal};
 use alloy_rpc_types_trace::geth::{
-    CallConfig, FlatCallConfig, GethDefaultTracingOptions, GethTrace, PreStateConfig, StructLog,
+    GethDebugBuiltInTracerType, GethDebugTracerType, GethDebugTracingOptions, GethTrace, StructLog,
 };
 use node_core::backend::BackendError;
 use node_core::executor::ExecutionError;
-use node_core::trace::{StructLogs, Trace, TraceError, Tracer, Tracing};
+use node_core::trace::{Trace, TraceError, Tracing};
 use revm::bytecode::Bytecode;
 use revm::context::TxEnv;
 use revm::context::result::{ExecutionResult, ResultAndState};
 use revm::database_interface::{Database, DatabaseRef};
-use revm::inspector::NoOpInspector;
 use revm::primitives::{Address, B256, U256};
 use revm::state::{AccountInfo, EvmState};
-use revm_inspectors::tracing::{
-    DebugInspector, DebugInspectorError, FourByteInspector, TracingInspector, TracingInspectorConfig,
-    TransactionContext,
-};
+use revm_inspectors::tracing::{DebugInspector, DebugInspectorError, TransactionContext};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use std::cell::RefCell;
 
 /// Size of an account in a trace in bytes, without its code and storage. An estimate.
@@ -28,6 +26,12 @@ const ACCOUNT_BYTES: u64 = 256;
 
 /// Size of a storage slot in a trace in bytes. An estimate.
 const SLOT_BYTES: u64 = 128;
+
+/// The supported tracers, for the error about an unknown one.
+const NAMES: &str = "callTracer, prestateTracer, 4byteTracer, flatCallTracer, noopTracer";
+
+/// Longest name of a tracer; a longer text is a JavaScript program.
+const MAX_NAME: usize = 40;
 
 /// A traced run, whose changes are not committed.
 pub(crate) struct TracedRun {
@@ -44,63 +48,69 @@ pub(crate) fn run(
     place: TransactionContext,
     tracing: &Tracing,
 ) -> Result<TracedRun, TraceError> {
-    let mut inspection = Inspection::tracer(inspector(&tracing.tracer), tracing);
+    let Tracer { inspector, parity_errors } = Tracer::new(tracing.tracer.as_deref()).map_err(TraceError::Options)?;
+    let of_prestate = matches!(inspector, DebugInspector::PreStateTracer(..));
+    let mut inspection = Inspection::tracer(inspector, tracing.max_bytes);
     let (result, state) = machine.inspect(transaction.clone(), &mut inspection);
     if inspection.is_full() {
         return Err(TraceError::TooLarge);
     }
     let result = result.map_err(|fault| refusal(machine, offer, fault))?;
-    if let Tracer::Prestate { .. } = tracing.tracer
-        && !inspection.reserve(touched_bytes(machine.db(), &state)?)
-    {
+    if of_prestate && !inspection.reserve(touched_bytes(machine.db(), &state)?) {
         return Err(TraceError::TooLarge);
     }
     let outcome = ResultAndState { result, state };
-    let trace = write(machine, inspection, &transaction, place, &outcome, tracing.tracer)?;
+    let trace = write(machine, inspection, &transaction, place, &outcome, parity_errors)?;
     Ok(TracedRun { trace, result: outcome.result, state: outcome.state })
 }
 
-/// Creates the tracer of revm-inspectors.
-fn inspector(tracer: &Tracer) -> DebugInspector {
-    match *tracer {
-        Tracer::StructLogs(StructLogs { enable_memory, disable_stack, disable_storage, enable_return_data, limit }) => {
-            let options = GethDefaultTracingOptions {
-                enable_memory: Some(enable_memory),
-                disable_stack: Some(disable_stack),
-                disable_storage: Some(disable_storage),
-                enable_return_data: Some(enable_return_data),
-                limit,
-                ..GethDefaultTracingOptions::default()
-            };
-            DebugInspector::Default(recorder(TracingInspectorConfig::from_geth_config(&options)), options)
-        }
-        Tracer::Calls { only_top_call, with_log } => {
-            let options = CallConfig { only_top_call: Some(only_top_call), with_log: Some(with_log) };
-            DebugInspector::CallTracer(recorder(TracingInspectorConfig::from_geth_call_config(&options)), options)
-        }
-        Tracer::FlatCalls { include_precompiles, .. } => {
-            let options =
-                FlatCallConfig { include_precompiles: Some(include_precompiles), ..FlatCallConfig::default() };
-            DebugInspector::FlatCallTracer(recorder(TracingInspectorConfig::from_flat_call_config(&options)))
-        }
-        Tracer::Prestate { diff_mode, disable_code, disable_storage } => {
-            let options = PreStateConfig {
-                diff_mode: Some(diff_mode),
-                disable_code: Some(disable_code),
-                disable_storage: Some(disable_storage),
-            };
-            DebugInspector::PreStateTracer(
-                recorder(TracingInspectorConfig::from_geth_prestate_config(&options)),
-                options,
-            )
-        }
-        Tracer::FourByte => DebugInspector::FourByte(FourByteInspector::default()),
-        Tracer::Noop => DebugInspector::Noop(NoOpInspector),
-    }
+/// A tracer of revm-inspectors.
+struct Tracer {
+    inspector: DebugInspector,
+    /// Whether flat traces have OpenEthereum's error texts rather than geth's.
+    parity_errors: bool,
 }
 
-fn recorder(config: TracingInspectorConfig) -> TracingInspector {
-    TracingInspector::new(config)
+impl Tracer {
+    /// Creates the tracer that geth's options request. Unknown options are ignored.
+    fn new(options: Option<&RawValue>) -> Result<Self, String> {
+        use GethDebugBuiltInTracerType::{CallTracer, FlatCallTracer, FourByteTracer, NoopTracer, PreStateTracer};
+        let options = options.map(|options| serde_json::from_str::<GethDebugTracingOptions>(options.get()));
+        let mut options =
+            options.transpose().map_err(|error| format!("options of the trace: {error}"))?.unwrap_or_default();
+        // geth has no such options.
+        (options.config.disable_memory, options.config.disable_return_data) = (None, None);
+        options.config.limit = options.config.limit.filter(|limit| *limit != 0);
+        let settings = &options.tracer_config.0;
+        let setting = |name: &str| settings.get(name) == Some(&Value::Bool(true));
+        let name = match &options.tracer {
+            Some(GethDebugTracerType::BuiltInTracer(
+                tracer @ (CallTracer | FlatCallTracer | FourByteTracer | NoopTracer | PreStateTracer),
+            )) => {
+                if *tracer == PreStateTracer && setting("includeEmpty") {
+                    return Err("prestateTracer leaves out accounts that are empty: includeEmpty cannot be true".into());
+                }
+                GethDebugTracerType::from(*tracer).as_str().to_owned()
+            }
+            None => String::new(),
+            Some(GethDebugTracerType::JsTracer(name)) if name.is_empty() => String::new(),
+            Some(tracer) => {
+                let name = tracer.as_str();
+                return Err(if name.len() > MAX_NAME || name.contains(['{', '(', ' ']) {
+                    format!("tracers in JavaScript are not run; there are {NAMES}")
+                } else {
+                    format!("there is no tracer {name:?}; there are {NAMES}")
+                });
+            }
+        };
+        let invalid = || format!("tracerConfig of {name} must be an object with settings of that tracer");
+        if !name.is_empty() && !settings.is_null() && !settings.is_object() {
+            return Err(invalid());
+        }
+        let parity_errors = setting("convertParityErrors");
+        let inspector = DebugInspector::new(options).map_err(|_| invalid())?;
+        Ok(Self { inspector, parity_errors })
+    }
 }
 
 /// Serializes the trace as JSON.
@@ -110,7 +120,7 @@ fn write(
     transaction: &TxEnv,
     place: TransactionContext,
     outcome: &ResultAndState,
-    asked: Tracer,
+    parity_errors: bool,
 ) -> Result<Trace, ExecutionError> {
     let Some(mut tracer) = inspection.into_tracer() else { return Err(defect("the run was not traced")) };
     let block = machine.block().clone();
@@ -122,9 +132,9 @@ fn write(
         DebugInspectorError::Database(error) => ExecutionError::from(error),
         other => defect(other),
     })?;
-    match (&mut trace, asked) {
-        (GethTrace::Default(frame), _) => frame.struct_logs.iter_mut().for_each(remove_empty_properties),
-        (GethTrace::FlatCallTracer(calls), Tracer::FlatCalls { parity_errors: false, .. }) => {
+    match &mut trace {
+        GethTrace::Default(frame) => frame.struct_logs.iter_mut().for_each(remove_empty_properties),
+        GethTrace::FlatCallTracer(calls) if !parity_errors => {
             let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
             errors.for_each(|error| *error = geth_error(error).to_owned());
         }
@@ -195,5 +205,61 @@ impl DatabaseRef for SharedState<'_, '_> {
 
     fn block_hash_ref(&self, number: u64) -> Result<B256, DatabaseError> {
         self.0.borrow_mut().block_hash(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tracer(options: &str) -> Result<Tracer, String> {
+        Tracer::new(Some(&RawValue::from_string(options.to_owned()).unwrap()))
+    }
+
+    #[test]
+    fn options_choose_a_tracer_and_its_settings() {
+        let struct_logs = |options: &str| match tracer(options).unwrap().inspector {
+            DebugInspector::Default(_, options) => options,
+            other => panic!("{options}: {other:?}"),
+        };
+        for options in [
+            "{}",
+            r#"{"tracer":"","tracerConfig":7,"reexec":128}"#,
+            r#"{"tracer":null,"limit":0,"enableMemory":null,"disableMemory":false}"#,
+        ] {
+            let got = struct_logs(options);
+            assert!(got.limit.is_none() && !got.is_memory_enabled() && got.is_stack_enabled(), "{options}");
+        }
+        let got = struct_logs(r#"{"enableMemory":true,"disableStack":true,"limit":7}"#);
+        assert!(got.limit == Some(7) && got.is_memory_enabled() && !got.is_stack_enabled());
+        let calls = tracer(r#"{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true,"other":1}}"#).unwrap();
+        let DebugInspector::CallTracer(_, config) = calls.inspector else { panic!("{:?}", calls.inspector) };
+        assert_eq!((config.only_top_call, config.with_log), (Some(true), None));
+        for (options, parity_errors) in [
+            (r#"{"tracer":"flatCallTracer","tracerConfig":null}"#, false),
+            (r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#, true),
+        ] {
+            let flat = tracer(options).unwrap();
+            assert!(matches!(flat.inspector, DebugInspector::FlatCallTracer(_)), "{options}");
+            assert_eq!(flat.parity_errors, parity_errors, "{options}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_run() {
+        let cases = [
+            (r#"{"tracer":"muxTracer"}"#, "there is no tracer \"muxTracer\""),
+            (r#"{"tracer":"myTracer"}"#, "there is no tracer \"myTracer\""),
+            (r#"{"tracer":"{step: function() {}, fault: function() {}, result: function() {}}"}"#, "JavaScript"),
+            (r#"{"tracer":"callTracer","tracerConfig":[]}"#, "tracerConfig of callTracer"),
+            (r#"{"tracer":"callTracer","tracerConfig":{"withLog":"yes"}}"#, "tracerConfig of callTracer"),
+            (r#"{"tracer":"prestateTracer","tracerConfig":{"includeEmpty":true}}"#, "includeEmpty"),
+            (r#"{"tracer":7}"#, "options of the trace"),
+            (r#"{"enableMemory":"true"}"#, "expected a boolean"),
+        ];
+        for (options, expected) in cases {
+            let error = tracer(options).err().unwrap();
+            assert!(error.contains(expected), "{options}: {error}");
+        }
     }
 }

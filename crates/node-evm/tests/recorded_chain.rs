@@ -8,7 +8,7 @@ use node_core::crypto::SenderRecovery;
 use node_core::executor::{BlockOutcome, Executor};
 use node_core::forks::{Activation, BlobParams, ChainSpec, UPGRADES, Upgrade};
 use node_core::state::{AccountChange, AccountState, StateChanges};
-use node_core::trace::{StructLogs, Tracer, Tracing};
+use node_core::trace::{TracerOptions, Tracing};
 use node_core::trie::ordered_root;
 use node_evm::{EvmExecutor, Secp256k1Recovery};
 use node_types::consensus::{Block, Bloom, Header, Receipt, requests_hash};
@@ -173,7 +173,7 @@ fn every_block_matches_its_header() {
 struct RecordedTrace {
     name: String,
     block: u64,
-    settings: StructLogs,
+    options: TracerOptions,
     /// A trace for each transaction.
     traces: Vec<Value>,
 }
@@ -189,17 +189,11 @@ fn recorded_traces(shared: &Path) -> Vec<RecordedTrace> {
         for (request, response) in requests.zip(responses) {
             let [request, response] = [request, response].map(|text| serde_json::from_str::<Value>(text).unwrap());
             let Some(results) = response["result"].as_array() else { continue };
-            let option = |name: &str| request["params"][1][name].as_bool().unwrap_or(false);
+            let options = request["params"].get(1).map(|options| serde_json::value::to_raw_value(options).unwrap());
             recorded.push(RecordedTrace {
                 name: path.file_name().unwrap().to_string_lossy().into_owned(),
                 block: quantity(&request["params"][0]).as_u64(),
-                settings: StructLogs {
-                    enable_memory: option("enableMemory"),
-                    disable_stack: option("disableStack"),
-                    disable_storage: option("disableStorage"),
-                    enable_return_data: option("enableReturnData"),
-                    limit: None,
-                },
+                options: options.map(Into::into),
                 traces: results.iter().map(|result| result["result"].clone()).collect(),
             });
         }
@@ -217,10 +211,10 @@ fn traces_match_those_of_geth() {
         let (of_block, others) =
             std::mem::take(&mut recorded).into_iter().partition(|trace| trace.block == header.number);
         recorded = others;
-        for RecordedTrace { name, settings, traces, .. } in of_block {
+        for RecordedTrace { name, options, traces, .. } in of_block {
             let context = Context::unbounded();
             let mut execution = executor.begin_block(&context, view, header).unwrap();
-            let tracing = Tracing { tracer: Tracer::StructLogs(settings), max_bytes: u64::MAX };
+            let tracing = Tracing { tracer: options, max_bytes: u64::MAX };
             assert_eq!(traces.len(), transactions.len(), "{name}");
             for (index, (transaction, expected)) in transactions.iter().zip(traces).enumerate() {
                 let trace = execution.trace(transaction, &tracing).unwrap();

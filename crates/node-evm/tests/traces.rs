@@ -6,9 +6,10 @@ mod support;
 use node_core::context::{Context, Interrupted};
 use node_core::executor::{Call, ExecutionError, Executor, TransactionError};
 use node_core::forks::Fork;
-use node_core::trace::{AccessListOutcome, StructLogs, TraceError, Tracer, Tracing};
+use node_core::trace::{AccessListOutcome, TraceError, Tracing};
 use node_types::consensus::{AccessListItem, Header, LegacyTransaction};
 use node_types::{Address, U256};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::*;
@@ -16,8 +17,18 @@ use support::*;
 const CALLEE: Address = node_types::H160([0xca; 20]);
 const BUDGET: u64 = 50_000_000;
 
-const CALLS: Tracer = Tracer::Calls { only_top_call: false, with_log: false };
-const PRESTATE: Tracer = Tracer::Prestate { diff_mode: false, disable_code: false, disable_storage: false };
+const CALLS: &str = r#"{"tracer":"callTracer"}"#;
+const CALLS_WITH_LOGS: &str = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true}}"#;
+const FLAT_CALLS: &str = r#"{"tracer":"flatCallTracer"}"#;
+const PRESTATE: &str = r#"{"tracer":"prestateTracer"}"#;
+const SELECTORS: &str = r#"{"tracer":"4byteTracer"}"#;
+const NOTHING: &str = r#"{"tracer":"noopTracer"}"#;
+const BARE: &str = r#"{"disableStack":true,"disableStorage":true}"#;
+
+/// Traces with geth's options, within `max_bytes`.
+fn tracing(options: &str, max_bytes: u64) -> Tracing {
+    Tracing { tracer: Some(RawValue::from_string(options.to_owned()).unwrap().into()), max_bytes }
+}
 
 fn call() -> Call {
     Call { from: ALICE, to: Some(CONTRACT), gas: Some(100_000), ..Call::default() }
@@ -32,9 +43,9 @@ fn trace_within(world: &World, context: &Context, call: &Call, tracing: &Tracing
     Ok(serde_json::from_str(trace.get()).unwrap())
 }
 
-fn trace(world: &World, call: &Call, tracer: Tracer) -> Value {
+fn trace(world: &World, call: &Call, options: &str) -> Value {
     let context = Context::unbounded().with_gas_budget(BUDGET);
-    trace_within(world, &context, call, &Tracing { tracer, max_bytes: 1 << 20 }).unwrap()
+    trace_within(world, &context, call, &tracing(options, 1 << 20)).unwrap()
 }
 
 fn access_list(world: &World, call: &Call) -> Result<AccessListOutcome, ExecutionError> {
@@ -67,8 +78,7 @@ fn struct_logs_contain_what_is_enabled() {
         with(step(12, "PUSH0", 56_780, 2, &["0x20"]), "memory", memory.clone()),
         with(step(13, "REVERT", 56_778, 0, &["0x20", "0x0"]), "memory", memory),
     ];
-    let all = StructLogs { enable_memory: true, enable_return_data: true, ..StructLogs::default() };
-    let got = trace(&world, &call(), Tracer::StructLogs(all));
+    let got = trace(&world, &call(), r#"{"enableMemory":true,"enableReturnData":true}"#);
     assert_eq!(got["gas"], 100_000 - 56_778);
     assert_eq!(got["failed"], true);
     assert_eq!(got["returnValue"], json!(word(7)));
@@ -77,8 +87,7 @@ fn struct_logs_contain_what_is_enabled() {
     }
     assert_eq!(got["structLogs"].as_array().unwrap().len(), expected.len());
 
-    let least = StructLogs { disable_stack: true, disable_storage: true, limit: Some(3), ..StructLogs::default() };
-    let got = trace(&world, &call(), Tracer::StructLogs(least));
+    let got = trace(&world, &call(), r#"{"disableStack":true,"disableStorage":true,"limit":3}"#);
     let steps = got["structLogs"].as_array().unwrap();
     assert_eq!(steps.len(), 3);
     for step in steps {
@@ -101,17 +110,16 @@ fn records_warm_storage() {
     let access_list = vec![warm(CONTRACT, vec![slot(1), slot(2)]), warm(CALLEE, vec![slot(1)])];
     let call = Call { access_list, ..call() };
     let word = |n: u64| format!("0x{n:064x}");
-    let of = |op: &str, settings: StructLogs| {
-        let got = trace(&world, &call, Tracer::StructLogs(settings));
+    let of = |op: &str, options: &str| {
+        let got = trace(&world, &call, options);
         let steps = got["structLogs"].as_array().unwrap().iter().filter(|step| step["op"] == op);
         steps.map(|step| step["storage"].clone()).collect::<Vec<_>>()
     };
-    let all = StructLogs::default();
-    assert_eq!(of("SLOAD", all), [json!({ word(1): word(3) }), json!({ word(1): word(7) })]);
-    assert_eq!(of("SSTORE", all), [json!({ word(1): word(7), word(2): word(9) })]);
+    assert_eq!(of("SLOAD", "{}"), [json!({ word(1): word(3) }), json!({ word(1): word(7) })]);
+    assert_eq!(of("SSTORE", "{}"), [json!({ word(1): word(7), word(2): word(9) })]);
     // Instructions after the limit do not change the records before it.
-    assert_eq!(of("SLOAD", StructLogs { limit: Some(10), ..all }), [json!({ word(1): word(3) })]);
-    assert_eq!(of("SLOAD", StructLogs { disable_storage: true, ..all }), [Value::Null, Value::Null]);
+    assert_eq!(of("SLOAD", r#"{"limit":10}"#), [json!({ word(1): word(3) })]);
+    assert_eq!(of("SLOAD", r#"{"disableStorage":true}"#), [Value::Null, Value::Null]);
 }
 
 /// A contract that sends 5 wei to a callee, which logs a topic and reverts if it gets data.
@@ -127,7 +135,7 @@ fn calling() -> World {
 #[test]
 fn traces_calls_as_a_tree() {
     let world = calling();
-    let got = trace(&world, &call(), Tracer::Calls { only_top_call: false, with_log: true });
+    let got = trace(&world, &call(), CALLS_WITH_LOGS);
     let outer = &got["calls"][0];
     assert_eq!(
         (&got["type"], &got["from"], &got["to"]),
@@ -144,12 +152,12 @@ fn traces_calls_as_a_tree() {
     assert_eq!(outer["logs"][0]["topics"], json!([topic]));
     assert_eq!(got["calls"].as_array().unwrap().len(), 1);
 
-    let top = trace(&world, &call(), Tracer::Calls { only_top_call: true, with_log: false });
+    let top = trace(&world, &call(), r#"{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}"#);
     assert_eq!(top.get("calls"), None);
     assert_eq!(top["gasUsed"], got["gasUsed"]);
 
     let failing = Call { input: hex("01"), ..call() };
-    let got = trace(&world, &failing, Tracer::Calls { only_top_call: false, with_log: true });
+    let got = trace(&world, &failing, CALLS_WITH_LOGS);
     assert_eq!(got["calls"][0]["error"], "execution reverted");
     assert_eq!(got.get("error"), None);
     assert_eq!(got["calls"][0].get("logs"), None);
@@ -157,13 +165,13 @@ fn traces_calls_as_a_tree() {
 
 #[test]
 fn traces_calls_as_a_list() {
-    let got = trace(&calling(), &call(), Tracer::FlatCalls { include_precompiles: false, parity_errors: false });
+    let got = trace(&calling(), &call(), FLAT_CALLS);
     let places: Vec<_> = got.as_array().unwrap().iter().map(|call| &call["traceAddress"]).collect();
     assert_eq!(places, [&json!([]), &json!([0])]);
     assert_eq!(got[1]["action"]["value"], "0x5");
-    for (parity_errors, expected) in [(false, "execution reverted"), (true, "Reverted")] {
-        let tracer = Tracer::FlatCalls { include_precompiles: false, parity_errors };
-        let got = trace(&calling(), &Call { input: hex("01"), ..call() }, tracer);
+    let parity = r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#;
+    for (options, expected) in [(FLAT_CALLS, "execution reverted"), (parity, "Reverted")] {
+        let got = trace(&calling(), &Call { input: hex("01"), ..call() }, options);
         assert_eq!((&got[0]["error"], &got[1]["error"]), (&Value::Null, &json!(expected)));
     }
 }
@@ -171,17 +179,14 @@ fn traces_calls_as_a_list() {
 #[test]
 fn counts_selectors() {
     let world = calling();
-    assert_eq!(trace(&world, &call(), Tracer::FourByte), json!({}));
+    assert_eq!(trace(&world, &call(), SELECTORS), json!({}));
     let input = hex("01020304 0506");
-    assert_eq!(
-        trace(&world, &Call { input, ..call() }, Tracer::FourByte),
-        json!({ "0x01020304-2": 1, "0x00000000-2": 1 })
-    );
+    assert_eq!(trace(&world, &Call { input, ..call() }, SELECTORS), json!({ "0x01020304-2": 1, "0x00000000-2": 1 }));
 }
 
 #[test]
 fn noop_traces_are_empty() {
-    assert_eq!(trace(&calling(), &call(), Tracer::Noop), json!({}));
+    assert_eq!(trace(&calling(), &call(), NOTHING), json!({}));
 }
 
 #[test]
@@ -194,54 +199,43 @@ fn traces_states_before_and_after() {
     assert_eq!(got[digits(ALICE)]["balance"], "0x3635c9adc5dea00000");
     assert_eq!(got.as_object().unwrap().len(), 2, "{got}");
 
-    let diff = Tracer::Prestate { diff_mode: true, disable_code: false, disable_storage: false };
+    let diff = r#"{"tracer":"prestateTracer","tracerConfig":{"diffMode":true}}"#;
     let got = trace(&world, &call(), diff);
     assert_eq!(got["post"][digits(CONTRACT)], json!({ "storage": { word(1): word(7) } }));
     assert_eq!(got["pre"][digits(CONTRACT)]["code"], "0x600760015560025400");
     assert_eq!(got["post"][digits(ALICE)], json!({ "nonce": 1 }));
 
-    let little = Tracer::Prestate { diff_mode: false, disable_code: true, disable_storage: true };
+    let little = r#"{"tracer":"prestateTracer","tracerConfig":{"disableCode":true,"disableStorage":true}}"#;
     let got = trace(&world, &call(), little);
     assert_eq!((got[digits(CONTRACT)].get("code"), got[digits(CONTRACT)].get("storage")), (None, None));
 }
 
 #[test]
 fn limits_the_memory_of_records() {
-    let memory =
-        StructLogs { enable_memory: true, disable_stack: true, disable_storage: true, ..StructLogs::default() };
-    let bare = StructLogs { disable_stack: true, disable_storage: true, ..StructLogs::default() };
-    let storage = StructLogs { disable_stack: true, ..StructLogs::default() };
+    let memory = r#"{"enableMemory":true,"disableStack":true,"disableStorage":true}"#;
+    let first_steps = r#"{"disableStack":true,"disableStorage":true,"limit":9}"#;
+    let precompiles = r#"{"tracer":"flatCallTracer","tracerConfig":{"includePrecompiles":true}}"#;
     // The code, the tracer, and whether a megabyte suffices.
     let cases = [
-        ("an endless loop", "5b5f56", Tracer::StructLogs(StructLogs::default()), false),
-        ("no stack", "5b5f56", Tracer::StructLogs(bare), false),
-        ("the beginning of an endless loop", "5b5f56", Tracer::StructLogs(StructLogs { limit: Some(9), ..bare }), true),
+        ("an endless loop", "5b5f56", "{}", false),
+        ("no stack", "5b5f56", BARE, false),
+        ("the beginning of an endless loop", "5b5f56", first_steps, true),
         ("calls do not record steps", "5b5f56", CALLS, true),
         // Memory of 64 KiB, and 24 instructions.
-        ("memory", "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00", Tracer::StructLogs(memory), false),
-        (
-            "the same without memory",
-            "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00",
-            Tracer::StructLogs(bare),
-            true,
-        ),
+        ("memory", "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00", memory, false),
+        ("the same without memory", "5f 61fff052 5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b 00", BARE, true),
         // Reads one slot after the other.
-        ("slots", "5f 5b 8054 50 600101 600156", Tracer::StructLogs(storage), false),
+        ("slots", "5f 5b 8054 50 600101 600156", r#"{"disableStack":true}"#, false),
         // Calls itself with 64 KiB of data each time.
         ("call data", "5f5f 62010000 5f5f30 5a f1", CALLS, false),
-        (
-            "call data, flat",
-            "5f5f 62010000 5f5f30 5a f1",
-            Tracer::FlatCalls { include_precompiles: true, parity_errors: false },
-            false,
-        ),
-        ("selectors only", "5f5f 62010000 5f5f30 5a f1", Tracer::FourByte, true),
+        ("call data, flat", "5f5f 62010000 5f5f30 5a f1", precompiles, false),
+        ("selectors only", "5f5f 62010000 5f5f30 5a f1", SELECTORS, true),
     ];
-    for (name, code, tracer, fits) in cases {
+    for (name, code, options, fits) in cases {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, code).build();
         let context = Context::unbounded().with_gas_budget(BUDGET);
         let call = Call { gas: Some(BUDGET / 10), ..call() };
-        let got = trace_within(&world, &context, &call, &Tracing { tracer, max_bytes: 1 << 20 });
+        let got = trace_within(&world, &context, &call, &tracing(options, 1 << 20));
         match (got, fits) {
             (Ok(_), true) | (Err(TraceError::TooLarge), false) => {}
             (other, _) => panic!("{name}: {other:?}"),
@@ -255,20 +249,20 @@ fn counts_code_of_accounts_that_are_only_read() {
     let code = format!("73{}3100", "ca".repeat(20));
     let world = Genesis::at(Fork::Osaka).code(CONTRACT, &code).bytecode(CALLEE, vec![0; 20_000].into()).build();
     let context = Context::unbounded();
-    let within = |max_bytes| trace_within(&world, &context, &call(), &Tracing { tracer: PRESTATE, max_bytes });
+    let within = |max_bytes| trace_within(&world, &context, &call(), &tracing(PRESTATE, max_bytes));
     assert!(matches!(within(20_000), Err(TraceError::TooLarge)));
     within(30_000).unwrap();
 }
 
 #[test]
 fn the_deadline_ends_traced_code() {
-    for tracer in [CALLS, Tracer::Noop, Tracer::FourByte, PRESTATE] {
+    for options in [CALLS, NOTHING, SELECTORS, PRESTATE] {
         let world = Genesis::at(Fork::Osaka).code(CONTRACT, "5b5f56").build();
         let context = Context::unbounded().with_timeout(Duration::from_millis(20));
         let call = Call { gas: Some(u64::MAX), ..call() };
-        let error = trace_within(&world, &context, &call, &Tracing { tracer, max_bytes: u64::MAX }).unwrap_err();
+        let error = trace_within(&world, &context, &call, &tracing(options, u64::MAX)).unwrap_err();
         let TraceError::Execution(ExecutionError::Interrupted(Interrupted::DeadlineExceeded)) = error else {
-            panic!("{tracer:?}: {error:?}")
+            panic!("{options}: {error:?}")
         };
     }
 }
@@ -277,7 +271,7 @@ fn the_deadline_ends_traced_code() {
 fn refused_calls_have_no_trace() {
     let world = Genesis::at(Fork::Osaka).build();
     let context = Context::unbounded();
-    let tracing = Tracing { tracer: CALLS, max_bytes: 1 << 20 };
+    let tracing = tracing(CALLS, 1 << 20);
     let call = Call { value: U256::MAX, ..call() };
     let error = trace_within(&world, &context, &call, &tracing).unwrap_err();
     let TraceError::Execution(ExecutionError::Refused(TransactionError::InsufficientFunds { .. })) = error else {
@@ -294,7 +288,7 @@ fn tracing_a_transaction_does_not_change_its_effects() {
     let plain = world.execute_with(&header, &transactions, &[], None).unwrap();
     let context = Context::unbounded();
     let begin = || world.executor.begin_block(&context, &*world.view, &header).unwrap();
-    let tracing = Tracing { tracer: CALLS, max_bytes: 1 << 20 };
+    let tracing = tracing(CALLS, 1 << 20);
     let output = |trace: &str| serde_json::from_str::<Value>(trace).unwrap()["output"].clone();
     let word = |n: usize| json!(format!("0x{n:064x}"));
 
@@ -313,7 +307,7 @@ fn tracing_a_transaction_does_not_change_its_effects() {
 
     // The trace has the position of the transaction.
     world.extend(&transactions);
-    let flat = Tracing { tracer: Tracer::FlatCalls { include_precompiles: false, parity_errors: false }, ..tracing };
+    let flat = self::tracing(FLAT_CALLS, 1 << 20);
     let mut block = world.executor.begin_block(&context, &*world.view, &header).unwrap();
     block.transact(&transactions[0]).unwrap();
     let trace: Value = serde_json::from_str(block.trace(&transactions[1], &flat).unwrap().get()).unwrap();

@@ -1,8 +1,25 @@
 //! Encoding of responses and notifications.
 
 use crate::error::RpcError;
-use crate::message::Id;
 use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The id of a request: a string, a number, or null.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Id(Box<RawValue>);
+
+impl Id {
+    /// Returns the id that a request states.
+    pub(crate) fn of(raw: &RawValue) -> Self {
+        Self(raw.to_owned())
+    }
+
+    /// The id of responses to invalid requests without an id.
+    pub(crate) fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
 
 /// The beginning of every response.
 const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;

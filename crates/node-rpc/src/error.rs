@@ -88,6 +88,12 @@ impl RpcError {
     }
 }
 
+/// Returns the message of an error without its position, which is meaningless in a part of a text.
+pub(crate) fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
+}
+
 impl From<NodeError> for RpcError {
     fn from(error: NodeError) -> Self {
         match &error {

@@ -14,14 +14,16 @@ mod methods;
 pub mod options;
 mod parameters;
 mod rpc;
+mod scope;
 mod session;
 mod typed_data;
 mod wire;
 
 pub use error::RpcError;
 pub use message::{Message, Request};
-pub use method::{Client, Method, Scope};
+pub use method::Method;
 pub use methods::{table, unavailable};
 pub use parameters::Parameters;
 pub use rpc::{Reply, Rpc, RpcLimits};
+pub use scope::{Client, Scope};
 pub use session::{Session, SessionLimits};

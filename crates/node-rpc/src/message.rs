@@ -1,10 +1,11 @@
 //! Decoding of messages (JSON-RPC 2.0).
 
-use crate::error::RpcError;
+use crate::answer::Id;
+use crate::error::{RpcError, plain};
 use crate::method::Method;
 use node_core::cost::Cost;
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
@@ -42,18 +43,6 @@ pub struct Request {
 pub(crate) struct Call {
     pub(crate) method: Arc<Method>,
     pub(crate) parameters: Option<Box<RawValue>>,
-}
-
-/// The id of a request: a string, a number, or null.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub(crate) struct Id(Box<RawValue>);
-
-impl Id {
-    /// The id of responses to invalid requests without an id.
-    pub(crate) fn null() -> Self {
-        Self(RawValue::NULL.to_owned())
-    }
 }
 
 /// A request before its fields are checked.
@@ -155,7 +144,7 @@ impl Request {
     }
 
     fn of(table: &Table, request: RawRequest<'_>) -> Self {
-        let id = request.id.map(|id| Id(id.to_owned()));
+        let id = request.id.map(Id::of);
         if request.id.is_some_and(|id| id.get().starts_with(['{', '[', 't', 'f'])) {
             return Self::invalid(None, "the id must be a string, a number or null");
         }
@@ -194,12 +183,6 @@ fn unknown(name: &str) -> RpcError {
 
 fn parse_error(error: &serde_json::Error) -> RpcError {
     RpcError::new(RpcError::PARSE, format!("parse error: {error}"))
-}
-
-/// Returns the message of an error without its position, which is meaningless in a part of a text.
-pub(crate) fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
 /// Decodes an array of at most `limit` elements; a longer one is `None`.

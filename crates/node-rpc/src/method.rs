@@ -2,33 +2,11 @@
 
 use crate::error::RpcError;
 use crate::parameters::{self, Parameters};
-use crate::session::Session;
-use node_core::context::Context;
+use crate::scope::Scope;
 use node_core::cost::Cost;
-use node_core::node::Node;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
-
-/// The environment of a method call.
-#[derive(Clone, Copy)]
-pub struct Scope<'a> {
-    /// The node.
-    pub node: &'a Node,
-    /// The bounds of the request, and the view that it reads.
-    pub context: &'a Context,
-    /// The client.
-    pub client: Client<'a>,
-}
-
-/// What the transport knows of the client.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Client<'a> {
-    /// The connection that subscriptions belong to; `None` if the transport cannot send notifications.
-    pub session: Option<&'a Session>,
-    /// Whether the client may control a development chain.
-    pub controls: bool,
-}
 
 type Run = dyn Fn(Scope<'_>, Option<&RawValue>, &mut Vec<u8>) -> Result<(), RpcError> + Send + Sync;
 

@@ -1,7 +1,6 @@
 //! Parameters by position.
 
-use crate::error::RpcError;
-use crate::message::plain;
+use crate::error::{RpcError, plain};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 

@@ -3,8 +3,9 @@
 use crate::answer;
 use crate::error::RpcError;
 use crate::message::{Call, Message, Request, Table};
-use crate::method::{Client, Method, Scope};
+use crate::method::Method;
 use crate::methods;
+use crate::scope::{Client, Scope};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::error::RpcError;
-use crate::method::{Client, Scope};
+use crate::scope::{Client, Scope};
 use crate::wire::{Header, Timestamps, Transaction};
 use node_core::context::Context;
 use node_core::node::{EventData, EventQuery, EventStream, Node, NodeError};

@@ -1,6 +1,6 @@
 //! Blocks and their parts.
 
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::BackendError;
 use crate::block::{BlockHashOrNumber, Body, SealedHeader};
@@ -21,7 +21,7 @@ pub struct FoundBlock {
 
 impl FoundBlock {
     /// Reads a block, canonical or not.
-    pub(super) fn read(snapshot: &Snapshot, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
+    pub(super) fn read(snapshot: &RequestView, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
         let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
         let number = header.header.number;
         let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(number))?;

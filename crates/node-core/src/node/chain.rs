@@ -1,6 +1,6 @@
 //! The head, and suggestions of fees.
 
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Node, NodeError};
 use crate::block::SealedHeader;
 use crate::context::Context;
@@ -75,7 +75,7 @@ impl Node {
     }
 
     /// Returns the median of the median tips of the latest blocks that have transactions, at least the pool's minimum.
-    fn suggested_tip(&self, snapshot: &Snapshot) -> Result<U256, NodeError> {
+    fn suggested_tip(&self, snapshot: &RequestView) -> Result<U256, NodeError> {
         let latest = snapshot.latest();
         let rows = snapshot.view.fee_rows(latest.saturating_sub(SAMPLED_BLOCKS - 1)..=latest)?;
         let mut medians: Vec<U256> =

@@ -5,7 +5,7 @@
 
 use super::fault::Field;
 use super::logs::filter_faults;
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Node, NodeError};
 use crate::backend::LogFilter;
 use crate::block::BlockRef;
@@ -151,7 +151,7 @@ impl EventStart {
     }
 }
 
-fn start(snapshot: &Snapshot, start: &EventStart) -> Result<ChainPosition, NodeError> {
+fn start(snapshot: &RequestView, start: &EventStart) -> Result<ChainPosition, NodeError> {
     let view = &*snapshot.view;
     let head = view.head();
     let tag = match *start {

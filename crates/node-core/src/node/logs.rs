@@ -1,7 +1,7 @@
 //! Searches for logs, whole or by pages.
 
 use super::fault::{Fault, Field};
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Limit, Limits, Node, NodeError};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
@@ -133,7 +133,7 @@ impl Node {
         context: &Context,
         query: &LogQuery,
         cursor: Option<LogCursor>,
-    ) -> Result<(Snapshot, RangeInclusive<BlockNumber>, LogScan), NodeError> {
+    ) -> Result<(RequestView, RangeInclusive<BlockNumber>, LogScan), NodeError> {
         let mut faults = filter_faults(&query.filter, &self.limits);
         let pending = Some(BlockNumberOrTag::Pending);
         let with_pending =
@@ -170,7 +170,7 @@ impl Node {
 }
 
 /// Resolves the ends of a range. If this adds faults, the result is meaningless.
-fn resolve_range(snapshot: &Snapshot, range: &BlockRange, faults: &mut Vec<Fault>) -> RangeInclusive<BlockNumber> {
+fn resolve_range(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fault>) -> RangeInclusive<BlockNumber> {
     let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
     let (first, last) = (snapshot.height(from), snapshot.height(to));
     if snapshot.known_height(to).is_none() {

@@ -66,7 +66,7 @@ use crate::producer::Producer;
 use node_types::{BlockId, BlockNumberOrTag};
 use parking_lot::Mutex;
 use pending::CachedPending;
-use resolve::Snapshot;
+use resolve::RequestView;
 use std::sync::Arc;
 
 /// An Ethereum execution node. All methods may be called from any thread.
@@ -132,11 +132,11 @@ impl Node {
     }
 
     /// Returns a snapshot of the mined chain, and notes in `context` which one.
-    fn snapshot(&self, context: &Context) -> Result<Snapshot, NodeError> {
-        self.snapshot_of(context, Snapshot::new(context.view_or(|| self.backend.view())?, self.finality))
+    fn snapshot(&self, context: &Context) -> Result<RequestView, NodeError> {
+        self.snapshot_of(context, RequestView::new(context.view_or(|| self.backend.view())?, self.finality))
     }
 
-    fn snapshot_of(&self, context: &Context, snapshot: Snapshot) -> Result<Snapshot, NodeError> {
+    fn snapshot_of(&self, context: &Context, snapshot: RequestView) -> Result<RequestView, NodeError> {
         // A chain that is controlled can be reverted to any block.
         let finalized = self.producer.is_none().then(|| snapshot.height(BlockNumberOrTag::Finalized));
         context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
@@ -144,9 +144,9 @@ impl Node {
     }
 
     /// Returns a snapshot in which `block` can be resolved: with the pending block if it is `pending`.
-    fn snapshot_for(&self, context: &Context, block: BlockId) -> Result<Snapshot, NodeError> {
+    fn snapshot_for(&self, context: &Context, block: BlockId) -> Result<RequestView, NodeError> {
         if block.is_pending() {
-            self.snapshot_of(context, Snapshot::with_pending(self.pending_view(context)?, self.finality))
+            self.snapshot_of(context, RequestView::with_pending(self.pending_view(context)?, self.finality))
         } else {
             self.snapshot(context)
         }

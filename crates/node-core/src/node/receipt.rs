@@ -1,7 +1,7 @@
 //! Receipts.
 
 use super::block::FoundBlock;
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::BackendError;
 use crate::block::{Body, RecoveredTransaction};
@@ -36,7 +36,7 @@ pub struct ReceiptInBlock<'a> {
 
 impl FoundReceipts {
     /// Reads the receipts of a canonical block.
-    fn read(snapshot: &Snapshot, number: BlockNumber) -> Result<Self, NodeError> {
+    fn read(snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
         let unknown = || BackendError::UnknownBlock(number);
         let block = FoundBlock::read(snapshot, number.into())?.ok_or_else(unknown)?;
         let receipts = snapshot.view.receipts(number.into())?.ok_or_else(unknown)?;

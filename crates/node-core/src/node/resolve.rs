@@ -7,14 +7,14 @@ use node_types::{BlockId, BlockNumber, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
 /// The view that a request reads from.
-pub(super) struct Snapshot {
+pub(super) struct RequestView {
     pub(super) view: Arc<dyn View>,
     finality: Finality,
     /// Whether the view's head is the pending block.
     pending: bool,
 }
 
-impl Snapshot {
+impl RequestView {
     pub(super) fn new(view: Arc<dyn View>, finality: Finality) -> Self {
         Self { view, finality, pending: false }
     }
@@ -162,7 +162,7 @@ mod tests {
             (&pending_view, behind, Number(71).into(), None),
         ];
         for (view, finality, argument, expected) in cases {
-            let mut snapshot = Snapshot::new(Arc::clone(view), finality);
+            let mut snapshot = RequestView::new(Arc::clone(view), finality);
             snapshot.pending = view.head().number == 71;
             let got = snapshot.canonical(argument, Field::BlockNumber);
             match (&got, expected) {

@@ -1,22 +1,22 @@
 //! Traces of transactions, blocks and calls, and access lists.
 
-use super::resolve::Snapshot;
+use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
 use crate::context::Context;
 use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
-use crate::trace::{AccessListOutcome, Trace, TraceError, Tracer, Tracing};
+use crate::trace::{AccessListOutcome, Trace, TraceError, TracerOptions, Tracing};
 use node_types::{BlockId, BlockNumber, H256};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What to trace, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     /// What to record.
-    pub tracer: Tracer,
+    pub tracer: TracerOptions,
     /// Longest time, up to the timeout of calls, which is the default.
     pub timeout: Option<Duration>,
 }
@@ -119,7 +119,7 @@ impl Node {
 
     /// Returns what the executor records when the trace has `written` bytes already.
     fn tracing(&self, options: &TraceOptions, written: u64) -> Tracing {
-        Tracing { tracer: options.tracer, max_bytes: self.limits.trace_bytes.saturating_sub(written) }
+        Tracing { tracer: options.tracer.clone(), max_bytes: self.limits.trace_bytes.saturating_sub(written) }
     }
 
     fn trace_context(&self, context: &Context, options: &TraceOptions) -> Context {
@@ -132,6 +132,7 @@ impl Node {
 
     fn not_traced(&self, error: TraceError) -> NodeError {
         match error {
+            TraceError::Options(message) => NodeError::invalid(Field::Request, message),
             TraceError::TooLarge => NodeError::TraceTooLarge { limit: self.limits.trace_bytes },
             TraceError::Execution(error) => NodeError::of_call(error, self.limits.call_timeout),
         }
@@ -148,7 +149,7 @@ struct Replay {
 
 impl Replay {
     /// Reads a canonical block, or the pending one. Its state includes edits that were made before it.
-    fn of(node: &Node, snapshot: &Snapshot, number: BlockNumber) -> Result<Self, NodeError> {
+    fn of(node: &Node, snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
         let parent = number.checked_sub(1).ok_or(NodeError::GenesisNotTraceable)?;
         let earliest = snapshot.view.earliest_state();
         if parent < earliest {
@@ -188,7 +189,7 @@ mod tests {
     use crate::state::StateChanges;
     use crate::test_chain::{account, address, child, log, transaction};
 
-    const OPTIONS: TraceOptions = TraceOptions { tracer: Tracer::Noop, timeout: None };
+    const OPTIONS: TraceOptions = TraceOptions { tracer: None, timeout: None };
 
     /// Three blocks: a sender's balance, two transactions of the sender, nothing.
     fn world() -> (World, [RecoveredTransaction; 2]) {

@@ -16,7 +16,7 @@ const MAX_SNAPSHOTS: usize = 1_024;
 
 /// A state of the node, without the blocks themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Snapshot {
+struct DevSnapshot {
     head: BlockRef,
     /// How far the chain's time was ahead of the clock, in milliseconds.
     offset: i64,
@@ -27,12 +27,12 @@ struct Snapshot {
 }
 
 /// All snapshots by number.
-pub(super) struct Snapshots(BTreeMap<u64, Snapshot>);
+pub(super) struct Snapshots(BTreeMap<u64, DevSnapshot>);
 
 impl Snapshots {
     pub(super) fn open(backend: &dyn StateBackend) -> Result<Self, BackendError> {
         let records = backend.records(RecordKind::Snapshot)?;
-        let snapshots = records.iter().map(Snapshot::decode).collect::<Result<_, _>>();
+        let snapshots = records.iter().map(DevSnapshot::decode).collect::<Result<_, _>>();
         Ok(Self(snapshots.map_err(|error| BackendError::Storage(Box::new(error)))?))
     }
 }
@@ -46,7 +46,7 @@ impl Snapshots {
     }
 }
 
-impl Snapshot {
+impl DevSnapshot {
     fn record(&self, id: u64) -> RecordWrite {
         let mut stream = RlpStream::new_list(5);
         stream.append(&self.head.hash).append(&self.head.number).append(&self.offset.cast_unsigned());
@@ -80,7 +80,7 @@ impl Producer {
         if snapshots.0.len() >= MAX_SNAPSHOTS {
             return Err(ProducerError::TooManySnapshots(MAX_SNAPSHOTS));
         }
-        let snapshot = Snapshot {
+        let snapshot = DevSnapshot {
             head: self.parts.backend.view()?.head(),
             offset: self.settings.offset(),
             edits: self.parts.backend.pending_edits()?,
@@ -135,14 +135,14 @@ mod tests {
         fn records_round_trip(id: u64, number: u64, hash: [u8; 32], offset: i64, pool: Vec<[u8; 32]>) {
             let pool = pool.into_iter().map(H256::from).collect();
             let head = BlockRef { number, hash: hash.into() };
-            let snapshot = Snapshot { head, offset, edits: StateChanges::default(), pool };
+            let snapshot = DevSnapshot { head, offset, edits: StateChanges::default(), pool };
             let RecordWrite::Put(_, record) = snapshot.record(id) else { panic!() };
-            prop_assert_eq!(Snapshot::decode(&record).unwrap(), (id, snapshot));
+            prop_assert_eq!(DevSnapshot::decode(&record).unwrap(), (id, snapshot));
         }
 
         #[test]
         fn damaged_records_do_not_panic(key: Vec<u8>, value: Vec<u8>) {
-            let _ = Snapshot::decode(&Record { key, value });
+            let _ = DevSnapshot::decode(&Record { key, value });
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
             "0707070707070707070707070707070707070707070707070707"
         );
         let record = Record { key: vec![0, 0, 0, 0, 0, 0, 0, 4], value: value.to_vec() };
-        let (id, snapshot) = Snapshot::decode(&record).unwrap();
+        let (id, snapshot) = DevSnapshot::decode(&record).unwrap();
         assert_eq!((id, snapshot.offset), (4, -1500));
         assert_eq!(snapshot.head, BlockRef { number: 300, hash: H256::repeat_byte(0xab) });
         assert_eq!(snapshot.edits.accounts.len(), 2);

@@ -1,7 +1,8 @@
 //! Blocks and their parts.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
 use node_core::cost::Cost;
 use node_core::node::{FoundBlock, NodeError};

@@ -1,7 +1,8 @@
 //! Calls, gas estimates, and simulations of blocks.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{BlockOverrides, BlockParam, CallArguments, Hex, Object, SimulatedBlock, Simulation, StateOverrides};
 use node_core::call::Call;
 use node_core::cost::Cost;

@@ -2,7 +2,8 @@
 
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Block32, BlockParam};
 use node_core::node::{FoundBlock, NodeError};
 use node_types::consensus::{Block, Receipt};

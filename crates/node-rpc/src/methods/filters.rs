@@ -1,7 +1,8 @@
 //! Logs, and filters that are polled for changes.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Log, LogFilter, Object, changed_logs, logs};
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};

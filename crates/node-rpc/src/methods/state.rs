@@ -1,8 +1,9 @@
 //! Accounts, storage and proofs.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
 use crate::options::with_option;
+use crate::scope::Scope;
 use crate::wire::{BlockParam, Hex, Proof, Slot};
 use node_core::node::Limit;
 use node_types::wire::{AddressData, BytesData, Data, HashData, Word};

@@ -1,7 +1,8 @@
 //! Subscriptions, on transports that can send notifications.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::session::{Session, Topic};
 use crate::wire::{LogFilter, Object};
 use node_core::node::{EventQuery, EventStart};
@@ -41,7 +42,7 @@ fn session(scope: Scope<'_>) -> Result<&Session, RpcError> {
 /// Returns what a subscription reports, and its events; `None` for syncing, which never changes.
 fn topic(kind: &str, options: Option<&RawValue>) -> Result<(Topic, Option<EventQuery>), RpcError> {
     let text = options.map_or("null", RawValue::get);
-    let invalid = |error: serde_json::Error| RpcError::argument(1, crate::message::plain(&error));
+    let invalid = |error: serde_json::Error| RpcError::argument(1, crate::error::plain(&error));
     match kind {
         "newHeads" => Ok((Topic::Heads, Some(EventQuery::Blocks { start: EventStart::Now }))),
         "logs" => {

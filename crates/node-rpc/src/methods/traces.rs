@@ -1,9 +1,10 @@
 //! Traces of execution by geth's tracers.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{
-    AccessListItem, Block32, BlockNumberParam, BlockParam, CallArguments, Hex, Object, StateOverrides, TraceCallConfig,
+    AccessListItem, Block32, BlockNumberParam, BlockParam, CallArguments, CallConfig, Hex, Object, StateOverrides,
     TraceConfig,
 };
 use node_core::node::{NodeError, TransactionTrace};
@@ -20,7 +21,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["hash", "options?"],
             "Traces a mined transaction with a tracer of geth.",
             |scope, (hash, config): (Block32, TraceConfig)| {
-                Ok(scope.node.trace_transaction(scope.context, hash.0, &config.0)?)
+                Ok(scope.node.trace_transaction(scope.context, hash.0, &config.trace)?)
             },
         )
         .code(),
@@ -53,11 +54,10 @@ pub(super) fn methods() -> Vec<Method> {
             "debug_traceCall",
             &["call", "block?", "options?"],
             "Traces a message call, without changing anything.",
-            |scope, (Object(call), block, config): (Object<CallArguments>, BlockParam, TraceCallConfig)| {
-                let call =
-                    call.read_with(scope.node.spec().chain_id, config.state_overrides, config.block_overrides)?;
-                let index = config.index.map(|index| index.0);
-                Ok(scope.node.trace_call(scope.context, block.0, index, &call, &config.trace.0)?)
+            |scope, (Object(call), block, config): (Object<CallArguments>, BlockParam, TraceConfig)| {
+                let CallConfig { state_overrides, block_overrides, index } = config.of_call;
+                let call = call.read_with(scope.node.spec().chain_id, state_overrides, block_overrides)?;
+                Ok(scope.node.trace_call(scope.context, block.0, index, &call, &config.trace)?)
             },
         )
         .code(),
@@ -103,7 +103,7 @@ struct OfTransaction {
 }
 
 fn block(scope: Scope<'_>, block: BlockId, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {
-    let traces = scope.node.trace_block(scope.context, block, &config.0).map_err(|error| match error {
+    let traces = scope.node.trace_block(scope.context, block, &config.trace).map_err(|error| match error {
         NodeError::BlockNotFound { .. } => RpcError::server(format!("block {block} not found")),
         error => error.into(),
     })?;

@@ -1,7 +1,8 @@
 //! Transactions and their receipts.
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Block32, BlockNumberParam, Hex, Object, Receipt, Transaction, TransactionRequest};
 use node_core::block::RecoveredTransaction;
 use node_core::node::FoundTransaction;

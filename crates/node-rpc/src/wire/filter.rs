@@ -37,7 +37,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
             array if array.starts_with('[') => serde_json::from_str(array),
             one => serde_json::from_str(one).map(|value| vec![value]),
         };
-        read.map(Self).map_err(|error| D::Error::custom(crate::message::plain(&error)))
+        read.map(Self).map_err(|error| D::Error::custom(crate::error::plain(&error)))
     }
 }
 

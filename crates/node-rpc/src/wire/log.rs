@@ -2,7 +2,7 @@
 
 use super::Hex;
 use crate::error::RpcError;
-use crate::method::Scope;
+use crate::scope::Scope;
 use node_core::filters::ChangedLog;
 use node_core::logs::FoundLog;
 use node_types::wire::{AddressData, BytesData, Data, HashData};

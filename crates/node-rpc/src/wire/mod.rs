@@ -35,5 +35,5 @@ pub(crate) use proof::{Proof, Slot};
 pub(crate) use receipt::Receipt;
 pub(crate) use request::TransactionRequest;
 pub(crate) use simulation::{SimulatedBlock, Simulation};
-pub(crate) use tracer::{TraceCallConfig, TraceConfig};
+pub(crate) use tracer::{CallConfig, TraceConfig};
 pub(crate) use transaction::{AccessListItem, Transaction};

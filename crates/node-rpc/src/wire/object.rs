@@ -15,6 +15,6 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
             return Err(D::Error::custom("expected an object"));
         }
         let read = serde_json::from_str(raw.get()).map(Self);
-        read.map_err(|error| D::Error::custom(crate::message::plain(&error)))
+        read.map_err(|error| D::Error::custom(crate::error::plain(&error)))
     }
 }

@@ -1,7 +1,7 @@
 //! Moving rows to the database, on a separate thread.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
-use super::{Shared, Writer};
+use super::{Shared, Writer, WriterState};
 use crate::block_bytes::BlockBytes;
 use crate::chain::{ChainVersion, keys_of_block};
 use crate::error::StoreError;
@@ -61,7 +61,7 @@ impl Shared {
             self.log_is_long()
                 || chain.rows.young.count() >= self.options.commit_rows && young_blocks >= self.options.blocks_in_memory
         };
-        while full() && writer.failure.is_none() {
+        while full() && writer.is_ready() {
             if !writer.flushing {
                 return self.age(writer);
             }
@@ -75,7 +75,7 @@ impl Shared {
         if self.log_is_long()
             && let Some(mut writer) = self.writer.try_lock()
             && !writer.flushing
-            && writer.failure.is_none()
+            && writer.is_ready()
         {
             self.age(&mut writer);
         }
@@ -109,7 +109,7 @@ impl Shared {
                 let done = catch_unwind(AssertUnwindSafe(|| self.flush_old(&mut writer)));
                 if let Err(error) = done.unwrap_or(Err(StoreError::Poisoned)) {
                     // Acknowledged changes are in the log. The next change must fail.
-                    writer.failure = Some(Some(error));
+                    writer.state = WriterState::Failed(error);
                 }
                 writer.flushing = false;
                 self.turn.notify_all();
@@ -311,7 +311,7 @@ mod tests {
         writer.replaying = Some(Sequence(4));
         store.shared.age(&mut writer);
         store.shared.wait_for_flusher(&mut writer);
-        assert!(writer.failure.is_none());
+        assert!(writer.is_ready());
         assert_eq!(writer.logged, Sequence(4));
         assert_eq!(store.shared.log.entries_after(writer.logged).count(), 6);
         writer.replaying = None;

@@ -135,9 +135,7 @@ struct Shared {
 struct Writer {
     /// Cache of nodes of the head's state.
     nodes: NodeCache,
-    /// The failure after which nothing is written any more. The first caller takes it; later ones get
-    /// [`StoreError::Poisoned`].
-    failure: Option<Option<StoreError>>,
+    state: WriterState,
     /// The head of the database, which may have blocks that are not canonical any more.
     database_head: BlockNumber,
     /// The last entry of the log that the database has.
@@ -150,6 +148,15 @@ struct Writer {
     closing: bool,
     /// While the log is replayed: the last entry that was applied.
     replaying: Option<Sequence>,
+}
+
+/// Whether changes are possible.
+enum WriterState {
+    Ready,
+    /// Moving rows to the database failed. The next caller gets the error, and later ones [`StoreError::Poisoned`].
+    Failed(StoreError),
+    /// A change did not end, or failed.
+    Poisoned,
 }
 
 /// Small durable records, all of them in memory.
@@ -254,7 +261,7 @@ impl Shared {
         let mut writer = self.writer.lock();
         writer.check()?;
         // If it panics, the state that it leaves is unknown.
-        writer.failure = Some(None);
+        writer.state = WriterState::Poisoned;
         let mut chain = ChainVersion::clone(&self.current.read());
         let (change, entry) = match change(&mut chain, &mut writer.nodes) {
             Ok(done) => done,
@@ -272,7 +279,7 @@ impl Shared {
                 return Err(error.into());
             }
         };
-        writer.failure = None;
+        writer.state = WriterState::Ready;
         *self.nodes.lock() = nodes_usage(&writer.nodes);
         writer.stamp(&change, sequence);
         self.publish(chain);
@@ -287,7 +294,7 @@ impl Shared {
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.forget_above_head();
         self.publish(chain);
-        writer.failure = None;
+        writer.state = WriterState::Ready;
     }
 
     fn publish(&self, chain: ChainVersion) {
@@ -319,13 +326,21 @@ impl Shared {
 
 impl Writer {
     fn check(&mut self) -> Result<(), StoreError> {
-        match &mut self.failure {
-            Some(failure) => Err(failure.take().unwrap_or(StoreError::Poisoned)),
-            None => Ok(()),
+        match std::mem::replace(&mut self.state, WriterState::Poisoned) {
+            WriterState::Ready => {
+                self.state = WriterState::Ready;
+                Ok(())
+            }
+            WriterState::Failed(error) => Err(error),
+            WriterState::Poisoned => Err(StoreError::Poisoned),
         }
     }
 
-    /// Keys of records that differ from the database.
+    fn is_ready(&self) -> bool {
+        matches!(self.state, WriterState::Ready)
+    }
+
+    /// Notes which entry of the log has the blocks that were added.
     fn stamp(&mut self, change: &HeadChange, sequence: Sequence) {
         if let Some(first) = change.removed.iter().chain(&change.added).map(|block| block.number).min() {
             self.entries.truncate(self.entries.partition_point(|(number, _)| *number < first));

@@ -1,7 +1,9 @@
 //! Opening a folder: creating a chain in it, or applying the entries of the log that the database does not have.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
-use super::{Options, Records, Shared, Store, SyncPolicy, Writer, append, keep_side_block, page_cache_bytes, switch};
+use super::{
+    Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, page_cache_bytes, switch,
+};
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
@@ -105,7 +107,7 @@ impl Store {
         let nodes_use = nodes_usage(&nodes);
         let writer = Writer {
             nodes,
-            failure: None,
+            state: WriterState::Ready,
             database_head: head.number,
             logged,
             entries: VecDeque::new(),

@@ -1,7 +1,7 @@
 //! Pruning of old states.
 
 use super::meta::{CHECKED_FLOOR, META, Meta, encode_floor};
-use super::{Shared, Store};
+use super::{Shared, Store, WriterState};
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, trie_of, version_of};
@@ -76,7 +76,7 @@ impl Shared {
             Ok(dropped)
         });
         if done.is_err() {
-            writer.failure = Some(None);
+            writer.state = WriterState::Poisoned;
         }
         Ok(done?)
     }

@@ -1,11 +1,38 @@
 //! The encoding of segment and frame headers. All integers are big-endian.
 
-use super::{MAX_PAYLOAD, Sequence};
+use std::fmt;
 use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
 /// Version of the layout that this code reads and writes.
 pub(super) const LAYOUT: u32 = 1;
+
+/// Maximum length of a payload in bytes.
+pub const MAX_PAYLOAD: usize = 256 << 20;
+
+/// The number of an entry. The first entry has 1; 0 precedes all entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence(pub u64);
+
+impl Sequence {
+    /// Returns the next sequence.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Returns the previous sequence; of 0, 0.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
 
 const MAGIC: [u8; 8] = *b"NODE-WAL";
 

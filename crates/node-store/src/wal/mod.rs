@@ -16,42 +16,15 @@ mod writer;
 
 pub use entries::{Entries, Entry};
 pub use error::WalError;
+pub use format::{MAX_PAYLOAD, Sequence};
 
 use crate::files::Folder;
 use format::{FrameHeader, checksum};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::hash_map::RandomState;
-use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use writer::Writer;
-
-/// Maximum length of a payload in bytes.
-pub const MAX_PAYLOAD: usize = 256 << 20;
-
-/// The number of an entry. The first entry has 1; 0 precedes all entries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sequence(pub u64);
-
-impl Sequence {
-    /// Returns the next sequence.
-    #[must_use]
-    pub fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
-
-    /// Returns the previous sequence; of 0, 0.
-    #[must_use]
-    pub fn previous(self) -> Self {
-        Self(self.0.saturating_sub(1))
-    }
-}
-
-impl fmt::Display for Sequence {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
 
 /// Returns whether a file of this name belongs to a log.
 pub(crate) fn is_log_file(name: &str) -> bool {

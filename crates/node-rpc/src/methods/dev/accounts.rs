@@ -2,7 +2,8 @@
 
 use super::{named, producer};
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::typed_data::TypedData;
 use crate::wire::{Object, TransactionRequest};
 use node_core::node::NewTransaction;

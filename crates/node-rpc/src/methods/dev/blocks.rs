@@ -2,7 +2,8 @@
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Block, Loose};
 use node_core::block::BlockRef;
 use node_types::BlockId;

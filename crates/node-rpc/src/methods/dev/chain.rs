@@ -2,7 +2,8 @@
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Block32, Hex, Loose, Object, TransactionRequest};
 use node_core::node::ReplacementTransaction;
 use node_core::pool::TransactionOrder;

@@ -2,7 +2,8 @@
 
 use super::{named, producer, refused};
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::{Hex, Loose};
 use flate2::Compression;
 use flate2::read::GzDecoder;

@@ -8,8 +8,9 @@ mod pool;
 mod state;
 
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
 use crate::parameters::Parameters;
+use crate::scope::Scope;
 use node_core::node::NodeError;
 use node_core::producer::{Producer, ProducerError};
 use serde::Serialize;

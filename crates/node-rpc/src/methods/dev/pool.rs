@@ -2,7 +2,8 @@
 
 use super::{named, refused};
 use crate::error::RpcError;
-use crate::method::{Method, Scope};
+use crate::method::Method;
+use crate::scope::Scope;
 use crate::wire::Block32;
 use node_core::pool::{DropReason, PoolTransaction};
 use node_types::wire::AddressData;

@@ -1,9 +1,9 @@
 //! Checks the rows that follow from the block itself: all except those of the state.
 
+use super::base::{Base, stored};
 use super::content::{self, Part};
 use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
-use super::{Base, stored};
 use crate::keys::{Key, LogId, Table};
 use crate::postings;
 use crate::rows::{Tables, Value};

@@ -1,7 +1,8 @@
 //! Finds rows that no block accounts for: counts the rows of each block, and searches blocks with surplus rows.
 
+use super::base::{Base, stored};
 use super::difference::{Fault, Stop};
-use super::{Base, blocks, states, stored};
+use super::{blocks, states};
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Suffix, Table, version_of};
 use crate::values;

@@ -1,6 +1,6 @@
 //! Checks the earliest stored state, on which the later ones are based: computes every trie from its leaves.
 
-use super::blame;
+use super::base::blame;
 use super::difference::{Fault, Stop};
 use super::states::{expect_code, header_of};
 use crate::error::StoreError;

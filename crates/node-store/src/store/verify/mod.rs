@@ -4,6 +4,7 @@
 //! The earliest stored state is computed from its leaves. At the end rows are counted, to find those that no block
 //! accounts for.
 
+mod base;
 mod blocks;
 mod content;
 mod counts;
@@ -21,8 +22,8 @@ use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
-use crate::rows::{Tables, Value};
 use crate::state::{NodeCache, node_cache};
+use base::{Base, stored};
 use counts::{Counts, Range};
 use difference::Stop;
 use floor::Earliest;
@@ -30,10 +31,9 @@ use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
-use node_core::edits::{Edits, edited_blocks};
-use node_types::{BlockNumber, H256};
+use node_core::edits::edited_blocks;
+use node_types::BlockNumber;
 use redb::{ReadableDatabase, ReadableTableMetadata};
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
@@ -117,26 +117,7 @@ impl Store {
     }
 }
 
-/// The inputs of all checks.
-struct Base<'a> {
-    /// The chain, all of which is in the database.
-    chain: &'a ChainVersion,
-    context: &'a Context,
-    senders: &'a dyn SenderRecovery,
-    /// The edits of blocks, by block hash.
-    edited: HashMap<H256, Edits>,
-}
-
 impl Base<'_> {
-    fn tables(&self) -> &Tables {
-        &self.chain.rows.database
-    }
-
-    /// Returns the edits of a block.
-    fn edits(&self, block: H256) -> Option<&Edits> {
-        self.edited.get(&block)
-    }
-
     fn check_chain(&self, mut nodes: NodeCache, progress: &mut dyn FnMut(BlockNumber)) -> Result<(), Stop> {
         let (head, earliest) = (self.chain.head.number, self.chain.earliest);
         // The rows of the genesis block are computed like those of other blocks, unless they were pruned.
@@ -187,29 +168,6 @@ impl Base<'_> {
         }
         Ok(())
     }
-
-    /// Compares a row with its expected value.
-    fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
-        let compared = match self.tables().table(key.table()).get(&*key.versioned(version))? {
-            Some(found) => Fault::unless_equal("value", value, found.value()),
-            None => Err(Fault::Missing),
-        };
-        compared.map_err(|fault| fault.of(block, key, version))
-    }
-}
-
-/// A row that cannot be decoded is a difference; a row that cannot be read from the disk is a failure.
-fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
-    match error {
-        StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
-            let reason = match std::error::Error::source(&error) {
-                Some(source) => source.to_string(),
-                None => error.to_string(),
-            };
-            Fault::Malformed { reason }.of(block, key, block)
-        }
-        error => error.into(),
-    }
 }
 
 /// Checks the earliest state of `chain`, all of which must be in the database. Calls `surplus` with the key of each account
@@ -224,11 +182,6 @@ pub(super) fn check_earliest_state(
         Err(Stop::Difference(difference)) => Ok(Some(*difference)),
         Err(Stop::Failed(error)) => Err(error),
     }
-}
-
-/// Returns the row of a key, in the version `version` if the table has versions.
-fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
-    Ok(tables.table(key.table()).get(&*key.versioned(version))?.map(|value| Value::from(value.value())))
 }
 
 /// Returns the earlier difference of two checks of the same blocks.

@@ -1,8 +1,8 @@
 //! Checks the rows that a block adds to the state by computing them from the state before.
 
+use super::base::{Base, blame, stored};
 use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
-use super::{Base, blame, stored};
 use crate::keys::{Key, Table};
 use crate::rows::Tables;
 use crate::state::{self, NewState, NodeCache};

@@ -1,0 +1,61 @@
+//! What all checks share.
+
+use super::difference::{Fault, Stop};
+use crate::chain::ChainVersion;
+use crate::error::StoreError;
+use crate::keys::Key;
+use crate::rows::{Tables, Value};
+use node_core::context::Context;
+use node_core::crypto::SenderRecovery;
+use node_core::edits::Edits;
+use node_types::{BlockNumber, H256};
+use std::collections::HashMap;
+
+/// The inputs of all checks.
+pub(super) struct Base<'a> {
+    /// The chain, all of which is in the database.
+    pub(super) chain: &'a ChainVersion,
+    pub(super) context: &'a Context,
+    pub(super) senders: &'a dyn SenderRecovery,
+    /// The edits of blocks, by block hash.
+    pub(super) edited: HashMap<H256, Edits>,
+}
+
+impl Base<'_> {
+    pub(super) fn tables(&self) -> &Tables {
+        &self.chain.rows.database
+    }
+
+    /// Returns the edits of a block.
+    pub(super) fn edits(&self, block: H256) -> Option<&Edits> {
+        self.edited.get(&block)
+    }
+
+    /// Compares a row with its expected value.
+    pub(super) fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
+        let compared = match self.tables().table(key.table()).get(&*key.versioned(version))? {
+            Some(found) => Fault::unless_equal("value", value, found.value()),
+            None => Err(Fault::Missing),
+        };
+        compared.map_err(|fault| fault.of(block, key, version))
+    }
+}
+
+/// A row that cannot be decoded is a difference; a row that cannot be read from the disk is a failure.
+pub(super) fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
+    match error {
+        StoreError::Malformed(_) | StoreError::Consensus(_) | StoreError::Missing { .. } => {
+            let reason = match std::error::Error::source(&error) {
+                Some(source) => source.to_string(),
+                None => error.to_string(),
+            };
+            Fault::Malformed { reason }.of(block, key, block)
+        }
+        error => error.into(),
+    }
+}
+
+/// Returns the row of a key, in the version `version` if the table has versions.
+pub(super) fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
+    Ok(tables.table(key.table()).get(&*key.versioned(version))?.map(|value| Value::from(value.value())))
+}
