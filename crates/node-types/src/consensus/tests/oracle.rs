@@ -1,7 +1,7 @@
 //! The same objects, encoded and hashed by alloy.
 
-use crate::consensus::test_support::*;
 use crate::consensus::codec::Item;
+use crate::consensus::test_support::*;
 use crate::consensus::*;
 use alloy_consensus::transaction::{RlpEcdsaEncodableTx, SignableTransaction};
 use alloy_consensus::{
