@@ -15,8 +15,8 @@ use node_core::backend::{HeadChange, HeadListener};
 use node_core::block::BlockRef;
 use node_core::context::Context;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
-use node_core::trace::Tracer;
 use requests::{Failed, RequestCounts};
+use serde_json::value::RawValue;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +33,9 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long blocks without transactions are collected, to be printed as one line.
 const EMPTY_INTERVAL: Duration = Duration::from_millis(300);
+
+/// The options of the tracer whose results [`CallFrame`] reads.
+const CALL_TRACER: &str = r#"{"tracer":"callTracer"}"#;
 
 /// Which transactions are printed with their calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +179,7 @@ impl Printer {
         if found.receipts.is_empty() {
             return Ok(Vec::new());
         }
-        let tracer = Tracer::Calls { only_top_call: false, with_log: false };
+        let tracer = RawValue::from_string(CALL_TRACER.to_owned()).ok().map(Arc::from);
         let traced = self.node.trace_block(&context, block.hash.into(), &TraceOptions { tracer, timeout: None });
         // Without the calls, which may take too much memory, the rest is still worth showing.
         let frames = traced.unwrap_or_default();
