@@ -2,13 +2,16 @@
 """Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others.
 
 Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. Also checks that node-core does not
-mention what belongs to its interfaces. The exit status is 1 on a violation.
+mention what belongs to its interfaces, and that files do not import one another in long circles. The exit status is 1 on
+a violation.
 """
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+from import_circles import circles
 
 # The crates of this workspace that each crate may use.
 LAYERS = {
@@ -65,6 +68,9 @@ def main() -> int:
         ).stdout
     )
     faults = foreign_words(Path(__file__).parent.parent / "crates/node-core/src")
+    for package in metadata["packages"]:
+        src = Path(package["manifest_path"]).parent / "src"
+        faults += [f"{src}: files import one another in a circle: {', '.join(circle)}" for circle in circles(src)]
     packages = {package["name"]: package for package in metadata["packages"]}
     for unknown in packages.keys() - LAYERS.keys():
         faults.append(f"{unknown} has no layer: add it here and in ARCHITECTURE.md")

@@ -110,6 +110,9 @@ pub struct Assembled {
 /// `withdrawals` are ignored before Shanghai.
 ///
 /// `fill` executes the block's transactions and returns those that were included, in order.
+///
+/// # Errors
+/// Failures of the execution, and those of the backend.
 pub fn assemble(
     context: &Context,
     executor: &dyn Executor,
@@ -133,6 +136,9 @@ pub fn commit_to(header: &mut Header, withdrawals: Vec<Withdrawal>) -> Option<Ve
 }
 
 /// Fills the fields of `header` that depend on `outcome`, and assembles the block on top of the head of `view`.
+///
+/// # Errors
+/// Failures of the execution, and those of the backend.
 pub fn complete(
     view: &dyn View,
     mut header: Header,

@@ -117,6 +117,9 @@ impl Context {
     }
 
     /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.
+    ///
+    /// # Errors
+    /// [`Interrupted`], with the reason.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);

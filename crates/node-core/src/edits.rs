@@ -52,6 +52,9 @@ impl Pending {
 
 impl EditableBackend {
     /// Wraps `inner`, and restores the pending edits from its records.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn open(inner: Arc<dyn StateBackend>) -> Result<Self, BackendError> {
         let head = inner.view()?.head().hash;
         let mut pending: Option<Pending> = None;
@@ -72,6 +75,9 @@ impl EditableBackend {
     }
 
     /// Applies the changes that `change` returns for the current view to the head's state.
+    ///
+    /// # Errors
+    /// The error of `change`, and failures of the backend.
     pub fn edit<E: From<BackendError>>(
         &self,
         change: impl FnOnce(&dyn View) -> Result<StateChanges, E>,
@@ -85,6 +91,9 @@ impl EditableBackend {
     }
 
     /// Returns the pending edits of the head.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn pending_edits(&self) -> Result<StateChanges, BackendError> {
         let _writing = self.writing.lock();
         let head = self.inner.view()?.head().hash;
@@ -97,6 +106,9 @@ impl EditableBackend {
     }
 
     /// Replaces the pending edits of the head by `changes`.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn set_pending_edits(&self, changes: &StateChanges) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
         self.discard_pending()?;
@@ -108,6 +120,9 @@ impl EditableBackend {
 
     /// Switches to a branch and makes `changes` the pending edits of its head. Listeners to the switch already see the
     /// edits. On an error nothing has changed.
+    ///
+    /// # Errors
+    /// Those of [`StateBackend::switch`].
     pub fn switch_edited(
         &self,
         ancestor: BlockNumber,
@@ -142,6 +157,9 @@ impl EditableBackend {
 
     /// Appends a block that includes the pending edits. `edits` says what else makes it invalid for other nodes; its
     /// `state` is ignored.
+    ///
+    /// # Errors
+    /// Those of [`StateBackend::append`].
     pub fn append_edited(&self, mut block: ExecutedBlock, edits: Edits) -> Result<(), BackendError> {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.include_edits(&mut block), ..edits };

@@ -46,6 +46,9 @@ impl LogFilter {
 }
 
 /// Returns the first `limit` logs that match `filter`, from `from` to the end of block `to`, both inclusive.
+///
+/// # Errors
+/// [`BackendError::Interrupted`], and failures of the backend.
 pub fn scan(
     view: &dyn View,
     context: &Context,

@@ -15,6 +15,9 @@ pub struct Branch {
 
 impl Branch {
     /// Returns the branch of the block `hash`, or `None` if the block or one of its ancestors is unknown.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn to(view: &dyn View, hash: H256) -> Result<Option<Self>, BackendError> {
         let mut blocks = Vec::new();
         let mut next = hash;
@@ -30,6 +33,9 @@ impl Branch {
     }
 
     /// Returns a view in which the branch is canonical.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] if the ancestor is unknown, and failures of the backend.
     pub fn view(self, base: Arc<dyn View>) -> Result<Arc<dyn View>, BackendError> {
         if let Some(fork) = base.fork(self.ancestor, &self.blocks)? {
             return Ok(fork);
@@ -52,12 +58,18 @@ pub struct GrowingBranch {
 
 impl GrowingBranch {
     /// Creates an empty branch on top of the block `ancestor` of `base`.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn new(base: Arc<dyn View>, ancestor: BlockNumber) -> Result<Self, BackendError> {
         let fork = base.fork(ancestor, &[])?;
         Ok(Self { base, ancestor, blocks: Vec::new(), fork })
     }
 
     /// Returns a view whose head is the last block.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] if the ancestor is unknown, and failures of the backend.
     pub fn view(&self) -> Result<Arc<dyn View>, BackendError> {
         match &self.fork {
             Some(view) => Ok(view.clone()),
@@ -66,6 +78,9 @@ impl GrowingBranch {
     }
 
     /// Adds a block on top of the last one.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn push(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {
         if let Some(view) = &self.fork {
             self.fork = view.fork(view.head().number, std::slice::from_ref(&block))?;

@@ -112,6 +112,9 @@ pub trait StateView: Send + Sync {
 }
 
 /// Whether any storage slot of the account is not zero after `change` is applied to `state`.
+///
+/// # Errors
+/// Failures of the backend.
 pub fn has_storage_after(
     state: &dyn StateView,
     address: Address,

@@ -31,12 +31,18 @@ impl Edits {
 }
 
 /// Returns all edited blocks, canonical or not, in ascending order.
+///
+/// # Errors
+/// Failures of the backend.
 pub fn edited_blocks(backend: &dyn StateBackend) -> Result<Vec<(BlockRef, Edits)>, BackendError> {
     let records = backend.records(RecordKind::EditedBlock)?;
     records.iter().map(|record| decode_block(record).map_err(unreadable)).collect()
 }
 
 /// Returns the first edited block on the canonical chain up to and including block `to`.
+///
+/// # Errors
+/// Failures of the backend.
 pub fn first_edited_block(backend: &dyn StateBackend, to: BlockNumber) -> Result<Option<BlockRef>, BackendError> {
     let view = backend.view()?;
     for (block, _) in edited_blocks(backend)? {

@@ -59,6 +59,9 @@ impl Subscription {
     ///
     /// After a reorganization the removed logs come first, in chain order. If they exceed a page, the first page holds
     /// those that were reported last.
+    ///
+    /// # Errors
+    /// Those of reading the chain; the position stays as it was.
     pub fn next(
         &self,
         context: &Context,

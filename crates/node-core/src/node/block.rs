@@ -31,6 +31,9 @@ impl FoundBlock {
 
 impl Node {
     /// Returns the header of a block, or `None` if the block is unknown. A hash may be that of a side block.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
     pub fn get_header(&self, context: &Context, block: BlockId) -> Result<Option<Arc<SealedHeader>>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.known(block) {
@@ -40,6 +43,9 @@ impl Node {
     }
 
     /// Returns a block, or `None` if it is unknown. A hash may be that of a side block.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
     pub fn get_block(&self, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.known(block) {
@@ -49,6 +55,9 @@ impl Node {
     }
 
     /// Returns the hash of a canonical block, or `None` above the head and for the pending block.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
     pub fn get_block_hash(&self, context: &Context, block: BlockNumberOrTag) -> Result<Option<H256>, NodeError> {
         if block == BlockNumberOrTag::Pending {
             return Ok(None);

@@ -19,6 +19,9 @@ const HIGHEST_TIP: u64 = 500_000_000_000;
 
 impl Node {
     /// Returns the header of the head. Also reads an account, so that success shows that the backend can read states.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn head(&self, context: &Context) -> Result<Arc<SealedHeader>, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.view.head().number;
@@ -27,6 +30,9 @@ impl Node {
     }
 
     /// Returns the number of the head.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn block_number(&self, context: &Context) -> Result<BlockNumber, NodeError> {
         Ok(self.snapshot(context)?.latest())
     }
@@ -38,6 +44,9 @@ impl Node {
 
     /// Returns a gas price in wei that gets a transaction into one of the next blocks: the next base fee plus the
     /// suggested tip.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn gas_price(&self, context: &Context) -> Result<U256, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
@@ -46,11 +55,17 @@ impl Node {
     }
 
     /// Returns a tip in wei per gas that gets a transaction into one of the next blocks.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn max_priority_fee_per_gas(&self, context: &Context) -> Result<U256, NodeError> {
         self.suggested_tip(&self.snapshot(context)?)
     }
 
     /// Returns the base fee of the next block in wei per gas, or `None` before London.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn next_base_fee(&self, context: &Context) -> Result<Option<u64>, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
@@ -58,6 +73,9 @@ impl Node {
     }
 
     /// Returns the fee recipient of the next block, or `None` if the node does not produce blocks.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn coinbase(&self, context: &Context) -> Result<Option<Address>, NodeError> {
         if self.producer.is_none() {
             return Ok(None);
@@ -68,6 +86,9 @@ impl Node {
     }
 
     /// Returns the blob base fee of the next block in wei per blob gas; zero before Cancun.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn blob_base_fee(&self, context: &Context) -> Result<U256, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;

@@ -48,6 +48,9 @@ pub struct Capabilities {
 
 impl Node {
     /// Returns the current, the next and the last scheduled rules (EIP-7910).
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn fork_configs(&self, context: &Context) -> Result<ForkConfigs, NodeError> {
         let snapshot = self.snapshot(context)?;
         let head = snapshot.header(snapshot.latest())?;
@@ -81,6 +84,9 @@ impl Node {
     }
 
     /// Returns for each kind of data the first block for which it is kept.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn capabilities(&self, context: &Context) -> Result<Capabilities, NodeError> {
         let snapshot = self.snapshot(context)?;
         Ok(Capabilities { head: snapshot.mined_head()?, earliest_state: snapshot.view.earliest_state() })

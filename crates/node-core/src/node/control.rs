@@ -19,6 +19,9 @@ impl Node {
 
     /// Mines `blocks` blocks with the transactions of the pool, or empty ones, and returns the head. `interval` is the
     /// number of seconds between them. The withdrawals go into the first block.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn mine(
         &self,
         context: &Context,
@@ -34,27 +37,42 @@ impl Node {
     }
 
     /// Sets the timestamp of the next block in Unix seconds. The time of the chain continues from there.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_next_block_timestamp(&self, context: &Context, timestamp: u64) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_next_timestamp(timestamp)?)
     }
 
     /// Moves the time of the chain ahead by `seconds`.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn increase_time(&self, context: &Context, seconds: u64) -> Result<(), NodeError> {
         self.controlled(context)?.increase_time(seconds)?;
         Ok(())
     }
 
     /// Sets the base fee of the next block in wei per gas.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_next_block_base_fee(&self, context: &Context, base_fee: u64) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_next_base_fee(base_fee)?)
     }
 
     /// Takes a snapshot of the chain and returns its id.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn take_snapshot(&self, context: &Context) -> Result<u64, NodeError> {
         Ok(self.controlled(context)?.snapshot()?)
     }
 
     /// Reverts the chain to a snapshot. Returns false if there is no snapshot with this id.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn revert(&self, context: &Context, snapshot: u64) -> Result<bool, NodeError> {
         match self.controlled(context)?.revert(snapshot) {
             Ok(()) => Ok(true),
@@ -64,37 +82,58 @@ impl Node {
     }
 
     /// Replaces the newest `blocks` blocks with empty ones.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, NodeError> {
         Ok(self.controlled(context)?.reorganize(blocks)?)
     }
 
     /// Starts or stops impersonating an account: while it is impersonated, anyone may send transactions from it. Returns
     /// whether this changed anything.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`].
     pub fn impersonate(&self, context: &Context, address: Address, allowed: bool) -> Result<bool, NodeError> {
         Ok(self.controlled(context)?.impersonate(address, allowed))
     }
 
     /// Sets the balance of an account in wei.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_balance(&self, context: &Context, address: Address, balance: U256) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_balance(address, balance)?)
     }
 
     /// Sets the nonce of an account.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_nonce(&self, context: &Context, address: Address, nonce: u64) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_nonce(address, nonce)?)
     }
 
     /// Sets the code of an account.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_code(&self, context: &Context, address: Address, code: Bytes) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_code(address, code)?)
     }
 
     /// Sets a storage slot of an account.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn set_storage(&self, context: &Context, address: Address, slot: H256, value: U256) -> Result<(), NodeError> {
         Ok(self.controlled(context)?.set_storage(address, slot, value)?)
     }
 
     /// Drops a transaction from the pool. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`] and [`NodeError::Backend`].
     pub fn drop_transaction(&self, context: &Context, hash: H256) -> Result<bool, NodeError> {
         self.controlled(context)?;
         Ok(self.pool.remove(hash)?)

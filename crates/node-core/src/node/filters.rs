@@ -78,6 +78,9 @@ impl Node {
     }
 
     /// Uninstalls a filter. Returns whether it existed.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn uninstall_filter(&self, context: &Context, id: FilterId) -> Result<bool, NodeError> {
         context.check()?;
         Ok(self.filters.uninstall(id)?)

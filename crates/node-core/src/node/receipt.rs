@@ -63,6 +63,9 @@ fn receipts_in_block<'a>(body: &'a Body, receipts: &'a [Receipt]) -> impl Iterat
 impl Node {
     /// Returns the receipts of the block that holds a mined transaction, and the position of the transaction in it; `None`
     /// if no canonical block holds the transaction.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<(FoundReceipts, usize)>, NodeError> {
         let snapshot = self.snapshot(context)?;
         match snapshot.view.transaction_position(hash)? {

@@ -244,6 +244,10 @@ impl Node {
     /// Replaces the newest `blocks` blocks with blocks that hold the given transactions. Each transaction comes with the
     /// position of its block among the replaced ones, the oldest being 0. Requests are completed on the state after the
     /// block below them.
+    ///
+    /// # Errors
+    /// [`NodeError::NotProducing`], [`NodeError::TransactionRejected`], [`NodeError::Control`], and those of
+    /// [`fill_transaction`](Self::fill_transaction).
     pub fn reorganize_with(
         &self,
         context: &Context,

@@ -114,6 +114,9 @@ impl Node {
     /// Simulates blocks on top of a block, each on top of the one before. Nothing is stored.
     ///
     /// All calls together may use as much gas as a single call.
+    ///
+    /// # Errors
+    /// [`SimulateError`], with the number of the block or the transaction that is wrong.
     pub fn simulate(
         &self,
         context: &Context,

@@ -8,6 +8,9 @@ use node_types::{Address, BlockId, Bytes, H256, KECCAK_EMPTY, U256};
 
 impl Node {
     /// Returns the value of a storage slot after a block was executed; zero if it was never set.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
     pub fn get_storage_at(
         &self,
         context: &Context,
@@ -21,11 +24,17 @@ impl Node {
     }
 
     /// Returns the balance of an account in wei after a block was executed.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
     pub fn get_balance(&self, context: &Context, address: Address, block: BlockId) -> Result<U256, NodeError> {
         Ok(self.account(context, address, block)?.balance)
     }
 
     /// Returns the code of an account after a block was executed; empty if it has none.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
     pub fn get_code(&self, context: &Context, address: Address, block: BlockId) -> Result<Bytes, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, Field::BlockNumber)?;
@@ -48,6 +57,9 @@ impl Node {
 
     /// Returns the nonce of an account after a block was executed. For `pending`, the pool's executable transactions count
     /// too, including those that do not fit into the pending block.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
     pub fn get_transaction_count(&self, context: &Context, address: Address, block: BlockId) -> Result<u64, NodeError> {
         let (mined, in_pool) = match block {
             pending if pending.is_pending() => (BlockId::latest(), self.pool.nonce(address)),

@@ -34,6 +34,9 @@ impl Node {
 
     /// Sets how much of `owner`'s balance in an ERC-20 token `spender` may spend, as
     /// [`set_token_balance`](Self::set_token_balance) does.
+    ///
+    /// # Errors
+    /// As [`set_token_balance`](Self::set_token_balance).
     pub fn set_token_allowance(
         &self,
         context: &Context,

@@ -104,6 +104,9 @@ impl Node {
     }
 
     /// Returns the access list of a call on the state after a block, in the environment of that block (EIP-2930).
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`], [`NodeError::StatePruned`], and [`NodeError::ExecutionFailed`].
     pub fn create_access_list(
         &self,
         context: &Context,

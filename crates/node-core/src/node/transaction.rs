@@ -47,6 +47,9 @@ pub enum TransactionStatus {
 
 impl Node {
     /// Returns a transaction of the canonical chain or of the pool, or `None` if the hash is unknown.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn get_transaction(&self, context: &Context, hash: H256) -> Result<Option<FoundTransaction>, NodeError> {
         // The pool is read before the view is opened: a transaction that leaves it in between is in the view.
         let pooled = self.pool.get(hash);
@@ -92,6 +95,9 @@ impl Node {
     }
 
     /// Returns the transaction at a position of a block, or `None` if the block is unknown or has fewer transactions.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
     pub fn get_transaction_at(
         &self,
         context: &Context,
@@ -104,6 +110,9 @@ impl Node {
     }
 
     /// Returns whether a transaction is mined or pooled, or why it was dropped from the pool.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn get_transaction_status(&self, context: &Context, hash: H256) -> Result<TransactionStatus, NodeError> {
         let in_pool = self.pool.status(hash);
         let mined = self.snapshot(context)?.view.transaction_position(hash)?.is_some();
@@ -111,6 +120,9 @@ impl Node {
     }
 
     /// Returns all transactions of the pool.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn pool_content(&self, context: &Context) -> Result<PoolContent, NodeError> {
         context.check()?;
         Ok(self.pool.content())

@@ -63,6 +63,9 @@ impl BestTransactions {
 
     /// Executes transactions in a block until `gas_limit` is reached. A transaction that the block refuses, or that
     /// would make it too long, is skipped together with the later ones of its sender.
+    ///
+    /// # Errors
+    /// Failures of the execution; a transaction that is refused only ends those of its sender.
     pub fn fill(
         mut self,
         execution: &mut dyn BlockExecution,

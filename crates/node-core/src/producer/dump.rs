@@ -23,6 +23,9 @@ impl Producer {
     /// Returns all accounts as of the head, including pending edits.
     ///
     /// Reads the changes of every block of the chain.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn dump(&self) -> Result<BTreeMap<Address, WholeAccount>, ProducerError> {
         let (view, edits) = {
             let _sealing = self.sealing.lock();
@@ -49,6 +52,9 @@ impl Producer {
     }
 
     /// Replaces the given accounts, including their whole storage; other accounts stay.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn load(&self, accounts: BTreeMap<Address, WholeAccount>) -> Result<(), ProducerError> {
         self.edit(|_| {
             let mut changes = StateChanges::default();
@@ -68,6 +74,9 @@ impl Producer {
     }
 
     /// Adds `more` wei to an account's balance, saturating at the maximum. Returns the new balance.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn add_balance(&self, address: Address, more: U256) -> Result<U256, ProducerError> {
         let mut balance = U256::zero();
         self.edit_account(address, |account, _| {

@@ -7,6 +7,9 @@ use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 
 impl Producer {
     /// Sets an account's balance, in wei.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.balance = balance;
@@ -15,6 +18,9 @@ impl Producer {
     }
 
     /// Sets an account's nonce. After it was lowered, the pool still refuses to mine the same transactions again.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), ProducerError> {
         self.edit_account(address, |account, _| {
             account.nonce = nonce;
@@ -23,6 +29,9 @@ impl Producer {
     }
 
     /// Sets an account's code; empty removes it.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), ProducerError> {
         self.edit_account(address, |account, changes| {
             account.code_hash = if code.is_empty() { KECCAK_EMPTY } else { keccak256(&code) };
@@ -34,6 +43,9 @@ impl Producer {
     }
 
     /// Sets a storage slot of an account.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn set_storage(&self, address: Address, slot: H256, value: U256) -> Result<(), ProducerError> {
         self.edit(|view| {
             let account = view.state(view.head().number)?.account(address)?.unwrap_or_default();

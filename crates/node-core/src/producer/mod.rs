@@ -104,6 +104,10 @@ impl Producer {
 
     /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
     /// after the one before, or follows the clock without an interval.
+    ///
+    /// # Errors
+    /// [`ProducerError::TooManyBlocks`], [`ProducerError::IntervalTooLong`], [`ProducerError::NoWithdrawals`], and failures of
+    /// the execution and the backend.
     pub fn mine(
         &self,
         count: u64,
@@ -161,6 +165,9 @@ impl Producer {
 
     /// Produces blocks until no pending transaction can be included. Once `awaited` has left the pool, at most
     /// `MAX_FURTHER_BLOCKS` more are produced: other requests take care of their own transactions.
+    ///
+    /// # Errors
+    /// Failures of the execution and the backend.
     pub fn mine_waiting(&self, awaited: Option<H256>) -> Result<(), ProducerError> {
         let mut further = MAX_FURTHER_BLOCKS;
         // Requests that waited for the lock usually find their transactions mined by then.
@@ -225,12 +232,18 @@ impl Producer {
     }
 
     /// Sets the timestamp of the next block in Unix seconds. The chain's time continues from there.
+    ///
+    /// # Errors
+    /// [`ProducerError::TimestampTooLow`] and [`ProducerError::TimestampTooHigh`].
     pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.set_timestamp(&*self.head()?, timestamp)
     }
 
     /// Sets the chain's time to the timestamp of its head, from which it continues with the clock.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn continue_time(&self) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.continue_from(self.head()?.header.timestamp);
@@ -239,12 +252,18 @@ impl Producer {
 
     /// Advances the chain's time by `seconds`, at least to the head's timestamp plus `seconds`. Returns how many seconds it
     /// is then ahead of the clock.
+    ///
+    /// # Errors
+    /// [`ProducerError::TooFarAhead`].
     pub fn increase_time(&self, seconds: u64) -> Result<i64, ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.increase_time(&*self.head()?, seconds)
     }
 
     /// Sets the base fee of the next block, in wei per gas. Later base fees follow from it by the rules.
+    ///
+    /// # Errors
+    /// [`ProducerError::NoBaseFee`] before London.
     pub fn set_next_base_fee(&self, base_fee: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         if self.settings.after(&*self.head()?).base_fee_per_gas.is_none() {
@@ -255,6 +274,9 @@ impl Producer {
     }
 
     /// Sets the chain's time to `timestamp`, in Unix seconds. Returns by how many seconds that moves it.
+    ///
+    /// # Errors
+    /// [`ProducerError::TimestampTooHigh`].
     pub fn set_time(&self, timestamp: u64) -> Result<i64, ProducerError> {
         if timestamp > ProducerError::LAST_TIMESTAMP {
             return Err(ProducerError::TimestampTooHigh { timestamp });
@@ -267,6 +289,9 @@ impl Producer {
 
     /// Sets the seconds between blocks from now on, or follows the clock again with `None`. Returns the previous
     /// setting.
+    ///
+    /// # Errors
+    /// [`ProducerError::IntervalTooLong`].
     pub fn set_block_interval(&self, seconds: Option<u64>) -> Result<Option<u64>, ProducerError> {
         let _sealing = self.sealing.lock();
         self.settings.set_interval(seconds)
@@ -279,6 +304,9 @@ impl Producer {
     }
 
     /// Sets the value of PREVRANDAO in the next block.
+    ///
+    /// # Errors
+    /// [`ProducerError::NoPrevRandao`] before the merge.
     pub fn set_prev_randao(&self, value: H256) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         if !self.settings.after(&*self.head()?).difficulty.is_zero() {
@@ -289,6 +317,9 @@ impl Producer {
     }
 
     /// Sets the gas limit of all blocks from now on.
+    ///
+    /// # Errors
+    /// [`ProducerError::GasLimitRange`], and failures of the backend.
     pub fn set_gas_limit(&self, gas_limit: u64) -> Result<(), ProducerError> {
         {
             let _sealing = self.sealing.lock();
@@ -300,6 +331,9 @@ impl Producer {
     }
 
     /// Returns the header of the next block as far as it is known before execution.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn next_header(&self) -> Result<Header, BackendError> {
         Ok(self.settings.after(&*self.head()?))
     }

@@ -17,6 +17,9 @@ impl Producer {
     /// the pool if they are still valid; edits that they included are lost.
     ///
     /// Each new block has the hash of the replaced block as its extra data, so that their hashes differ.
+    ///
+    /// # Errors
+    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend.
     pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
         let change = {
             let _sealing = self.sealing.lock();
@@ -29,6 +32,9 @@ impl Producer {
     /// As [`reorganize`](Self::reorganize), but the new blocks contain the given transactions, each with the index of
     /// its block among the replaced ones, oldest first, and those of the replaced blocks are dropped. All given ones must
     /// be signed.
+    ///
+    /// # Errors
+    /// As [`reorganize`](Self::reorganize), [`ProducerError::NoSuchBlock`], and [`ProducerError::NotIncluded`].
     pub fn reorganize_with(
         &self,
         blocks: u64,

@@ -11,6 +11,9 @@ use std::collections::HashSet;
 impl Producer {
     /// Resets the chain to its genesis block: drops all other blocks, edits, snapshots, transactions of the pool,
     /// impersonations and settings of later blocks. The time is that of the clock again.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn reset(&self) -> Result<BlockRef, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -27,6 +30,9 @@ impl Producer {
 
     /// Removes the newest `blocks` blocks with their transactions; the pool stays as it is. The time continues with the
     /// clock. Returns the removed blocks, newest first.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn rollback(&self, blocks: u64) -> Result<Vec<BlockRef>, ProducerError> {
         let _sealing = self.sealing.lock();
         let head = self.parts.backend.view()?.head().number;

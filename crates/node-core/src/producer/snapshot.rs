@@ -74,6 +74,9 @@ fn key(id: u64) -> Vec<u8> {
 impl Producer {
     /// Takes a snapshot of the chain, its edits, its time and the transactions of the pool. Returns its number. It is
     /// durable on return.
+    ///
+    /// # Errors
+    /// [`ProducerError::TooManySnapshots`], and failures of the backend.
     pub fn snapshot(&self) -> Result<u64, ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();
@@ -98,6 +101,9 @@ impl Producer {
     }
 
     /// Reverts the chain and the pool to a snapshot, and deletes that and all later ones.
+    ///
+    /// # Errors
+    /// [`ProducerError::UnknownSnapshot`], [`ProducerError::SnapshotLost`], and failures of the backend.
     pub fn revert(&self, id: u64) -> Result<(), ProducerError> {
         let _sealing = self.sealing.lock();
         let mut snapshots = self.snapshots.lock();

@@ -33,6 +33,9 @@ type Records = BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>;
 
 impl MemoryBackend {
     /// Creates a chain with only the genesis block. Its changes are the whole genesis state.
+    ///
+    /// # Errors
+    /// [`BackendError::NotGenesis`] unless `genesis` has number 0, and [`BackendError::StateRootMismatch`].
     pub fn new(genesis: ExecutedBlock) -> Result<Self, BackendError> {
         Ok(Self {
             current: RwLock::new(Arc::new(MemoryChain::new(genesis)?)),
