@@ -62,7 +62,7 @@ impl EditableBackend {
         for record in inner.records(RecordKind::PendingEdit)? {
             let (edited, changes) = record::decode_pending(&record)?;
             if edited != head {
-                // A block included them, or the head has moved elsewhere.
+                // A block included them, or the head is another block now.
                 stale.push(RecordWrite::Delete(RecordKind::PendingEdit, record.key));
                 continue;
             }

@@ -14,6 +14,8 @@
 //!
 //! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
 //! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
+
+#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloy")]

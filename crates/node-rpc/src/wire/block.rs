@@ -6,7 +6,7 @@ use node_core::node::FoundBlock;
 use node_types::consensus::{self, BlockNonce, Bloom};
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{H256, U256};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A header, as in newHeads.
 #[derive(Clone, Debug, Serialize)]
@@ -72,7 +72,7 @@ enum Transactions {
 }
 
 /// A balance increase ordered by the consensus layer (EIP-4895).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Withdrawal {
     index: Hex<u64>,
@@ -156,6 +156,17 @@ impl Ommer {
 }
 
 impl Withdrawal {
+    /// Converts the withdrawals of a block to build or to simulate.
+    pub(super) fn read_all(all: Vec<Self>) -> Vec<consensus::Withdrawal> {
+        let read = |withdrawal: Self| consensus::Withdrawal {
+            index: withdrawal.index.0,
+            validator_index: withdrawal.validator_index.0,
+            address: withdrawal.address.0,
+            amount: withdrawal.amount.0,
+        };
+        all.into_iter().map(read).collect()
+    }
+
     pub(super) fn of(withdrawal: &consensus::Withdrawal) -> Self {
         Self {
             index: Hex(withdrawal.index),

@@ -1,11 +1,11 @@
 //! Calls and their overrides.
 
 use super::Hex;
-use super::transaction::AccessListItem;
+use super::block::Withdrawal;
+use super::transaction::{AccessListItem, Authorization};
 use crate::error::RpcError;
 use node_core::call::Call;
 use node_core::overrides::{self, StorageOverride};
-use node_types::consensus;
 use node_types::wire::{AddressData, BytesData, HashData};
 use node_types::{H256, U256};
 use serde::Deserialize;
@@ -29,20 +29,7 @@ pub(crate) struct CallArguments {
     pub(crate) chain_id: Option<Hex<U256>>,
     pub(crate) max_fee_per_blob_gas: Option<Hex<U256>>,
     pub(crate) blob_versioned_hashes: Option<Vec<HashData>>,
-    pub(crate) authorization_list: Option<Vec<AuthorizationArguments>>,
-}
-
-/// A signed authorization (EIP-7702).
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct AuthorizationArguments {
-    chain_id: Hex<U256>,
-    address: AddressData,
-    nonce: Hex<u64>,
-    #[serde(alias = "v")]
-    y_parity: Hex<u64>,
-    r: Hex<U256>,
-    s: Hex<U256>,
+    pub(crate) authorization_list: Option<Vec<Authorization>>,
 }
 
 /// Overrides for the state of a call.
@@ -74,17 +61,7 @@ pub(crate) struct BlockOverrides {
     base_fee_per_gas: Option<Hex<u64>>,
     blob_base_fee: Option<Hex<U256>>,
     beacon_root: Option<HashData>,
-    withdrawals: Option<Vec<WithdrawalArguments>>,
-}
-
-/// A withdrawal of a simulated block.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct WithdrawalArguments {
-    index: Hex<u64>,
-    validator_index: Hex<u64>,
-    address: AddressData,
-    amount: Hex<u64>,
+    withdrawals: Option<Vec<Withdrawal>>,
 }
 
 impl CallArguments {
@@ -135,7 +112,7 @@ impl CallArguments {
                 .map(|hash| hash.0)
                 .collect(),
             authorization_list: (self.authorization_list.unwrap_or_default().into_iter())
-                .map(AuthorizationArguments::read)
+                .map(Authorization::read)
                 .collect(),
             ..Call::default()
         })
@@ -160,21 +137,6 @@ impl CallArguments {
             block_overrides: block_overrides.read(),
             ..self.read(chain_id)?
         })
-    }
-}
-
-impl AuthorizationArguments {
-    /// Converts the authorization.
-    pub(crate) fn read(self) -> consensus::Authorization {
-        consensus::Authorization {
-            chain_id: self.chain_id.0,
-            address: self.address.0,
-            nonce: self.nonce.0,
-            // No signature has a parity other than 0 and 1.
-            y_parity: u8::try_from(self.y_parity.0).unwrap_or(u8::MAX),
-            r: self.r.0,
-            s: self.s.0,
-        }
     }
 }
 
@@ -224,21 +186,8 @@ impl BlockOverrides {
             base_fee_per_gas: self.base_fee_per_gas.map(|fee| fee.0),
             blob_base_fee: self.blob_base_fee.map(|fee| fee.0),
             beacon_root: self.beacon_root.map(|root| root.0),
-            withdrawals: self.withdrawals.map(WithdrawalArguments::read_all),
+            withdrawals: self.withdrawals.map(Withdrawal::read_all),
         }
-    }
-}
-
-impl WithdrawalArguments {
-    /// Converts the withdrawals.
-    pub(crate) fn read_all(all: Vec<Self>) -> Vec<consensus::Withdrawal> {
-        let read = |withdrawal: Self| consensus::Withdrawal {
-            index: withdrawal.index.0,
-            validator_index: withdrawal.validator_index.0,
-            address: withdrawal.address.0,
-            amount: withdrawal.amount.0,
-        };
-        all.into_iter().map(read).collect()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::Hex;
 use super::block::Withdrawal;
-use super::call::WithdrawalArguments;
 use node_core::node::{BlockRequest, BuiltBlock};
 use node_types::U256;
 use node_types::consensus::{BlobSidecar, Bloom};
@@ -16,7 +15,7 @@ pub(crate) struct PayloadAttributes {
     timestamp: Hex<u64>,
     prev_randao: HashData,
     suggested_fee_recipient: AddressData,
-    withdrawals: Option<Vec<WithdrawalArguments>>,
+    withdrawals: Option<Vec<Withdrawal>>,
     parent_beacon_block_root: Option<HashData>,
 }
 
@@ -77,7 +76,7 @@ impl PayloadAttributes {
             timestamp: self.timestamp.0,
             prev_randao: self.prev_randao.0,
             fee_recipient: self.suggested_fee_recipient.0,
-            withdrawals: WithdrawalArguments::read_all(self.withdrawals.unwrap_or_default()),
+            withdrawals: Withdrawal::read_all(self.withdrawals.unwrap_or_default()),
             parent_beacon_block_root: self.parent_beacon_block_root.map(|root| root.0),
             transactions: transactions.map(|all| all.into_iter().map(|bytes| bytes.0).collect()),
             extra_data: extra_data.unwrap_or_default().0,

@@ -1,8 +1,7 @@
 //! Transactions to send.
 
-use super::call::AuthorizationArguments;
 use super::loose::Loose;
-use super::transaction::AccessListItem;
+use super::transaction::{AccessListItem, Authorization};
 use crate::error::RpcError;
 use node_core::node::TransactionRequest as Request;
 use node_types::consensus::{BlobSidecar, TransactionType};
@@ -37,7 +36,7 @@ pub(crate) struct TransactionRequest {
     blobs: Option<Vec<BytesData>>,
     commitments: Option<Vec<BytesData>>,
     proofs: Option<Vec<BytesData>>,
-    authorization_list: Option<Vec<AuthorizationArguments>>,
+    authorization_list: Option<Vec<Authorization>>,
 }
 
 impl TransactionRequest {
@@ -89,8 +88,7 @@ impl TransactionRequest {
             access_list: self.access_list.map(|all| all.into_iter().map(AccessListItem::read).collect()),
             blob_versioned_hashes: self.blob_versioned_hashes.map(|all| all.into_iter().map(|hash| hash.0).collect()),
             sidecar,
-            authorization_list: (self.authorization_list)
-                .map(|all| all.into_iter().map(AuthorizationArguments::read).collect()),
+            authorization_list: (self.authorization_list).map(|all| all.into_iter().map(Authorization::read).collect()),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::Hex;
 use node_core::block::{RecoveredTransaction, SealedHeader};
 use node_core::node::FoundTransaction;
-use node_types::consensus::{AccessListItem as Item, TransactionBody};
+use node_types::consensus::{self, AccessListItem as Item, TransactionBody};
 use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, H256, U256};
 use serde::{Deserialize, Serialize};
@@ -56,12 +56,13 @@ pub(crate) struct AccessListItem {
 }
 
 /// A signed authorization (EIP-7702).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Authorization {
+pub(crate) struct Authorization {
     chain_id: Hex<U256>,
     address: AddressData,
     nonce: Hex<u64>,
+    #[serde(alias = "v")]
     y_parity: Hex<u64>,
     r: Hex<U256>,
     s: Hex<U256>,
@@ -146,7 +147,20 @@ impl Transaction {
 }
 
 impl Authorization {
-    fn of(authorization: &node_types::consensus::Authorization) -> Self {
+    /// Converts the authorization.
+    pub(crate) fn read(self) -> consensus::Authorization {
+        consensus::Authorization {
+            chain_id: self.chain_id.0,
+            address: self.address.0,
+            nonce: self.nonce.0,
+            // No signature has a parity other than 0 and 1.
+            y_parity: u8::try_from(self.y_parity.0).unwrap_or(u8::MAX),
+            r: self.r.0,
+            s: self.s.0,
+        }
+    }
+
+    fn of(authorization: &consensus::Authorization) -> Self {
         Self {
             chain_id: Hex(authorization.chain_id),
             address: Data(authorization.address),

@@ -29,29 +29,24 @@ pub trait ByteString: Sized {
     fn from_vec(bytes: Vec<u8>) -> Option<Self>;
 }
 
-impl ByteString for H256 {
-    const LENGTH: Option<usize> = Some(32);
+/// Implements [`ByteString`] for tuple structs of an array.
+macro_rules! fixed {
+    ($($type:ty: $length:literal),+) => {$(
+        impl ByteString for $type {
+            const LENGTH: Option<usize> = Some($length);
 
-    fn as_slice(&self) -> &[u8] {
-        &self.0
-    }
+            fn as_slice(&self) -> &[u8] {
+                &self.0
+            }
 
-    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
+            fn from_vec(bytes: Vec<u8>) -> Option<Self> {
+                bytes.try_into().ok().map(Self)
+            }
+        }
+    )+};
 }
 
-impl ByteString for Address {
-    const LENGTH: Option<usize> = Some(20);
-
-    fn as_slice(&self) -> &[u8] {
-        &self.0
-    }
-
-    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-}
+fixed!(H256: 32, Address: 20, Bloom: 256);
 
 impl ByteString for Bytes {
     const LENGTH: Option<usize> = None;
@@ -74,18 +69,6 @@ impl ByteString for BlockNonce {
 
     fn from_vec(bytes: Vec<u8>) -> Option<Self> {
         bytes.try_into().ok()
-    }
-}
-
-impl ByteString for Bloom {
-    const LENGTH: Option<usize> = Some(256);
-
-    fn as_slice(&self) -> &[u8] {
-        &self.0
-    }
-
-    fn from_vec(bytes: Vec<u8>) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
     }
 }
 
