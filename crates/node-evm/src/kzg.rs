@@ -181,7 +181,7 @@ mod tests {
                     |(list, _, _)| list[0] = vec![0xff; BYTES_PER_BLOB].into(),
                     BlobError::Proof,
                 ),
-                ("a proof that is no point", |(_, _, list)| list[0] = vec![0xff; 48].into(), BlobError::Proof),
+                ("a proof that is not a point", |(_, _, list)| list[0] = vec![0xff; 48].into(), BlobError::Proof),
                 ("another blob", |(list, _, _)| list[1] = blob(3), BlobError::Proof),
             ];
             for (name, alter, expected) in cases {

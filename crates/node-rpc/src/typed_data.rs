@@ -152,7 +152,7 @@ fn array(kind: &str) -> Option<(&str, &str)> {
 
 /// Encodes a value of an elementary type.
 fn atom(kind: &str, value: &Value, path: &str) -> Result<[u8; 32], TypedDataError> {
-    let unlike = || fault(path, format!("{value} is no {kind}"));
+    let unlike = || fault(path, format!("{value} is not a {kind}"));
     match (kind, value) {
         ("string", Value::String(text)) => return Ok(keccak256(text).0),
         ("bytes", Value::String(text)) => {
@@ -337,8 +337,8 @@ mod tests {
             ("Nothing", json!({})),
         ];
         for (kind, value) in refused {
-            let told = single(kind, value.clone()).expect_err(kind);
-            assert!(told.starts_with("message.v"), "{kind} {value}: {told}");
+            let error = single(kind, value.clone()).expect_err(kind);
+            assert!(error.starts_with("message.v"), "{kind} {value}: {error}");
         }
         let mut missing = mail();
         missing["message"].as_object_mut().unwrap().remove("contents");

@@ -49,14 +49,14 @@ impl<'de> Deserialize<'de> for TraceConfig {
 
 /// Parses a duration in the format of Go: numbers with units, as in `1m30s` or `500ms`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("timeout {text:?} is no time; write numbers with the units h, m, s, ms, us or ns");
+    let wrong = || format!("timeout {text:?} is not a duration; expected numbers with the units h, m, s, ms, us or ns");
     let mut seconds = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-        let (number, behind) = rest.split_at(digits);
-        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(end);
+        let (number, tail) = rest.split_at(digits);
+        let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
         let unit = match unit {
             "h" => 3_600.0,
             "m" => 60.0,
@@ -67,7 +67,7 @@ fn duration(text: &str) -> Result<Duration, String> {
             _ => return Err(wrong()),
         };
         seconds += number.parse::<f64>().map_err(|_| wrong())? * unit;
-        rest = behind;
+        rest = tail;
     }
     if text.is_empty() {
         return Err(wrong());
