@@ -23,7 +23,6 @@ impl<T: Executor + SenderRecovery + BlobVerifier> Execution for T {}
 
 /// Executes code over a view of the chain. Methods fail with what is wrong with the call or the block, and if the view cannot
 /// be read.
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait Executor: Send + Sync {
     /// Starts a block on the state of its parent, and executes the system calls at its start.
     ///
@@ -116,7 +115,6 @@ pub struct NamedContract {
 
 /// A block during its execution. Methods fail with what is wrong with the transaction or the block, and if the view cannot
 /// be read.
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait BlockExecution {
     /// Executes the next transaction. A refused transaction changes nothing, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;

@@ -5,7 +5,6 @@
 //! of the interface on top of them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
-#![warn(clippy::missing_errors_doc)]
 
 pub mod accounts;
 pub mod assembly;

@@ -23,7 +23,6 @@ pub struct SimulationRules<'a> {
 
 /// A simulated block while it is executed. Methods fail as those of
 /// [`BlockExecution`](crate::executor::BlockExecution).
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait SimulatedExecution {
     /// Returns the nonce of the next transaction of `sender`.
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError>;

@@ -30,7 +30,6 @@ use node_types::BlockNumber;
 use std::sync::Arc;
 
 /// A database that stores one chain with all its states. Methods fail if its storage does.
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait StateBackend: Send + Sync {
     /// Returns a consistent snapshot of the chain as it is now.
     fn view(&self) -> Result<Arc<dyn View>, BackendError>;

@@ -26,7 +26,6 @@ use std::sync::Arc;
 ///     Ok(account.unwrap_or_default().balance)
 /// }
 /// ```
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait View: Send + Sync {
     /// Returns the newest canonical block.
     fn head(&self) -> BlockRef;
@@ -89,7 +88,6 @@ pub trait View: Send + Sync {
 }
 
 /// The state as of one block. Methods fail if the backend cannot be read.
-#[expect(clippy::missing_errors_doc, reason = "the trait says when its methods fail")]
 pub trait StateView: Send + Sync {
     /// Returns an account, or `None` if it does not exist.
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError>;

@@ -82,6 +82,9 @@ impl Filter {
 
 impl Filters {
     /// Restores the filters from the backend's records.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn open(
         backend: Arc<dyn StateBackend>,
         pool: Arc<Pool>,
@@ -119,6 +122,9 @@ impl Filters {
     }
 
     /// Creates a filter that reports what happens from now on.
+    ///
+    /// # Errors
+    /// [`FilterError::TooMany`], and failures of the backend.
     pub fn install(&self, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
         let _installing = self.installing.lock();
         self.sweep()?;
@@ -143,6 +149,9 @@ impl Filters {
     /// On `Ok` the cursor has moved durably. If more happened than fits one page, the next poll continues, in the order
     /// of [`Subscription::next`]. Of concurrent polls one moves the cursor; the others start again from there, so that
     /// everything is reported once.
+    ///
+    /// # Errors
+    /// [`FilterError::NotFound`], [`FilterError::CursorForgotten`], and failures of the backend.
     pub fn changes(&self, context: &Context, id: FilterId) -> Result<FilterChanges, FilterError> {
         let filter = self.find(id)?;
         loop {
@@ -184,6 +193,9 @@ impl Filters {
     }
 
     /// Returns the first `limit` logs in the whole range of a log filter up to the head, whether reported or not.
+    ///
+    /// # Errors
+    /// [`FilterError::NotFound`], [`FilterError::NotALogFilter`], and failures of the backend.
     pub fn logs(&self, context: &Context, id: FilterId, limit: usize) -> Result<LogScan, FilterError> {
         let filter = self.find(id)?;
         let criteria = match filter.state.lock().as_ref().ok_or(FilterError::NotFound(id))? {
@@ -199,6 +211,9 @@ impl Filters {
     }
 
     /// Removes a filter. Returns whether it existed.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn uninstall(&self, id: FilterId) -> Result<bool, FilterError> {
         match self.find(id) {
             Ok(filter) => Ok(self.end(id, &filter, false)?),

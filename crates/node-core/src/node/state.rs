@@ -46,6 +46,9 @@ impl Node {
     }
 
     /// Returns code by its hash, or `None` if no account had it up to a block.
+    ///
+    /// # Errors
+    /// [`NodeError::BlockNotFound`] and [`NodeError::StatePruned`].
     pub fn get_code_by_hash(&self, context: &Context, hash: H256, block: BlockId) -> Result<Option<Bytes>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let at = snapshot.state(block, Field::BlockNumber)?;

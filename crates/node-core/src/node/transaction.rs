@@ -65,6 +65,9 @@ impl Node {
 
     /// Returns the transaction of a sender with a nonce, of the pool or of the canonical chain, or `None` if there is none, or
     /// if it is in a block before the earliest state that is kept.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
     pub fn get_transaction_of(
         &self,
         context: &Context,

@@ -92,6 +92,9 @@ impl Pool {
     /// Opens the pool with those transactions from the backend's records that are still valid.
     ///
     /// To follow the chain, it must be [subscribed](StateBackend::subscribe) to the backend, preferably as a `Weak`.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn open(parts: PoolParts, limits: PoolLimits) -> Result<Self, BackendError> {
         let view = parts.backend.view()?;
         let now = parts.clock.steady_millis();
@@ -116,6 +119,9 @@ impl Pool {
     /// On `Ok` the transaction is in the pool. It is durable once [`StateBackend::sync_records`] returns, or once its
     /// block is. Adding the same bytes again returns the same hash, even if the transaction has been mined. All checks
     /// are made against the newest block.
+    ///
+    /// # Errors
+    /// [`AddError::Rejected`] with all reasons, and failures of the backend.
     pub fn add(&self, bytes: &[u8]) -> Result<H256, AddError> {
         if bytes.len() > MAX_ENCODED_SIZE {
             let reason = PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE };
@@ -127,12 +133,18 @@ impl Pool {
     }
 
     /// Adds a decoded transaction; see [`add`](Self::add).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
     pub fn add_transaction(&self, pooled: PooledTransaction) -> Result<H256, AddError> {
         let hash = pooled.transaction.hash();
         self.check_in(pooled, hash, None)
     }
 
     /// Adds a transaction without checking its signature (see [`RecoveredTransaction::impersonating`]).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
     pub fn add_unsigned(&self, recovered: RecoveredTransaction) -> Result<H256, AddError> {
         let RecoveredTransaction { transaction, hash, sender } = recovered;
         self.check_in(PooledTransaction { transaction, sidecar: None }, hash, Some(sender))
@@ -362,6 +374,9 @@ impl Pool {
     }
 
     /// Drops a transaction; later ones of its sender become queued. Returns whether it was in the pool.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn remove(&self, hash: H256) -> Result<bool, BackendError> {
         let _changing = self.changing.lock();
         if self.contents.read().get(hash).is_none() {
@@ -382,11 +397,17 @@ impl Pool {
     }
 
     /// Drops all transactions that are not in `kept`, because the chain was reverted to a snapshot without them.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn retain(&self, kept: &HashSet<H256>) -> Result<(), BackendError> {
         self.drop_where(DropReason::Reverted, |transaction| !kept.contains(&transaction.hash())).map(drop)
     }
 
     /// Drops the transactions for which `is_dropped` returns true. Returns their number.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn drop_where(
         &self,
         reason: DropReason,
@@ -423,6 +444,9 @@ impl Pool {
     }
 
     /// Rechecks everything against a state that has changed while the head has not.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn refresh(&self) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
         self.contents.write().head = None;
@@ -432,6 +456,9 @@ impl Pool {
 
     /// Follows a change of the head: mined transactions leave the pool, those of removed blocks return, and all others
     /// are checked against the new state.
+    ///
+    /// # Errors
+    /// Failures of the backend.
     pub fn on_head_change(&self, change: &HeadChange) -> Result<(), BackendError> {
         let mut mined_blobs = self.changing.lock();
         let view = self.parts.backend.view()?;

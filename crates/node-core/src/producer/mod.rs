@@ -118,6 +118,9 @@ impl Producer {
     }
 
     /// As [`mine`](Self::mine), but stops early when `context` is cancelled. Its deadline does not matter.
+    ///
+    /// # Errors
+    /// As [`mine`](Self::mine).
     pub fn mine_until_cancelled(
         &self,
         context: &Context,

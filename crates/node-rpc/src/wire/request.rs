@@ -88,7 +88,7 @@ impl TransactionRequest {
             access_list: self.access_list.map(|all| all.into_iter().map(AccessListItem::read).collect()),
             blob_versioned_hashes: self.blob_versioned_hashes.map(|all| all.into_iter().map(|hash| hash.0).collect()),
             sidecar,
-            authorization_list: (self.authorization_list).map(|all| all.into_iter().map(Authorization::read).collect()),
+            authorization_list: self.authorization_list.map(|all| all.into_iter().map(Authorization::read).collect()),
         })
     }
 }
