@@ -37,9 +37,9 @@ RESERVED = {
     "actix-web": {"node-http"},
     "tokio": {"node-http"},
     "redb": {"node-store"},
-    "ureq": {"node-tests"},
+    "ureq": {"node-server", "node-tests"},
     "tungstenite": {"node-tests"},
-    "clap": {"node-server", "node-tests"},
+    "clap": {"node-http", "node-server", "node-tests"},
 }
 
 # What must not appear in the sources of node-core, with the reason.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::OnceLock;
@@ -11,9 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use ureq::{Agent, Body};
 
-/// A server process on a free port. It is killed when dropped.
+/// A server on a free port. If it is a process, it is killed when dropped.
 pub struct Server {
-    child: Child,
+    /// `None` for a server in this process.
+    child: Option<Child>,
     url: String,
     agent: Agent,
 }
@@ -42,7 +43,15 @@ impl Server {
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(stdout).lines().map(|line| line.expect("stdout can be read"));
         let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
-        let url = url.expect("it says where it listens");
+        Self::new(Some(child), url.expect("it says where it listens"))
+    }
+
+    /// The server that listens on `address` in this process.
+    pub fn at(address: SocketAddr) -> Self {
+        Self::new(None, format!("http://{address}"))
+    }
+
+    fn new(child: Option<Child>, url: String) -> Self {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -108,8 +117,8 @@ impl Server {
     /// # Panics
     /// If the system does not report it.
     pub fn peak_memory(&self) -> u64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("/proc/PID/status is readable");
+        let id = self.child.as_ref().map_or_else(std::process::id, Child::id);
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("/proc/PID/status is readable");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM is present");
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes * 1024
@@ -125,13 +134,14 @@ impl Server {
     /// Sends `signal` (a name that `kill` accepts) and waits for the process to end.
     ///
     /// # Panics
-    /// If the server does not end within 20 seconds.
+    /// If the server is not a process, or does not end within 20 seconds.
     pub fn end(mut self, signal: &str) -> ExitStatus {
-        let kill = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
+        let child = self.child.as_mut().expect("the server is a process");
+        let kill = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
         assert!(kill.expect("kill runs").success(), "kill -s {signal}");
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
-            if let Some(status) = self.child.try_wait().expect("the child can be waited for") {
+            if let Some(status) = child.try_wait().expect("the child can be waited for") {
                 return status;
             }
             thread::sleep(Duration::from_millis(10));
@@ -142,9 +152,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The process has already ended if `end` was called.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            // The process has already ended if `end` was called.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod in_process;
+
+use node_http::HttpConfig;
 use node_tests::server::{Response, Server};
 use node_tests::wallet::{ALICE, CHAIN_ID, hex, sign, transfer, with_high_s};
 use node_types::U256;
@@ -9,6 +12,7 @@ use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 const NONE: [&str; 0] = [];
 
@@ -22,7 +26,8 @@ fn check(server: &Server, name: &str, response: &Response, status: u16, location
 #[test]
 fn invalid_bodies() {
     let server = Server::start(NONE);
-    let deep = |open: &str, close: &str| format!("{{\"Topics\":{}{}}}", open.repeat(10_000), close.repeat(10_000));
+    let nested = |open: &str, close: &str| open.repeat(100_000) + &close.repeat(100_000);
+    let deep = |open: &str, close: &str| format!("{{\"Topics\":{}}}", nested(open, close));
     let digits = "9".repeat(300);
     let storage = |fields: &str| format!("{{\"Address\":\"{ALICE}\",\"Position\":\"0\"{fields}}}");
     let cases: Vec<(&str, &str, String, u16, &[&str])> = vec![
@@ -30,8 +35,11 @@ fn invalid_bodies() {
         ("cut off", "getLogs", "{\"Address\":".to_owned(), 400, &[]),
         ("two values", "getLogs", "{} {}".to_owned(), 400, &[]),
         ("bare words", "getLogs", "{Address: none}".to_owned(), 400, &[]),
-        ("10,000 arrays", "getLogs", deep("[", "]"), 422, &[]),
-        ("10,000 objects", "getLogs", deep("{\"a\":", "}"), 400, &[]),
+        ("100,000 arrays", "getLogs", nested("[", "]"), 422, &["body"]),
+        ("100,000 arrays inside", "getLogs", deep("[", "]"), 422, &["body.Topics[0][0]"]),
+        ("100,000 arrays in an unknown field", "call", deep("[", "]"), 422, &["body.Topics", "body"]),
+        ("100,000 arrays, cut off", "getLogs", "[".repeat(100_000), 400, &[]),
+        ("100,000 objects", "getLogs", deep("{\"a\":", "}"), 400, &[]),
         ("an array", "getLogs", "[]".to_owned(), 422, &["body"]),
         ("a string", "getLogs", "\"{}\"".to_owned(), 422, &["body"]),
         ("null", "getLogs", "null".to_owned(), 422, &["body"]),
@@ -123,7 +131,8 @@ fn media_types() {
 
 #[test]
 fn requests_that_are_not_http() {
-    let server = Server::start(["--body-timeout", "200ms"]);
+    let body_timeout = Duration::from_millis(200);
+    let (_chain, server) = in_process::serve_dev(HttpConfig { body_timeout, ..HttpConfig::default() });
     let slow =
         b"POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
     let cases: [(&str, &[u8], Option<u16>); 4] = [

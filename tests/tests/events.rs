@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod in_process;
+
 use node_chain::{BlockImporter, Imported, dev_genesis};
 use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::context::Context;
@@ -15,7 +17,7 @@ use node_tests::wallet::{hex, sign, transfer};
 use node_types::consensus::{Block, TransactionBody};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -216,7 +218,7 @@ fn streams_end_with_the_server() {
 }
 
 /// A node with a chain on the development genesis, in this process. Returns the address of its server.
-fn in_process(config: HttpConfig) -> (BlockImporter, String) {
+fn importing(config: HttpConfig) -> (BlockImporter, String) {
     let genesis = dev_genesis();
     let backend: Arc<dyn StateBackend> = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
     let spec = Arc::new(genesis.spec);
@@ -224,15 +226,7 @@ fn in_process(config: HttpConfig) -> (BlockImporter, String) {
     let chain = BlockImporter::new(backend.clone(), executor.clone(), executor.clone(), spec.clone());
     let node = Node::builder(backend, executor, spec).open();
     let node = Arc::new(node.unwrap());
-    let (sender, address) = mpsc::channel();
-    thread::spawn(move || {
-        actix_web::rt::System::new().block_on(async move {
-            let server = node_http::Server::bind(node, config).unwrap();
-            sender.send(server.address()).unwrap();
-            server.run().await.unwrap();
-        });
-    });
-    (chain, format!("http://{}", address.recv().unwrap()))
+    (chain, in_process::serve(node, config).url().to_owned())
 }
 
 fn blocks(seed: u64, count: usize) -> Vec<Block> {
@@ -249,7 +243,7 @@ fn blocks(seed: u64, count: usize) -> Vec<Block> {
 
 #[test]
 fn open_streams_get_events_at_once() {
-    let (chain, url) = in_process(HttpConfig { port: 0, ..HttpConfig::default() });
+    let (chain, url) = importing(HttpConfig::default());
     let mut logs = Events::listen(&format!("{url}/events/"), None);
     let mut heads = Events::listen(&format!("{url}/events/?Stream=blocks"), None);
     let genesis = logs.next_event().unwrap().id;
@@ -280,7 +274,7 @@ fn open_streams_get_events_at_once() {
 #[test]
 fn idle_streams_get_comments() {
     let stream_keep_alive = Duration::from_millis(1);
-    let (_chain, url) = in_process(HttpConfig { port: 0, stream_keep_alive, ..HttpConfig::default() });
+    let (_chain, url) = importing(HttpConfig { stream_keep_alive, ..HttpConfig::default() });
     let mut events = Events::listen(&format!("{url}/events/"), None);
     assert!(events.next_event().is_some());
     for line in [": keep-alive", "", ": keep-alive", ""] {

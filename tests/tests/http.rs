@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod in_process;
+
+use node_http::HttpConfig;
 use node_tests::server::Server;
 use node_tests::wallet::{ALICE, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::time::Duration;
 
 const NONE: [&str; 0] = [];
 
@@ -152,7 +156,8 @@ fn every_response_has_a_unique_id() {
 
 #[test]
 fn framing_and_media_types_of_bodies() {
-    let server = Server::start(["--max-body", "1000", "--body-timeout", "1s"]);
+    let limits = HttpConfig { max_body: 1_000, body_timeout: Duration::from_secs(1), ..HttpConfig::default() };
+    let (_chain, server) = in_process::serve_dev(limits);
     let long = format!("3e9\r\n{}\r\n0\r\n\r\n", " ".repeat(1001));
     let chunked = ("Transfer-Encoding", "chunked");
     let cases = [
@@ -198,7 +203,7 @@ fn pipelined_responses_are_in_order() {
 
 #[test]
 fn long_values_are_not_echoed() {
-    let server = Server::start(["--max-headers", "100000"]);
+    let (_chain, server) = in_process::serve_dev(HttpConfig { max_headers: 100_000, ..HttpConfig::default() });
     let long = "x".repeat(20_000);
     let pairs: Vec<_> = (0..5_000).map(|number| format!("x{number}=")).collect();
     let cases = [

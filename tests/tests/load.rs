@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod in_process;
+
+use node_http::HttpConfig;
 use node_tests::server::{Response, Server};
 use node_tests::wallet::ALICE;
 use serde_json::{Value, json};
@@ -61,13 +64,13 @@ fn endless_calls_end_at_the_time_limit() {
 
 #[test]
 fn a_full_queue_refuses_until_clients_disconnect() {
-    let limits = ["--call-threads", "1", "--pool-queue", "1", "--call-timeout", "10m"];
+    let limits = ["--call-threads", "1", "--call-timeout", "10m"];
     let server = Server::start(NO_CAP.into_iter().chain(limits));
-    // One runs, one waits, and one is refused.
-    let mut streams: Vec<_> = (0..3).map(|_| start_endless(&server)).collect();
+    // One runs, 64 wait, and one is refused.
+    let mut streams: Vec<_> = (0..66).map(|_| start_endless(&server)).collect();
     let deadline = Instant::now() + Duration::from_secs(60);
     let refused = loop {
-        assert!(Instant::now() < deadline, "none of three endless calls was refused");
+        assert!(Instant::now() < deadline, "none of 66 endless calls was refused");
         let heads: Vec<_> = streams.iter_mut().filter_map(received_so_far).collect();
         match heads.first() {
             Some(head) => break head.clone(),
@@ -179,7 +182,8 @@ fn expensive_code_gets_a_response() {
 
 #[test]
 fn endless_bodies_use_bounded_memory() {
-    let server = Server::start(["--max-body", "100000", "--body-timeout", "10m"]);
+    let limits = HttpConfig { max_body: 100_000, body_timeout: Duration::from_mins(10), ..HttpConfig::default() };
+    let (_chain, server) = in_process::serve_dev(limits);
     let head = "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
     let piece = format!("{head}{}", " ".repeat(90_000));
     let mut streams: Vec<_> = (0..100).map(|_| server.connect()).collect();

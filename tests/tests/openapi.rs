@@ -8,8 +8,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use actix_web::rt::System;
-use node_dev::DevNode;
+mod in_process;
+
 use node_http::{BasePath, HttpConfig};
 use node_tests::wallet::{ALICE, BOB, hex, sign, transfer};
 use node_types::U256;
@@ -17,8 +17,6 @@ use node_types::consensus::{LegacyTransaction, TransactionBody};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
-use std::thread;
 use ureq::Agent;
 
 /// The server's URL in the examples.
@@ -56,23 +54,6 @@ fn compare(path: &str, expected: &Value) {
 
 fn document() -> Value {
     node_http::openapi(&BasePath::default(), true)
-}
-
-/// Serves a development chain on a free port until the process ends.
-fn serve() -> (DevNode, String) {
-    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
-    let node = Arc::clone(chain.node());
-    let (sender, address) = mpsc::channel();
-    thread::spawn(move || {
-        System::new().block_on(async {
-            let config = HttpConfig { port: 0, ..HttpConfig::default() };
-            let server = node_http::Server::bind(node, config).unwrap();
-            sender.send(server.address()).unwrap();
-            server.run().await.unwrap();
-        });
-    });
-    let url = format!("http://{}", address.recv().unwrap());
-    (chain, url)
 }
 
 /// Sends requests to a server, and records the exchanges.
@@ -278,9 +259,10 @@ fn record_all(recorder: &mut Recorder) {
 
 #[test]
 fn the_examples_are_responses_of_a_development_chain() {
-    let (_chain, url) = serve();
+    let (_chain, server) = in_process::serve_dev(HttpConfig::default());
     let agent = Agent::config_builder().http_status_as_error(false).build().new_agent();
-    let mut recorder = Recorder { url, agent, document: document(), examples: BTreeMap::new() };
+    let mut recorder =
+        Recorder { url: server.url().to_owned(), agent, document: document(), examples: BTreeMap::new() };
     record_all(&mut recorder);
     compare("crates/node-http/src/openapi/examples.json", &json!(recorder.examples));
 }
@@ -328,8 +310,6 @@ fn examples_are_complete_and_match_their_schemas() {
 #[test]
 fn the_committed_copy_equals_the_served_document() {
     compare("docs/openapi.json", &document());
-    let (_chain, url) = serve();
-    let mut response = ureq::get(format!("{url}/openapi.json")).call().unwrap();
-    let served: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
-    assert_eq!(served, document());
+    let (_chain, server) = in_process::serve_dev(HttpConfig::default());
+    assert_eq!(server.get("/openapi.json").body, document());
 }

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod in_process;
+
+use node_http::HttpConfig;
 use node_rpc::{Method, table};
 use node_tests::server::Server;
 use node_tests::wallet::{ALICE, hex, sign, transfer};
@@ -216,7 +219,12 @@ fn batches_of_ten_thousand() {
         let response = strict.post("/", batch(item));
         assert_eq!((response.status, &response.body["error"]["code"]), (200, &json!(-32600)), "{}", response.text);
     }
-    let wide = Server::dev(["--max-batch", "10000", "--max-batch-bytes", "1000000"]);
+    let nested = "[".repeat(100_000) + &"]".repeat(100_000);
+    assert_eq!(strict.post("/", &nested).body[0]["error"]["code"], -32600);
+    let call = request("eth_getBalance", json!([])).to_string().replace("[]", &nested);
+    assert_eq!(strict.post("/", call).body["error"]["code"], -32602);
+    let limits = HttpConfig { max_batch: 10_000, max_batch_bytes: 1_000_000, ..HttpConfig::default() };
+    let (_chain, wide) = in_process::serve_dev(limits);
     let begun = wide.peak_memory();
     let block = json!(["0x0", true]);
     // Small results are complete; of large ones as many as fit.

@@ -3,8 +3,7 @@
 use crate::control::request_backup;
 use crate::error::CommandError;
 use crate::open;
-use crate::options::chain::ExistingChain;
-use crate::options::output::OutputOptions;
+use crate::options::{ExistingChain, OutputOptions};
 use crate::report::{self, Report};
 use clap::Args;
 use node_core::context::Context;

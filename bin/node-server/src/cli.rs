@@ -5,7 +5,7 @@ use crate::dev::DevOptions;
 use crate::export::ExportOptions;
 use crate::health::HealthOptions;
 use crate::import::ImportOptions;
-use crate::options::chain::InspectOptions;
+use crate::options::InspectOptions;
 use crate::prune::PruneOptions;
 use crate::run::RunOptions;
 use clap::{Args, Parser, Subcommand};
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_libraries() {
         let Command::Run(options) = CommandLine::parse_from(["node-server", "run"]).command else { panic!() };
-        assert_eq!(options.server.limits.limits(), Limits::default());
-        assert_eq!(options.server.limits.filter_limits(), FilterLimits::default());
-        assert_eq!(options.server.limits.pool_limits(), PoolLimits::default());
+        assert_eq!(options.server.limits(), Limits::default());
+        assert_eq!(options.server.filter_limits(), FilterLimits::default());
+        assert_eq!(options.server.pool_limits(), PoolLimits::default());
         let caches = &options.storage.caches;
         assert_eq!(caches.cache_bytes() + caches.code_cache_bytes() as usize, Options::default().cache_bytes);
         assert_eq!(format!("{:?}", options.server.http_config().unwrap()), format!("{:?}", HttpConfig::default()));

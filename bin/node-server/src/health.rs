@@ -1,9 +1,9 @@
 //! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
-use crate::values::{self, reachable};
+use crate::values::reachable;
 use clap::Args;
-use node_http::BasePath;
+use node_http::{BasePath, values};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};

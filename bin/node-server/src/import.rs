@@ -3,9 +3,7 @@
 use crate::error::CommandError;
 use crate::files;
 use crate::open;
-use crate::options::chain::GenesisOptions;
-use crate::options::output::OutputOptions;
-use crate::options::storage::{PruneBefore, StorageOptions};
+use crate::options::{GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
 use crate::progress::Rates;
 use crate::prune::{check_floor, prune};
 use crate::report::{self, Report};

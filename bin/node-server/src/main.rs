@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         }
     };
     let (filter, format) = match &command {
-        Command::Dev(options) => (options.log(), options.server.logs.log_format),
-        Command::Run(options) => (&*options.server.logs.log, options.server.logs.log_format),
+        Command::Dev(options) => (options.log(), options.server.operation.log_format),
+        Command::Run(options) => (&*options.server.operation.log, options.server.operation.log_format),
         _ => ("warn", LogFormat::Text),
     };
     let terminal = match &command {

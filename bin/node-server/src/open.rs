@@ -3,8 +3,7 @@
 use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use crate::files;
-use crate::options::chain::ExistingChain;
-use crate::options::storage::{CacheOptions, StorageOptions};
+use crate::options::{CacheOptions, ExistingChain, StorageOptions};
 use node_chain::genesis::{ContinueError, Continued};
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};

@@ -2,8 +2,7 @@
 
 use crate::error::CommandError;
 use crate::open;
-use crate::options::chain::ExistingChain;
-use crate::options::output::OutputOptions;
+use crate::options::{ExistingChain, OutputOptions};
 use crate::report;
 use clap::Args;
 use node_core::backend::StateBackend;

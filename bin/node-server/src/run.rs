@@ -6,9 +6,7 @@ use crate::files;
 use crate::metrics;
 use crate::notify;
 use crate::open;
-use crate::options::chain::GenesisOptions;
-use crate::options::server::ServerOptions;
-use crate::options::storage::{PruneBefore, StorageOptions};
+use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
 use crate::wiring::Wiring;
@@ -56,7 +54,7 @@ pub(crate) struct ChainOptions {
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = options.server.http_config()?;
-    let _metrics = metrics::serve(&options.server.http, &http)?;
+    let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let genesis = open::genesis(genesis_file, &options.storage)?;
     let folder = open::folder(&options.storage, &genesis)?;
@@ -75,7 +73,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     }
     // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
     let development = is_built_in && wiring.backend.view()?.head().number == 0;
-    let node = wiring.node(&options.server.limits, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
+    let node = wiring.node(&options.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
     let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {
         // The reader may have closed the pipe.

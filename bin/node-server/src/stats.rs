@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::open;
-use crate::options::chain::InspectOptions;
+use crate::options::InspectOptions;
 use crate::report;
 use node_store::{Stats, TableStats};
 use serde_json::{Value, json};

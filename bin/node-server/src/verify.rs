@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::open;
-use crate::options::chain::InspectOptions;
+use crate::options::InspectOptions;
 use crate::report::{self, Report};
 use node_core::backend::{BackendError, RecordKind, StateBackend};
 use node_evm::Secp256k1Recovery;

@@ -2,8 +2,7 @@
 
 use crate::error::CommandError;
 use crate::open::{self, Backend};
-use crate::options::limits::LimitOptions;
-use crate::options::storage::CacheOptions;
+use crate::options::{CacheOptions, ServerOptions};
 use node_chain::{BlockImporter, Genesis};
 use node_core::backend::StateBackend;
 use node_core::forks::ChainSpec;
@@ -44,7 +43,7 @@ impl Wiring {
     }
 
     /// Opens the node. From now on the store syncs every change.
-    pub(crate) fn node(&self, options: &LimitOptions, finality: Finality) -> Result<Node, CommandError> {
+    pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
         let node = Node::builder(self.backend.clone(), self.evm.clone(), self.spec.clone())
             .finality(finality)
             .limits(options.limits())

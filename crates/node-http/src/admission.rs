@@ -2,6 +2,7 @@
 
 use crate::config::HttpConfig;
 use crate::encode;
+use crate::hosts;
 use crate::problem::HttpError;
 use crate::rate;
 use crate::service::Service;
@@ -87,7 +88,9 @@ pub(crate) fn count_requests(request: &HttpRequest, service: &Service, more: usi
 /// Refuses host names that are not allowed. Requests without a host are accepted: browsers always send one.
 fn check_host(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
     match encode::requested_authority(request) {
-        Some(name) if !name.is_empty() && !config.allowed_hosts.allow(name, config.public_url.as_ref()) => {
+        Some(name)
+            if !name.is_empty() && !hosts::is_allowed(&config.allowed_hosts, name, config.public_url.as_ref()) =>
+        {
             let end = name.floor_char_boundary(HOST_EXCERPT);
             Err(HttpError::HostRefused { host: name[..end].to_owned() })
         }

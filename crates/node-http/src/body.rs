@@ -7,7 +7,6 @@ use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
 use node_types::wire::BodyError;
-use serde::de::IgnoredAny;
 use std::future::poll_fn;
 use std::pin::Pin;
 use tokio::sync::Semaphore;
@@ -41,43 +40,12 @@ pub(crate) async fn read_json(
     if declared_length(headers).is_some_and(|length| length > config.max_body as u64) {
         return Err(HttpError::BodyTooLarge { limit: config.max_body });
     }
-    let body = within(config, collect(payload, config.max_body, memory)).await?;
-    if is_too_deep(&body, config.max_depth) {
-        return Err(HttpError::BodyTooDeep { limit: config.max_depth });
-    }
-    Ok(body)
-}
-
-/// Whether `body` is JSON that is nested deeper than `limit`. Returns `false` for invalid JSON, which the decoder reports.
-pub(crate) fn is_too_deep(body: &[u8], limit: usize) -> bool {
-    is_deeper(body, limit) && serde_json::from_slice::<IgnoredAny>(body).is_ok()
+    within(config, collect(payload, config.max_body, memory)).await
 }
 
 /// Applies the time limit for receiving a body.
 async fn within(config: &HttpConfig, body: impl Future<Output = Result<Bytes, HttpError>>) -> Result<Bytes, HttpError> {
     tokio::time::timeout(config.body_timeout, body).await.unwrap_or(Err(HttpError::BodyTimeout))
-}
-
-/// Whether the brackets of `json` are nested deeper than `limit`, without checking that it is valid JSON.
-fn is_deeper(json: &[u8], limit: usize) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Whether the request declares a body of length zero. Its media type does not matter then.
@@ -151,22 +119,5 @@ mod tests {
             assert_eq!(is_json(&headers), expected, "{value:?}");
         }
         assert!(!is_json(&HeaderMap::new()), "no media type");
-    }
-
-    #[test]
-    fn measures_depth_outside_of_strings() {
-        let cases = [
-            ("", 0, false),
-            ("1", 0, false),
-            ("[]", 0, true),
-            ("[[],{}]", 2, false),
-            ("[[],{\"a\":[]}]", 2, true),
-            (r#"["[[[", "\"[[", {"}": 1}]"#, 2, false),
-            (r#"["\\", [[]]]"#, 2, true),
-            ("]]][[", 2, false),
-        ];
-        for (json, limit, expected) in cases {
-            assert_eq!(is_deeper(json.as_bytes(), limit), expected, "{json} {limit}");
-        }
     }
 }

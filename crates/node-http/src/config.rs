@@ -1,11 +1,13 @@
 //! Configuration of the HTTP interface.
 
-use crate::hosts::AllowedHosts;
+use crate::hosts::AllowedHost;
 use crate::metrics::Metrics;
 use crate::rate::RateLimit;
 use crate::tls::Tls;
 use crate::tokens::Tokens;
 use crate::url::{BasePath, Origin, PublicUrl};
+#[cfg(feature = "clap")]
+use crate::values;
 use node_rpc::{RpcLimits, SessionLimits};
 use std::net::IpAddr;
 use std::num::NonZero;
@@ -15,117 +17,186 @@ use std::time::Duration;
 /// Pool threads per core. More than one, so that a few long requests do not block the short ones.
 const THREADS_PER_CORE: NonZero<usize> = NonZero::<usize>::MIN.saturating_add(3);
 
-/// Configuration of the HTTP interface. The defaults are those of the command line.
+/// Clients send less than 4 KiB; common servers accept 8 to 32 KiB.
+const MAX_HEADERS: usize = 16 * 1024;
+
+/// Clients send headers and body without a pause, and 10 s suffice for the longest body at 4 Mbit/s.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Outlasts short interruptions of a mobile line; data for a client that is gone is not held for longer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Proxies close connections that are idle for 30 s or more.
+const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// About a hundred full blocks with their transactions. Most requests are for the newest blocks.
+const BLOCK_CACHE: usize = 32 * 1024 * 1024;
+
+/// What waits longer would exceed its time limit; a client that is refused can retry or ask another server.
+const POOL_QUEUE: usize = 64;
+
+/// Configuration of the HTTP interface.
+///
+/// With the feature `clap`, it is a group of command-line options with the same defaults. Fields that are not options can
+/// only be set in code.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct HttpConfig {
-    /// Address to listen on.
+    /// Address to listen on
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_HOST", help_heading = "Listening", default_value_t = Self::default().host, value_parser = values::host))]
     pub host: IpAddr,
-    /// Port to listen on; 0 picks a free one.
+    /// Port to listen on; 0 picks a free one
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
     pub port: u16,
-    /// Whether clients on other machines may use the operations that control the chain.
-    pub remote_control: bool,
-    /// Prefix of every path.
+    /// Path prefix of every route
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, env = "NODE_BASE_PATH", value_name = "PATH", help_heading = "Listening", default_value = "/")
+    )]
     pub base_path: BasePath,
-    /// URL at which clients reach the server; `None` to use the host of each request.
+    /// URL at which clients reach the server, for links in responses [default: the host of each request]
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening"))]
     pub public_url: Option<PublicUrl>,
-    /// Host names that requests may use, besides IP addresses and `localhost`.
-    pub allowed_hosts: AllowedHosts,
-    /// Origins of web pages whose scripts may read responses.
-    pub cors_origins: Vec<Origin>,
-    /// Bearer tokens, one of which each client must send; `None` to require no token.
-    pub tokens: Option<Tokens>,
-    /// Certificate and key for TLS; `None` for plain HTTP.
-    pub tls: Option<Tls>,
-    /// Number of proxies in front of the server that append to `X-Forwarded-For`.
+    /// Number of trusted proxies that append to X-Forwarded-For, from which the client address is then taken
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_TRUSTED_PROXIES", value_name = "COUNT", help_heading = "Listening", default_value_t = Self::default().trusted_proxies))]
     pub trusted_proxies: usize,
-    /// Requests per second that each client may send.
+    /// Certificate and key for TLS; `None` for plain HTTP.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub tls: Option<Tls>,
+    /// Host names that requests may use, besides IP addresses, localhost and the host of --public-url, or * for any. Others are
+    /// refused as a defence against DNS rebinding
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, env = "NODE_ALLOWED_HOSTS", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
+    )]
+    pub allowed_hosts: Vec<AllowedHost>,
+    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, env = "NODE_CORS_ORIGINS", value_name = "ORIGIN", help_heading = "Access", value_delimiter = ',')
+    )]
+    pub cors_origins: Vec<Origin>,
+    /// Requests per second for each client, or off; auto is 1000, or off when listening on a loopback address
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, env = "NODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
+    )]
     pub rate_limit: RateLimit,
-    /// Most open connections.
-    pub max_connections: usize,
-    /// Most requests in progress, over all connections.
-    pub max_requests: usize,
-    /// Longest path, query and headers together, in bytes.
-    pub max_headers: usize,
-    /// Longest request body, in bytes.
+    /// Bearer tokens, one of which each client must send; `None` to require no token.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub tokens: Option<Tokens>,
+    /// Whether clients on other machines may use the operations that control the chain.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub remote_control: bool,
+    /// Maximum length of a request body in bytes
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_BODY", value_name = "BYTES", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_body))]
     pub max_body: usize,
-    /// Deepest nesting of arrays and objects in a request body.
-    pub max_depth: usize,
-    /// Limits of one JSON-RPC message.
-    pub rpc: RpcLimits,
-    /// Limits of one WebSocket connection.
-    pub sessions: SessionLimits,
+    /// Maximum number of requests in a JSON-RPC batch
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_BATCH", value_name = "COUNT", help_heading = "Limits of one request", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_batch))]
+    pub max_batch: usize,
+    /// Time limit for the work of a request, including the wait for a thread
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_CALL_TIMEOUT", value_name = "TIME", help_heading = "Limits of one request", value_parser = values::time, default_value = values::text(Self::default().call_timeout)))]
+    pub call_timeout: Duration,
+    /// Maximum size of the responses to a JSON-RPC batch in bytes; requests after that fail.
+    #[cfg_attr(feature = "clap", arg(skip = Self::default().max_batch_bytes))]
+    pub max_batch_bytes: usize,
+    /// Maximum number of subscriptions of a WebSocket connection.
+    #[cfg_attr(feature = "clap", arg(skip = Self::default().max_subscriptions))]
+    pub max_subscriptions: usize,
+    /// Maximum length of path, query and headers together, in bytes.
+    #[cfg_attr(feature = "clap", arg(skip = MAX_HEADERS))]
+    pub max_headers: usize,
     /// Time limit for the headers of a request to arrive.
+    #[cfg_attr(feature = "clap", arg(skip = ARRIVAL_TIMEOUT))]
     pub header_timeout: Duration,
     /// Time limit for the body of a request to arrive.
+    #[cfg_attr(feature = "clap", arg(skip = ARRIVAL_TIMEOUT))]
     pub body_timeout: Duration,
-    /// Time limit for the work of one request, including the wait for a thread.
-    pub call_timeout: Duration,
-    /// How long an idle connection stays open.
-    pub keep_alive: Duration,
     /// How long a client may acknowledge none of the data sent to it before its connection is closed. Linux only.
+    #[cfg_attr(feature = "clap", arg(skip = WRITE_TIMEOUT))]
     pub write_timeout: Duration,
-    /// Most open event streams and WebSockets.
-    pub max_streams: usize,
     /// Interval of keep-alive messages on idle event streams and WebSockets.
+    #[cfg_attr(feature = "clap", arg(skip = STREAM_KEEP_ALIVE))]
     pub stream_keep_alive: Duration,
-    /// How long requests in progress may take to finish during shutdown.
-    pub shutdown_timeout: Duration,
-    /// The server is not ready if the timestamp of the head is older than this; `None` for no limit.
-    pub max_head_age: Option<Duration>,
-    /// Capacity of the cache of serialized blocks, in bytes.
-    pub body_cache: usize,
-    /// Whether responses are compressed for clients that accept it.
-    pub compression: bool,
-    /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
-    pub metrics: Metrics,
-    /// Threads that serve connections.
-    pub workers: NonZero<usize>,
-    /// Threads for work that can take long.
-    pub pool_threads: NonZero<usize>,
-    /// Low-priority threads for calls, estimates and building the pending block.
-    pub call_threads: NonZero<usize>,
+    /// Maximum number of open connections
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_CONNECTIONS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_connections))]
+    pub max_connections: usize,
+    /// Maximum number of requests in progress, over all connections
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_REQUESTS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().max_requests))]
+    pub max_requests: usize,
+    /// Maximum number of open event streams and WebSockets
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
+    pub max_streams: usize,
+    /// How long an idle connection stays open
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", help_heading = "Limits of all clients", value_parser = values::duration, default_value = values::text(Self::default().keep_alive)))]
+    pub keep_alive: Duration,
+    /// Threads that serve connections [default: one per core]
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_WORKERS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    pub workers: Option<NonZero<usize>>,
+    /// Threads for work that can take long: transactions, filters, proofs, full blocks [default: four per core]
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_POOL_THREADS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    pub pool_threads: Option<NonZero<usize>>,
+    /// Low-priority threads for calls, estimates and the pending block [default: four per core]
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_CALL_THREADS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = values::threads))]
+    pub call_threads: Option<NonZero<usize>>,
     /// Requests that may wait for a thread of each pool; further ones are refused.
+    #[cfg_attr(feature = "clap", arg(skip = POOL_QUEUE))]
     pub pool_queue: usize,
+    /// Capacity of the cache of serialized blocks, in bytes.
+    #[cfg_attr(feature = "clap", arg(skip = BLOCK_CACHE))]
+    pub block_cache: usize,
+    /// Do not compress responses, even for clients that accept gzip, br or zstd
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_NO_COMPRESSION", help_heading = "Limits of all clients"))]
+    pub no_compression: bool,
+    /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_HEAD_AGE", value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
+    pub max_head_age: Option<Duration>,
+    /// Time limit for requests in progress to finish during shutdown
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
+    pub shutdown_timeout: Duration,
+    /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub metrics: Metrics,
 }
 
 impl Default for HttpConfig {
     fn default() -> Self {
-        let cores = available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        let RpcLimits { batch, batch_bytes } = RpcLimits::default();
         Self {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 8545,
-            remote_control: false,
             base_path: BasePath::default(),
             public_url: None,
-            allowed_hosts: AllowedHosts::default(),
-            cors_origins: Vec::new(),
-            tokens: None,
-            tls: None,
             trusted_proxies: 0,
+            tls: None,
+            allowed_hosts: Vec::new(),
+            cors_origins: Vec::new(),
             rate_limit: RateLimit::Auto,
+            tokens: None,
+            remote_control: false,
+            max_body: 5 * 1024 * 1024,
+            max_batch: batch,
+            call_timeout: Duration::from_secs(5),
+            max_batch_bytes: batch_bytes,
+            max_subscriptions: SessionLimits::default().subscriptions,
+            max_headers: MAX_HEADERS,
+            header_timeout: ARRIVAL_TIMEOUT,
+            body_timeout: ARRIVAL_TIMEOUT,
+            write_timeout: WRITE_TIMEOUT,
+            stream_keep_alive: STREAM_KEEP_ALIVE,
             max_connections: 4_096,
             max_requests: 16_384,
-            max_headers: 16 * 1024,
-            max_body: 5 * 1024 * 1024,
-            max_depth: 128,
-            rpc: RpcLimits::default(),
-            sessions: SessionLimits::default(),
-            header_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(10),
-            call_timeout: Duration::from_secs(5),
-            keep_alive: Duration::from_secs(75),
-            write_timeout: Duration::from_secs(60),
             max_streams: 256,
-            stream_keep_alive: Duration::from_secs(15),
-            shutdown_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(75),
+            workers: None,
+            pool_threads: None,
+            call_threads: None,
+            pool_queue: POOL_QUEUE,
+            block_cache: BLOCK_CACHE,
+            no_compression: false,
             max_head_age: None,
-            body_cache: 32 * 1024 * 1024,
-            compression: true,
+            shutdown_timeout: Duration::from_secs(10),
             metrics: Metrics::default(),
-            workers: cores,
-            pool_threads: cores.saturating_mul(THREADS_PER_CORE),
-            call_threads: cores.saturating_mul(THREADS_PER_CORE),
-            pool_queue: 64,
         }
     }
 }
@@ -135,4 +206,23 @@ impl HttpConfig {
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
+
+    /// Limits of one JSON-RPC message.
+    pub(crate) fn rpc_limits(&self) -> RpcLimits {
+        RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes }
+    }
+
+    /// Number of threads that serve connections.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.unwrap_or_else(cores).get()
+    }
+
+    /// Number of threads of a pool for which this number is configured.
+    pub(crate) fn threads(configured: Option<NonZero<usize>>) -> usize {
+        configured.unwrap_or_else(|| cores().saturating_mul(THREADS_PER_CORE)).get()
+    }
+}
+
+fn cores() -> NonZero<usize> {
+    available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }

@@ -36,8 +36,8 @@ impl Pools {
     /// Starts the threads that `config` asks for.
     pub(crate) fn new(config: &HttpConfig) -> io::Result<Self> {
         Ok(Self {
-            work: Pool::new("work", config.pool_threads.get(), config.pool_queue, || {})?,
-            code: Pool::new("call", config.call_threads.get(), config.pool_queue, priority::lower)?,
+            work: Pool::new("work", HttpConfig::threads(config.pool_threads), config.pool_queue, || {})?,
+            code: Pool::new("call", HttpConfig::threads(config.call_threads), config.pool_queue, priority::lower)?,
         })
     }
 
@@ -55,17 +55,20 @@ pub(crate) fn decoding_cost(length: usize) -> Cost {
     if length > SHORT_BODY { Cost::Long } else { Cost::Instant }
 }
 
-/// Runs `work` on `input`, on a thread that suits `cost`. `context` is cancelled if the returned future is dropped.
-pub(crate) async fn run<I: Clone + Send + 'static, T: Send + 'static>(
+/// What a request asks for. It runs twice if it exceeds its time slice. It is boxed so that code that schedules it is
+/// compiled once for each type of result.
+pub(crate) type Work<T> = Box<dyn Fn(&Context) -> Result<T, HttpError> + Send>;
+
+/// Runs `work` on a thread that suits `cost`. `context` is cancelled if the returned future is dropped.
+pub(crate) async fn run<T: Send + 'static>(
     pools: &Pools,
     cost: Cost,
     context: Context,
-    input: I,
-    work: impl Fn(&Context, I) -> Result<T, HttpError> + Send + 'static,
+    work: Work<T>,
 ) -> Result<T, HttpError> {
     let pool = match cost {
-        Cost::Instant => return catch_panic(|| work(&context, input)),
-        Cost::Brief => match catch_panic(|| work(&context.clone().with_timeout(SLICE), input.clone())) {
+        Cost::Instant => return catch_panic(|| work(&context)),
+        Cost::Brief => match catch_panic(|| work(&context.clone().with_timeout(SLICE))) {
             Err(HttpError::Node(NodeError::Interrupted(Interrupted::DeadlineExceeded))) => &pools.work,
             done => return done,
         },
@@ -77,13 +80,13 @@ pub(crate) async fn run<I: Clone + Send + 'static, T: Send + 'static>(
     let job = move || {
         // A deadline that passes in the queue means that the server is overloaded, not that the work is too long.
         let result = match context.check() {
-            Ok(()) => catch_panic(|| work(&context, input)),
+            Ok(()) => catch_panic(|| work(&context)),
             Err(_) => Err(HttpError::Overloaded),
         };
         // The receiver is gone if the client has disconnected.
         let _ = sender.send(result);
     };
-    pool.submit(job).map_err(|_| HttpError::Overloaded)?;
+    pool.submit(Box::new(job)).map_err(|_| HttpError::Overloaded)?;
     let result = receiver.await.unwrap_or(Err(HttpError::Panicked));
     drop(guard);
     result
@@ -112,14 +115,14 @@ mod tests {
     use std::thread;
 
     fn pools(threads: usize, capacity: usize) -> Pools {
-        let count = NonZero::new(threads).unwrap();
+        let count = NonZero::new(threads);
         let config =
             HttpConfig { pool_threads: count, call_threads: count, pool_queue: capacity, ..HttpConfig::default() };
         Pools::new(&config).unwrap()
     }
 
-    fn value(number: u32) -> impl Fn(&Context, ()) -> Result<u32, HttpError> + Send + 'static {
-        move |_, ()| Ok(number)
+    fn value(number: u32) -> Work<u32> {
+        Box::new(move |_| Ok(number))
     }
 
     #[actix_web::test]
@@ -127,7 +130,8 @@ mod tests {
         let pools = pools(1, 0);
         let here = thread::current().id();
         for (cost, same) in [(Cost::Instant, true), (Cost::Brief, true), (Cost::Long, false), (Cost::Code, false)] {
-            let thread = run(&pools, cost, Context::unbounded(), (), |_, ()| Ok(thread::current().id())).await.unwrap();
+            let work = Box::new(|_: &Context| Ok(thread::current().id()));
+            let thread = run(&pools, cost, Context::unbounded(), work).await.unwrap();
             assert_eq!(thread == here, same, "{cost:?}");
         }
     }
@@ -139,22 +143,23 @@ mod tests {
         let begun = Arc::new(AtomicUsize::new(0));
         let work = {
             let begun = begun.clone();
-            move |context: &Context, input: u32| -> Result<u32, HttpError> {
+            move |context: &Context| -> Result<u32, HttpError> {
                 begun.fetch_add(1, Ordering::SeqCst);
                 if thread::current().id() != here {
-                    return Ok(input);
+                    return Ok(7);
                 }
                 loop {
                     context.check().map_err(NodeError::from)?;
                 }
             }
         };
-        assert_eq!(run(&pools, Cost::Brief, Context::unbounded(), 7, work).await.unwrap(), 7);
+        assert_eq!(run(&pools, Cost::Brief, Context::unbounded(), Box::new(work)).await.unwrap(), 7);
         assert_eq!(begun.load(Ordering::SeqCst), 2);
 
         // A request whose own deadline has passed does not start again.
         let over = Context::unbounded().with_timeout(Duration::ZERO);
-        let result = run(&pools, Cost::Brief, over, (), |context, ()| Ok(context.check().map_err(NodeError::from)?));
+        let check = Box::new(|context: &Context| Ok(context.check().map_err(NodeError::from)?));
+        let result = run(&pools, Cost::Brief, over, check);
         assert!(result.await.is_err());
     }
 
@@ -165,26 +170,26 @@ mod tests {
         let busy = pools.clone();
         let running = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
-            let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
-            run(&busy, Cost::Long, Context::unbounded(), (), work).await
+            let work = Box::new(move |_: &Context| Ok(blocked.lock().unwrap().recv().is_ok()));
+            run(&busy, Cost::Long, Context::unbounded(), work).await
         });
         while pools.work.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         let queue = pools.clone();
         let waiting =
-            actix_web::rt::spawn(async move { run(&queue, Cost::Long, Context::unbounded(), (), value(2)).await });
+            actix_web::rt::spawn(async move { run(&queue, Cost::Long, Context::unbounded(), value(2)).await });
         while pools.work.usage().queued == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(pools.work.usage(), PoolUsage { threads: 1, busy: 1, queued: 1, refused: 0 });
-        let refused = run(&pools, Cost::Long, Context::unbounded(), (), value(3)).await;
+        let refused = run(&pools, Cost::Long, Context::unbounded(), value(3)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
         assert_eq!(pools.work.usage(), PoolUsage { threads: 1, busy: 1, queued: 1, refused: 1 });
         release.send(()).unwrap();
         assert!(running.await.unwrap().unwrap());
         assert_eq!(waiting.await.unwrap().unwrap(), 2);
-        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), (), value(4)).await.unwrap(), 4);
+        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), value(4)).await.unwrap(), 4);
     }
 
     #[actix_web::test]
@@ -194,15 +199,15 @@ mod tests {
         let busy = pools.clone();
         let endless = actix_web::rt::spawn(async move {
             let blocked = Mutex::new(blocked);
-            let work = move |_: &Context, ()| Ok(blocked.lock().unwrap().recv().is_ok());
-            run(&busy, Cost::Code, Context::unbounded(), (), work).await
+            let work = Box::new(move |_: &Context| Ok(blocked.lock().unwrap().recv().is_ok()));
+            run(&busy, Cost::Code, Context::unbounded(), work).await
         });
         while pools.code.usage().busy == 0 {
             actix_web::rt::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = run(&pools, Cost::Code, Context::unbounded(), (), value(1)).await;
+        let refused = run(&pools, Cost::Code, Context::unbounded(), value(1)).await;
         assert!(matches!(refused, Err(HttpError::Overloaded)), "{refused:?}");
-        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), (), value(2)).await.unwrap(), 2);
+        assert_eq!(run(&pools, Cost::Long, Context::unbounded(), value(2)).await.unwrap(), 2);
         release.send(()).unwrap();
         assert!(endless.await.unwrap().unwrap());
     }
@@ -212,9 +217,9 @@ mod tests {
         // The thread may still be busy when the next request is submitted, hence a queue of one.
         let pools = pools(1, 1);
         for cost in [Cost::Instant, Cost::Brief, Cost::Long, Cost::Code] {
-            let result = run::<_, u32>(&pools, cost, Context::unbounded(), (), |_, ()| panic!("a defect")).await;
+            let result = run::<u32>(&pools, cost, Context::unbounded(), Box::new(|_| panic!("a defect"))).await;
             assert!(matches!(result, Err(HttpError::Panicked)), "{cost:?}: {result:?}");
-            assert_eq!(run(&pools, cost, Context::unbounded(), (), value(1)).await.unwrap(), 1, "{cost:?}");
+            assert_eq!(run(&pools, cost, Context::unbounded(), value(1)).await.unwrap(), 1, "{cost:?}");
         }
     }
 
@@ -222,12 +227,13 @@ mod tests {
     async fn dropping_the_future_cancels_the_work() {
         let pools = pools(1, 0);
         let context = Context::unbounded();
-        let endless = run::<_, ()>(&pools, Cost::Long, context.clone(), (), |context, ()| {
+        let work = Box::new(|context: &Context| {
             while context.check().is_ok() {
                 thread::yield_now();
             }
             Ok(())
         });
+        let endless = run::<()>(&pools, Cost::Long, context.clone(), work);
         assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
         assert!(context.check().is_err());
     }

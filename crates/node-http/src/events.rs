@@ -47,8 +47,9 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     };
     let changes = changes_for(&input, &service).listen();
     let opening = service.clone();
-    let open = move |context: &Context, input| Ok(opening.node.events(context, &convert::event::query(input))?);
-    let stream = match dispatch::run(&service.pools, Cost::Instant, service.context(), input, open).await {
+    let query = convert::event::query(input);
+    let open = Box::new(move |context: &Context| Ok(opening.node.events(context, &query)?));
+    let stream = match dispatch::run(&service.pools, Cost::Instant, service.context(), open).await {
         Ok(stream) => stream,
         Err(error) => return exchange.fail(&error),
     };
@@ -139,14 +140,13 @@ impl EventBody {
     async fn next_batch(&mut self) -> Result<Vec<u8>, HttpError> {
         // Marks changes as seen before reading, so that a change during the read wakes the stream again.
         self.changes.borrow_and_update();
-        let service = self.service.clone();
-        let work = move |context: &Context, stream| {
-            let (events, stream) = service.node.next_events(context, stream, BATCH)?;
+        let (service, stream) = (self.service.clone(), self.stream.clone());
+        let work = Box::new(move |context: &Context| {
+            let (events, stream) = service.node.next_events(context, stream.clone(), BATCH)?;
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
             Ok((write(&events)?, stream))
-        };
-        let (context, stream) = (self.service.context(), self.stream.clone());
-        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, stream, work).await?;
+        });
+        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, self.service.context(), work).await?;
         self.stream = stream;
         Ok(text)
     }

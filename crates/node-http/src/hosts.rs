@@ -8,33 +8,19 @@ use crate::url::{PublicUrl, host_of};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Host names accepted in addition to IP addresses, `localhost` and the host of the public URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowedHosts {
-    any: bool,
-    names: Vec<String>,
-}
-
-impl AllowedHosts {
-    /// Allows each of `hosts`; `*` allows every name.
-    pub fn new(hosts: impl IntoIterator<Item = AllowedHost>) -> Self {
-        let names: Vec<_> = hosts.into_iter().map(|host| host.0).collect();
-        Self { any: names.iter().any(|name| name == "*"), names }
-    }
-
-    /// Whether a request may be addressed to `authority`, a host with or without a port.
-    pub(crate) fn allow(&self, authority: &str, public_url: Option<&PublicUrl>) -> bool {
-        let host = host_of(authority);
-        // A trailing dot marks the name as fully qualified, and has no other meaning.
-        let name = host.strip_suffix('.').unwrap_or(host);
-        let is_local = || {
-            let last = name.rsplit('.').next().unwrap_or(name);
-            last.eq_ignore_ascii_case("localhost")
-        };
-        let is_public = || public_url.is_some_and(|url| url.host().eq_ignore_ascii_case(name));
-        let is_listed = || self.names.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-        self.any || name.parse::<IpAddr>().is_ok() || is_local() || is_public() || is_listed()
-    }
+/// Whether a request may be addressed to `authority`, a host with or without a port. IP addresses, `localhost` and the host
+/// of the public URL are accepted in addition to `hosts`.
+pub(crate) fn is_allowed(hosts: &[AllowedHost], authority: &str, public_url: Option<&PublicUrl>) -> bool {
+    let host = host_of(authority);
+    // A trailing dot marks the name as fully qualified, and has no other meaning.
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let is_local = || {
+        let last = name.rsplit('.').next().unwrap_or(name);
+        last.eq_ignore_ascii_case("localhost")
+    };
+    let is_public = || public_url.is_some_and(|url| url.host().eq_ignore_ascii_case(name));
+    let is_listed = || hosts.iter().any(|allowed| allowed.0 == "*" || allowed.0.eq_ignore_ascii_case(name));
+    name.parse::<IpAddr>().is_ok() || is_local() || is_public() || is_listed()
 }
 
 /// A host name without a port, or `*`.
@@ -66,7 +52,7 @@ mod tests {
     #[test]
     fn allows_addresses_local_names_and_listed_names() {
         let public_url = "https://public.example/x".parse().unwrap();
-        let allowed = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| name.parse().unwrap()));
+        let hosts = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>();
         let cases = [
             (&[][..], "127.0.0.1:8545", true),
             (&[], "10.1.2.3", true),
@@ -87,7 +73,7 @@ mod tests {
             (&["*"], "evil.example", true),
         ];
         for (names, authority, expected) in cases {
-            assert_eq!(allowed(names).allow(authority, Some(&public_url)), expected, "{names:?} {authority}");
+            assert_eq!(is_allowed(&hosts(names), authority, Some(&public_url)), expected, "{names:?} {authority}");
         }
     }
 

@@ -56,14 +56,15 @@ mod tokens;
 #[cfg(feature = "tower")]
 mod tower;
 mod url;
+#[cfg(feature = "clap")]
+pub mod values;
 mod websocket;
 
 pub use config::HttpConfig;
-pub use hosts::{AllowedHost, AllowedHosts, InvalidHost};
+pub use hosts::{AllowedHost, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};
 pub use mount::{Routes, configure};
-pub use node_rpc::{RpcLimits, SessionLimits};
 pub use openapi::{openapi, openapi_yaml};
 pub use priority::lower as lower_priority;
 pub use rate::{InvalidRate, RateLimit};

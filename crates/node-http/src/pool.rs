@@ -21,7 +21,8 @@ pub(crate) struct PoolUsage {
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Work for a thread of a pool.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that run jobs in the order of submission. Dropping the pool ends them once the queue is empty.
 pub(crate) struct Pool {
@@ -75,13 +76,13 @@ impl Pool {
     ///
     /// # Errors
     /// [`QueueFull`] if all threads are busy and as many jobs wait as may.
-    pub(crate) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<(), QueueFull> {
+    pub(crate) fn submit(&self, job: Job) -> Result<(), QueueFull> {
         let mut queue = self.shared.lock();
         if queue.jobs.len() >= queue.idle + self.shared.capacity {
             queue.refused += 1;
             return Err(QueueFull);
         }
-        queue.jobs.push_back(Box::new(job));
+        queue.jobs.push_back(job);
         drop(queue);
         self.shared.ready.notify_one();
         Ok(())

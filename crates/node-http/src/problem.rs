@@ -55,14 +55,8 @@ pub(crate) enum HttpError {
         limit: usize,
     },
     /// The body arrived too slowly.
-    #[error("the body did not arrive in time (`body-timeout`)")]
+    #[error("the body did not arrive in time")]
     BodyTimeout,
-    /// Arrays and objects of the body are nested too deep.
-    #[error("the body is nested deeper than {limit} levels (`max-depth`)")]
-    BodyTooDeep {
-        /// Deepest nesting accepted.
-        limit: usize,
-    },
     /// The `Host` header is not an accepted host.
     #[error("this server does not accept the host {host:?} (`allowed-hosts`)")]
     HostRefused {
@@ -70,7 +64,7 @@ pub(crate) enum HttpError {
         host: String,
     },
     /// Path, query and headers are too long.
-    #[error("path, query and headers together are longer than {limit} bytes (`max-headers`)")]
+    #[error("path, query and headers together are longer than {limit} bytes")]
     HeadersTooLong {
         /// Most bytes accepted.
         limit: usize,
@@ -97,7 +91,7 @@ pub(crate) enum HttpError {
     #[error("not ready: {0}")]
     NotReady(String),
     /// All threads are busy, and the queue is full.
-    #[error("the server is busy, try again soon (`pool-queue`)")]
+    #[error("the server is busy, try again soon")]
     Overloaded,
     /// The limit of event streams is reached.
     #[error("there are {limit} event streams already, the maximum (`max-streams`)")]
@@ -114,11 +108,10 @@ pub(crate) enum HttpError {
 }
 
 impl HttpError {
-    /// Returns the option that sets the limit which the request exceeded, if that is why it failed.
+    /// Returns the name of the limit which the request exceeded, if that is why it failed: for most the option that sets it.
     pub(crate) fn limit(&self) -> Option<&'static str> {
         Some(match self {
             Self::BodyTooLarge { .. } => "max-body",
-            Self::BodyTooDeep { .. } => "max-depth",
             Self::BodyTimeout => "body-timeout",
             Self::HostRefused { .. } => "allowed-hosts",
             Self::HeadersTooLong { .. } => "max-headers",
@@ -127,7 +120,7 @@ impl HttpError {
             Self::TooManyRequests { .. } => "max-requests",
             Self::Overloaded => "pool-queue",
             Self::TooManyStreams { .. } => "max-streams",
-            Self::Node(error) => return error.limit().map(options::option),
+            Self::Node(error) => return error.limit().map(options::name),
             _ => return None,
         })
     }
@@ -220,7 +213,6 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Empty | BodyError::Malformed { .. }) | HttpError::Path | HttpError::BodyBroken => {
             blank(StatusCode::BAD_REQUEST)
         }
-        HttpError::BodyTooDeep { .. } => (StatusCode::UNPROCESSABLE_ENTITY, Some(ProblemPage::LimitExceeded)),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),

@@ -21,9 +21,6 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let context = exchange.service().message_context();
     let body = match exchange.raw_body().await {
         Ok(body) => body,
-        Err(error @ HttpError::BodyTooDeep { .. }) => {
-            return respond(exchange, &context, refuse_unread(&error));
-        }
         Err(error) => return exchange.fail(&error),
     };
     let controls = admission::may_control(exchange.request(), exchange.config()).is_ok();
@@ -67,7 +64,6 @@ pub(crate) fn refuse(message: &Message, error: &HttpError) -> Reply {
 
 fn rpc_error(error: &HttpError) -> RpcError {
     let code = match error {
-        HttpError::BodyTooDeep { .. } => RpcError::INVALID_REQUEST,
         HttpError::Panicked => RpcError::INTERNAL,
         HttpError::Node(NodeError::Interrupted(_)) => RpcError::TIMEOUT,
         _ => RpcError::LIMIT,
@@ -86,8 +82,8 @@ pub(crate) async fn read(
 ) -> Result<Result<Arc<Message>, RpcError>, HttpError> {
     let cost = dispatch::decoding_cost(body.len());
     let reader = service.clone();
-    let read = move |_: &Context, body: Bytes| Ok(reader.rpc.read(&body).map(Arc::new));
-    dispatch::run(&service.pools, cost, service.context(), body, read).await
+    let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body).map(Arc::new)));
+    dispatch::run(&service.pools, cost, service.context(), read).await
 }
 
 /// Runs the requests of a message under `context`.
@@ -100,7 +96,7 @@ pub(crate) async fn run(
 ) -> Result<Reply, HttpError> {
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
-    let work = move |context: &Context, message: Arc<Message>| {
+    let work = Box::new(move |context: &Context| {
         let client = Client { session: session.as_deref(), controls };
         let response = worker.rpc.answer(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
@@ -108,8 +104,8 @@ pub(crate) async fn run(
             return Err(NodeError::from(Interrupted::DeadlineExceeded).into());
         }
         Ok(response)
-    };
-    dispatch::run(&service.pools, cost, context, message, work).await
+    });
+    dispatch::run(&service.pools, cost, context, work).await
 }
 
 /// Returns the next notifications for the subscriptions of a session; empty if nothing has happened.
@@ -117,14 +113,13 @@ pub(crate) async fn notifications(
     service: &web::Data<Service>,
     session: &Arc<Session>,
 ) -> Result<Vec<Vec<u8>>, HttpError> {
-    let reader = service.clone();
-    let work = move |context: &Context, session: Arc<Session>| match session.notifications(&reader.node, context) {
-        Ok(messages) => Ok(messages),
-        Err(error) => {
+    let (reader, session) = (service.clone(), session.clone());
+    let work = Box::new(move |context: &Context| {
+        session.notifications(&reader.node, context).map_err(|error| {
             tracing::debug!(%error, "cannot read the notifications of a session");
-            Err(HttpError::Overloaded)
-        }
-    };
+            HttpError::Overloaded
+        })
+    });
     // Uses a context without a held view, so that each subscription reads the newest state.
-    dispatch::run(&service.pools, Cost::Long, service.context(), session.clone(), work).await
+    dispatch::run(&service.pools, Cost::Long, service.context(), work).await
 }

@@ -60,7 +60,7 @@ impl Server {
         let service = web::Data::new(Service::new(node, config, address, interface).map_err(ServeError::Start)?);
         gauge_readings::register(&settings.metrics, &service);
         let builder = actix_server::Server::build()
-            .workers(settings.workers.get())
+            .workers(settings.workers())
             // Connections over the limit are accepted too, to be sent an error.
             .max_concurrent_connections(settings.max_connections.saturating_add(MAX_REJECTIONS))
             // In whole seconds, rounded up.

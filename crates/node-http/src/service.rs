@@ -83,7 +83,7 @@ impl Service {
         node.pool().subscribe(pool_arrivals.clone());
         let permits = |limit: usize| Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
         Ok(Self {
-            rpc: Rpc::new(node.clone(), config.rpc),
+            rpc: Rpc::new(node.clone(), config.rpc_limits()),
             node,
             pools,
             metrics: config.metrics.clone(),
@@ -94,7 +94,7 @@ impl Service {
             streams: Arc::new(permits(config.max_streams)),
             rate_limiter: RateLimiter::new(config.rate_limit, config.host),
             tls: config.tls.as_ref().map(Tls::acceptor),
-            blocks: BlockCache::new(config.body_cache),
+            blocks: BlockCache::new(config.block_cache),
             documents: CompressedDocuments::new(),
             head_changes,
             pool_arrivals,

@@ -66,7 +66,7 @@ impl NodeService {
     /// # Errors
     /// [`ServeError::Start`] if a thread cannot be started.
     pub fn new(node: Arc<Node>, options: HttpConfig) -> Result<Self, ServeError> {
-        let workers = options.workers.get();
+        let workers = options.workers();
         let service = mount::shared(node, options)?;
         let workers: io::Result<Arc<[_]>> = (0..workers).map(|index| start(index, service.clone())).collect();
         Ok(Self { workers: workers.map_err(ServeError::Start)?, next: Arc::default() })

@@ -4,7 +4,6 @@
 //! So a client that does not read its responses cannot send further requests, and costs the memory of one response.
 
 use crate::admission;
-use crate::body;
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
 use crate::request_log::{self, Failure};
@@ -19,7 +18,7 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, S
 use actix_web::web::{self, Bytes, BytesMut, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::Context;
-use node_rpc::{Reply, Session};
+use node_rpc::{Reply, Session, SessionLimits};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -61,7 +60,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&HttpError::TooManyStreams { limit: service.config.max_streams });
     };
     let socket = Socket {
-        session: Arc::new(Session::new(service.config.sessions)),
+        session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         request: exchange.request().clone(),
         controls,
         incoming: Box::pin(BodyStream::new(payload)),
@@ -254,13 +253,10 @@ impl Socket {
             let refusal = rpc::refuse_unread(&error);
             (UNREAD, Err((error, refusal)))
         };
-        let (requests, depth) = (service.config.max_requests, service.config.max_depth);
+        let limit = service.config.max_requests;
         let Ok(_permit) = Arc::clone(&service.requests).try_acquire_owned() else {
-            return unread(HttpError::TooManyRequests { limit: requests });
+            return unread(HttpError::TooManyRequests { limit });
         };
-        if body::is_too_deep(&body, depth) {
-            return unread(HttpError::BodyTooDeep { limit: depth });
-        }
         let message = match rpc::read(service, body).await {
             Ok(Ok(message)) => message,
             Ok(Err(error)) => return (UNREAD, Ok(error.into())),

@@ -4,8 +4,8 @@ use node_core::executor::TransactionError;
 use node_core::node::{Fault, Limit, NodeError};
 use node_core::pool::PoolError;
 
-/// Returns the name of the option that sets `limit`.
-pub fn option(limit: Limit) -> &'static str {
+/// Returns the name of `limit` in metrics, which is that of its option if there is one.
+pub fn name(limit: Limit) -> &'static str {
     match limit {
         Limit::Addresses => "max-addresses",
         Limit::BlockRange => "max-block-range",
@@ -20,12 +20,12 @@ pub fn option(limit: Limit) -> &'static str {
     }
 }
 
-/// Appends the option that sets `limit` to a message.
+/// Appends the option that sets `limit` to a message, if there is one.
 pub(crate) fn with_option(message: impl ToString, limit: Option<Limit>) -> String {
     let message = message.to_string();
     match limit {
-        Some(limit) => format!("{message} (`{}`)", option(limit)),
-        None => message,
+        None | Some(Limit::Percentiles) => message,
+        Some(limit) => format!("{message} (`{}`)", name(limit)),
     }
 }
 
@@ -50,7 +50,6 @@ pub fn pool_message(reason: &PoolError) -> String {
     let options = match reason {
         PoolError::PoolFull { .. } => " (`pool-transactions`, `pool-bytes`)",
         PoolError::QueueFull { .. } => " (`pool-queued`)",
-        PoolError::AccountLimit { .. } => " (`pool-queued-per-account`)",
         PoolError::Invalid(TransactionError::GasLimitCap { .. }) => " (`hardfork` of a development chain)",
         _ => "",
     };

@@ -81,9 +81,7 @@ impl Rpc {
             (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),
             (Message::Batch(_), Ok(())) if out.len() > self.limits.batch_bytes => {
                 let limit = self.limits.batch_bytes;
-                let message = format!(
-                    "response too large: the responses before take more than {limit} bytes (`max-batch-bytes`)"
-                );
+                let message = format!("response too large: the responses before take more than {limit} bytes");
                 refuse(request, RpcError::new(RpcError::RESPONSE_TOO_LARGE, message), out)
             }
             (Message::Batch(_), Ok(())) => self.answer_request(scope, request, out),

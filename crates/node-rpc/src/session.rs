@@ -94,7 +94,7 @@ impl Session {
         let mut subscriptions = self.subscriptions.lock();
         let limit = self.limits.subscriptions;
         if subscriptions.all.len() >= limit {
-            let message = format!("there are {limit} subscriptions already (`max-subscriptions`)");
+            let message = format!("there are {limit} subscriptions already");
             return Err(RpcError::new(RpcError::LIMIT, message));
         }
         subscriptions.created += 1;

@@ -31,7 +31,7 @@ use summary::Summary;
 pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
-    let _metrics = metrics::serve(&options.server.http, &http)?;
+    let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;
     let genesis = match &options.chain.genesis {
@@ -55,9 +55,9 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         .mining(options.mining.mining())
         .order(options.mining.order.into())
         .clock(Arc::new(SystemClock))
-        .limits(options.server.limits.limits())
-        .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.limits.pool_limits() })
-        .filter_limits(options.server.limits.filter_limits())
+        .limits(options.server.limits())
+        .pool_limits(PoolLimits { minimum_tip: 0, ..options.server.pool_limits() })
+        .filter_limits(options.server.filter_limits())
         .code_cache_bytes(caches.code_cache_bytes())
         .client_version(&*options.output.client_version)
         .spawn()

@@ -3,9 +3,7 @@
 use super::terminal::{Terminal, Traces};
 use crate::data_dir::DataDir;
 use crate::logs::LogFormat;
-use crate::options::logs::{DEFAULT_LOG, LogOptions};
-use crate::options::server::ServerOptions;
-use crate::options::storage::CacheOptions;
+use crate::options::{CacheOptions, DEFAULT_LOG, OperationOptions, ServerOptions};
 use crate::values;
 use clap::{ArgAction, Args, ValueEnum};
 use node_core::pool::TransactionOrder;
@@ -35,11 +33,11 @@ pub(crate) struct DevOptions {
     pub(crate) storage: DevStorageOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
-    /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
-    #[arg(long, env = "NODE_FORCE_CONTROL", help_heading = "HTTP")]
-    pub(crate) force_control: bool,
     #[command(flatten)]
     pub(crate) server: ServerOptions,
+    /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
+    #[arg(long, env = "NODE_FORCE_CONTROL", help_heading = "Access")]
+    pub(crate) force_control: bool,
 }
 
 /// Which accounts to derive and fund.
@@ -192,7 +190,7 @@ impl DevOptions {
 
     /// The log filter. What a terminal shows is not logged as well.
     pub(crate) fn log(&self) -> &str {
-        match &*self.server.logs.log {
+        match &*self.server.operation.log {
             _ if self.output.silent || self.output.quiet => "error",
             DEFAULT_LOG if self.shows_terminal() => "warn",
             log => log,
@@ -212,7 +210,7 @@ impl DevOptions {
 
     fn shows_terminal(&self) -> bool {
         let OutputOptions { silent, quiet, verbose, print_traces, .. } = self.output;
-        let LogOptions { log, log_format } = &self.server.logs;
+        let OperationOptions { log, log_format, .. } = &self.server.operation;
         let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log == DEFAULT_LOG);
         wanted && !silent && !quiet && *log_format == LogFormat::Text
     }

@@ -1,8 +1,9 @@
-//! Which chain a command works on.
+//! Which chain a command works on, where it is stored, and how its result is written.
 
-use super::output::OutputOptions;
-use super::storage::StorageOptions;
+use crate::data_dir::DataDir;
 use clap::Args;
+use node_store::Options;
+use node_types::BlockNumber;
 use std::path::PathBuf;
 
 /// The genesis of the chain.
@@ -31,4 +32,57 @@ pub(crate) struct InspectOptions {
     pub(crate) chain: ExistingChain,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+/// Where the chain is stored.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct StorageOptions {
+    /// Folder that stores chain, pool and filters, or :memory: [default: a folder for each genesis in the user's data folder]
+    #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
+    pub(crate) data_dir: Option<DataDir>,
+    #[command(flatten)]
+    pub(crate) caches: CacheOptions,
+}
+
+/// How much memory the caches may take.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct CacheOptions {
+    /// Memory for all caches together, in MiB
+    #[arg(long, env = "NODE_CACHE_MB", value_name = "MIB", default_value_t = (Options::default().cache_bytes >> 20) as u32)]
+    cache_mb: u32,
+}
+
+impl CacheOptions {
+    /// Bytes for the caches of the store.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.all_cache_bytes() - self.code_cache_bytes() as usize
+    }
+
+    /// Bytes for the cache of analysed contract code.
+    pub(crate) fn code_cache_bytes(&self) -> u64 {
+        self.all_cache_bytes() as u64 / 16
+    }
+
+    fn all_cache_bytes(&self) -> usize {
+        (self.cache_mb as usize).saturating_mul(1 << 20)
+    }
+}
+
+/// Which states to drop after an import.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Storage")]
+pub(crate) struct PruneBefore {
+    /// Drop the states of blocks before this one after the import; requests for them then return 404
+    #[arg(long, env = "NODE_PRUNE_BEFORE", value_name = "BLOCK")]
+    pub(crate) prune_before: Option<BlockNumber>,
+}
+
+/// The format of a command's output.
+#[derive(Args, Debug)]
+pub(crate) struct OutputOptions {
+    /// Write JSON to standard output, one object per line: progress, then the result or the error
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,9 +1,9 @@
 //! Options that several commands share.
 
-pub(crate) mod chain;
-pub(crate) mod http;
-pub(crate) mod limits;
-pub(crate) mod logs;
-pub(crate) mod output;
-pub(crate) mod server;
-pub(crate) mod storage;
+mod chain;
+mod server;
+
+pub(crate) use chain::{
+    CacheOptions, ExistingChain, GenesisOptions, InspectOptions, OutputOptions, PruneBefore, StorageOptions,
+};
+pub(crate) use server::{DEFAULT_LOG, OperationOptions, ServerOptions};

@@ -1,26 +1,166 @@
 //! Options of every server.
 
-use super::http::HttpOptions;
-use super::limits::LimitOptions;
-use super::logs::LogOptions;
 use crate::error::CommandError;
+use crate::files;
+use crate::logs::LogFormat;
+use crate::values;
 use clap::Args;
-use node_http::HttpConfig;
+use node_core::filters::FilterLimits;
+use node_core::node::Limits;
+use node_core::pool::PoolLimits;
+use node_http::values::{at_least_one, text, time};
+use node_http::{HttpConfig, Tls, Tokens};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The default filter of the log.
+pub(crate) const DEFAULT_LOG: &str = "info,actix_server=warn,actix_http=off";
 
 /// Options of every server.
 #[derive(Args, Debug)]
 pub(crate) struct ServerOptions {
     #[command(flatten)]
-    pub(crate) http: HttpOptions,
+    http: HttpConfig,
     #[command(flatten)]
-    pub(crate) limits: LimitOptions,
+    files: FileOptions,
     #[command(flatten)]
-    pub(crate) logs: LogOptions,
+    limits: LimitOptions,
+    #[command(flatten)]
+    pool: PoolOptions,
+    #[command(flatten)]
+    pub(crate) operation: OperationOptions,
+}
+
+/// Options of the HTTP interface whose values are in files.
+#[derive(Args, Debug)]
+struct FileOptions {
+    /// PEM file of the TLS certificate chain; enables TLS
+    #[arg(long, env = "NODE_TLS_CERT", value_name = "FILE", help_heading = "Listening", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// PEM file of the certificate's private key
+    #[arg(long, env = "NODE_TLS_KEY", value_name = "FILE", help_heading = "Listening", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// File of bearer tokens, one per line; clients must send one of them [default: no token required]
+    #[arg(long, env = "NODE_TOKEN_FILE", value_name = "FILE", help_heading = "Access")]
+    token_file: Option<PathBuf>,
+}
+
+/// Limits on the cost of requests and on filters.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Limits of one request")]
+struct LimitOptions {
+    /// Maximum gas of a call or an estimate
+    #[arg(long, env = "NODE_GAS_CAP", value_name = "GAS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().gas_cap)]
+    gas_cap: u64,
+    /// Maximum memory for recording a trace, in bytes; serializing it takes about 2.5 times as much
+    #[arg(long, env = "NODE_MAX_TRACE_BYTES", value_name = "BYTES", value_parser = at_least_one::<u64>, default_value_t = Limits::default().trace_bytes)]
+    max_trace_bytes: u64,
+    /// Maximum number of logs in a response
+    #[arg(long, env = "NODE_MAX_LOGS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().logs)]
+    max_logs: usize,
+    /// Maximum number of blocks that a log query may span
+    #[arg(long, env = "NODE_MAX_BLOCK_RANGE", value_name = "BLOCKS", value_parser = at_least_one::<u64>, default_value_t = Limits::default().block_range)]
+    max_block_range: u64,
+    /// Maximum number of addresses in a log filter
+    #[arg(long, env = "NODE_MAX_ADDRESSES", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().addresses)]
+    max_addresses: usize,
+    /// Maximum number of topics at each position of a log filter
+    #[arg(long, env = "NODE_MAX_TOPICS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().topics)]
+    max_topics: usize,
+    /// Maximum number of storage keys in a proof request
+    #[arg(long, env = "NODE_MAX_STORAGE_KEYS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = Limits::default().storage_keys)]
+    max_storage_keys: usize,
+    /// How long a filter exists after its last use
+    #[arg(long, env = "NODE_FILTER_TTL", value_name = "TIME", help_heading = "Limits of all clients", value_parser = time, default_value = text(FilterLimits::default().ttl))]
+    filter_ttl: Duration,
+    /// Maximum number of installed filters
+    #[arg(long, env = "NODE_MAX_FILTERS", value_name = "COUNT", help_heading = "Limits of all clients", value_parser = at_least_one::<usize>, default_value_t = FilterLimits::default().count)]
+    max_filters: usize,
+}
+
+/// Limits of the transaction pool.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Transaction pool")]
+struct PoolOptions {
+    /// Maximum number of transactions in the pool
+    #[arg(long, env = "NODE_POOL_TRANSACTIONS", value_name = "COUNT", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().transactions)]
+    pool_transactions: usize,
+    /// Maximum size of all transactions in the pool in bytes
+    #[arg(long, env = "NODE_POOL_BYTES", value_name = "BYTES", value_parser = at_least_one::<usize>, default_value_t = PoolLimits::default().bytes)]
+    pool_bytes: usize,
+    /// Maximum number of queued transactions in the pool: those that wait for an earlier nonce or for balance
+    #[arg(long, env = "NODE_POOL_QUEUED", value_name = "COUNT", default_value_t = PoolLimits::default().queued)]
+    pool_queued: usize,
+}
+
+/// What the operator sees of a running server.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Operation")]
+pub(crate) struct OperationOptions {
+    /// Address and port on which to serve Prometheus metrics at /metrics [default: none]
+    #[arg(long, env = "NODE_METRICS_ADDR", value_name = "ADDRESS")]
+    pub(crate) metrics_addr: Option<SocketAddr>,
+    /// Log filter: `debug` logs everything, `info,request=warn` leaves out the line for each request
+    #[arg(
+        long, env = "NODE_LOG", value_name = "FILTER", default_value = DEFAULT_LOG,
+        value_parser = values::log_filter
+    )]
+    pub(crate) log: String,
+    /// Format of log lines
+    #[arg(long, env = "NODE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 impl ServerOptions {
     /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
-        self.http.config(self.limits.call_timeout)
+        Ok(HttpConfig { tokens: self.files.tokens()?, tls: self.files.tls()?, ..self.http.clone() })
+    }
+
+    /// Limits of the node's operations.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            logs: self.limits.max_logs,
+            block_range: self.limits.max_block_range,
+            addresses: self.limits.max_addresses,
+            topics: self.limits.max_topics,
+            storage_keys: self.limits.max_storage_keys,
+            gas_cap: self.limits.gas_cap,
+            call_timeout: self.http.call_timeout,
+            trace_bytes: self.limits.max_trace_bytes,
+            ..Limits::default()
+        }
+    }
+
+    /// Limits of the filters. One poll returns at most as many entries as any response may contain logs.
+    pub(crate) fn filter_limits(&self) -> FilterLimits {
+        FilterLimits { ttl: self.limits.filter_ttl, count: self.limits.max_filters, page: self.limits.max_logs }
+    }
+
+    /// Limits of the transaction pool.
+    pub(crate) fn pool_limits(&self) -> PoolLimits {
+        let PoolOptions { pool_transactions, pool_bytes, pool_queued } = self.pool;
+        PoolLimits { transactions: pool_transactions, bytes: pool_bytes, queued: pool_queued, ..PoolLimits::default() }
+    }
+}
+
+impl FileOptions {
+    fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
+        let Some(path) = &self.token_file else { return Ok(None) };
+        let text = files::read_small_text(path)?;
+        let tokens = Tokens::parse(&text).map_err(|source| CommandError::Tokens { path: path.clone(), source })?;
+        Ok(Some(tokens))
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, CommandError> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else { return Ok(None) };
+        let tls =
+            Tls::from_pem(files::read_small_text(certificate)?.as_bytes(), files::read_small_text(key)?.as_bytes());
+        Ok(Some(tls.map_err(|source| CommandError::Tls {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            source,
+        })?))
     }
 }

@@ -1,6 +1,6 @@
 //! Reading the body and the parameters of a request.
 
-use super::{Exchange, negotiation};
+use super::{Exchange, Job, negotiation};
 use crate::body;
 use crate::dispatch;
 use crate::parameters::Parameters;
@@ -8,7 +8,12 @@ use crate::problem::HttpError;
 use crate::sent::Sent;
 use actix_web::web::Bytes;
 use node_core::context::Context;
-use node_types::wire::{self, BodyError, Decode, ErrorDetail};
+use node_core::node::Node;
+use node_types::wire::{BodyError, ErrorDetail};
+use std::sync::Arc;
+
+/// Makes a body the input of a job.
+pub(crate) type DecodeBody = dyn Fn(&Node, &[u8]) -> Result<Job, HttpError> + Send + Sync;
 
 impl Exchange {
     /// Reads the body without decoding it.
@@ -22,26 +27,23 @@ impl Exchange {
         Ok(body)
     }
 
-    /// Reads and decodes the body.
+    /// Reads the body and makes it the input of a job. An absent body is empty if it is not `required`.
     ///
     /// # Errors
     /// Those of [`raw_body`](Self::raw_body), and every fault of the input.
-    pub(crate) async fn body<I: Decode + Send + 'static>(&mut self) -> Result<I, HttpError> {
-        let body = self.raw_body().await?;
+    pub(crate) async fn decode_body(&mut self, required: bool, decode: Arc<DecodeBody>) -> Result<Job, HttpError> {
+        let body = if !required && body::is_declared_empty(&self.request) {
+            Bytes::new()
+        } else {
+            match self.raw_body().await {
+                Err(HttpError::Body(BodyError::Empty)) if !required => Bytes::new(),
+                body => body?,
+            }
+        };
+        let service = self.service.clone();
         let cost = dispatch::decoding_cost(body.len());
-        let decode = |_: &Context, body: Bytes| wire::decode_body(&body).map_err(HttpError::Body);
-        dispatch::run(&self.service.pools, cost, self.service.context(), body, decode).await
-    }
-
-    /// Like [`body`](Self::body); returns the default if there is no body.
-    pub(crate) async fn optional_body<I: Decode + Default + Send + 'static>(&mut self) -> Result<I, HttpError> {
-        if body::is_declared_empty(&self.request) {
-            return Ok(I::default());
-        }
-        match self.body().await {
-            Err(HttpError::Body(BodyError::Empty)) => Ok(I::default()),
-            input => input,
-        }
+        let decode = Box::new(move |_: &Context| decode(&service.node, &body));
+        dispatch::run(&self.service.pools, cost, self.service.context(), decode).await
     }
 
     /// Reads an input from path and query parameters.

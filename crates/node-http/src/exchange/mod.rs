@@ -8,6 +8,9 @@ mod negotiation;
 mod operation;
 mod response;
 
+pub(crate) use input::DecodeBody;
+pub(crate) use operation::{Job, Reply};
+
 use crate::admission::{self, Access};
 use crate::caching::Caching;
 use crate::config::HttpConfig;

@@ -124,7 +124,7 @@ impl Exchange {
     }
 
     fn is_compressible(&self, body: &Bytes) -> bool {
-        self.service.config.compression && compress::is_worthwhile(body.len())
+        !self.service.config.no_compression && compress::is_worthwhile(body.len())
     }
 
     /// A response without a body, with the headers that every response has.

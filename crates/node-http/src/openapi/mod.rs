@@ -27,11 +27,10 @@ and hex digits, in lower case in responses. In requests, `null` and `\"\"` mean 
 **Responses** name their JSON Schema in `$schema`. **Problems** (RFC 9457) have the media type `application/problem+json`; `errors` lists \
 every fault of the request with its location.
 
-**Limits** are options of the server. These apply to every request: a body of at most 5 MiB (`max-body`), nested at \
-most 128 levels deep (`max-depth`), received within 10 s (`body-timeout`); path, query and headers of at most 16 KiB (`max-headers`) within \
-10 s (`header-timeout`); work of at most 5 s (`call-timeout`). All clients together may have 4,096 connections (`max-connections`) and \
+**Limits.** These apply to every request: a body of at most 5 MiB (`max-body`), received within 10 s; path, query and headers of at \
+most 16 KiB within 10 s; work of at most 5 s (`call-timeout`). All clients together may have 4,096 connections (`max-connections`) and \
 16,384 requests (`max-requests`) at a time; the operator may limit the requests per second of each client (`rate-limit`). Further limits \
-are listed with the operations. A response that reports an exceeded limit names the option.
+are listed with the operations. Names in parentheses are options of the server; a response that reports an exceeded limit mentions its option.
 
 Paths also work without the slash at the end, and with `node_` before the name of the operation.";
 
@@ -213,11 +212,9 @@ mod tests {
             ("max-block-range", usize::try_from(limits.block_range).unwrap()),
             ("max-connections", http.max_connections),
             ("max-requests", http.max_requests),
-            ("max-depth", http.max_depth),
             ("max-addresses", limits.addresses),
             ("max-topics", limits.topics),
             ("max-storage-keys", limits.storage_keys),
-            ("max-percentiles", limits.percentiles),
             ("gas-cap", usize::try_from(limits.gas_cap).unwrap()),
             ("max-filters", filters.count),
             ("max-streams", http.max_streams),

@@ -158,7 +158,6 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             }
             .into(),
         ),
-        ("body-too-deep", "The body is nested too deeply", HttpError::BodyTooDeep { limit: http.max_depth }),
         (
             "too-many-filters",
             "The limit of filters is reached",
@@ -256,12 +255,12 @@ fn describe(status: u16, examples: impl Iterator<Item = &'static str>) -> Value 
         403 => "The request is for another server, or this client must not send it.",
         404 => "The requested object does not exist.",
         405 => "The path does not accept this method.",
-        408 => "The body arrived too slowly (`body-timeout`).",
+        408 => "The body arrived too slowly.",
         413 => "The body is too long (`max-body`).",
         415 => "The body is not declared as JSON.",
         422 => "The request is well formed but cannot be fulfilled; `errors` lists every reason.",
         429 => "The client exceeds a limit.",
-        431 => "The headers are too long (`max-headers`).",
+        431 => "The headers are too long.",
         500 => "The server failed. Its log has the reason, under the id of this instance.",
         _ => "The server is overloaded or not ready.",
     };

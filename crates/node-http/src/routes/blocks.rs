@@ -4,12 +4,14 @@ use super::operation::Operation;
 use crate::block_cache::BlockKey;
 use crate::caching::Lifetime;
 use crate::convert::output;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Job, Reply};
+use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use actix_web::HttpResponse;
 use node_core::block::Body;
 use node_core::cost::Cost;
 use node_core::node::Node;
+use node_types::BlockId as Id;
 use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 use node_types::wire::{
     BlockNumberInput, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
@@ -152,50 +154,39 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// A block that exists comes from the cache of serialized blocks, if it is there.
-async fn get_block_by_number(mut exchange: Exchange) -> HttpResponse {
+fn get_block_by_number(exchange: Exchange) -> impl Future<Output = HttpResponse> {
     let input = exchange.parameters(|parameters| parameters.input(&[]));
-    let key = exchange.find_block(&input, |node, context, input: &GetBlockByNumberInput| {
-        let hash = node.get_block_hash(context, input.block_number)?;
-        Ok(hash.map(|hash| BlockKey { hash, detail: input.transaction_detail }))
-    });
-    match (key, &input) {
-        (Some(key), Ok(requested)) => {
-            let lifetime = Lifetime::with_requested(&requested.block_number);
-            exchange.respond_with_block(input, key, lifetime).await
-        }
-        // The pending block, a block that does not exist, or invalid input.
-        _ => {
-            let cost =
-                |_: &Node, input: &GetBlockByNumberInput| Cost::of_block(input.block_number, input.transaction_detail);
-            let work = |node: &Node, context: &_, input: GetBlockByNumberInput| {
-                let block = node.get_block(context, input.block_number.into())?;
-                Ok(GetBlockByNumberOutput { block: block.map(|block| output::block(&block, input.transaction_detail)) })
-            };
-            exchange.run(input, cost, work).await
-        }
-    }
+    let input = input.map(|input: GetBlockByNumberInput| (input.block_number.into(), input.transaction_detail));
+    get_block(exchange, input)
 }
 
-async fn get_block_by_hash(mut exchange: Exchange) -> HttpResponse {
+fn get_block_by_hash(exchange: Exchange) -> impl Future<Output = HttpResponse> {
     let input = exchange.parameters(|parameters| parameters.input(&[]));
-    let key = exchange.find_block(&input, |node, context, input: &GetBlockByHashInput| {
-        let known = node.get_header(context, input.hash.0.into())?.is_some();
-        Ok(known.then_some(BlockKey { hash: input.hash.0, detail: input.transaction_detail }))
-    });
-    match key {
-        Some(key) => exchange.respond_with_block(input, key, Lifetime::Forever).await,
-        None => {
-            let cost = |_: &Node, input: &GetBlockByHashInput| {
-                Cost::of_block(node_types::BlockId::Hash(input.hash.0), input.transaction_detail)
-            };
-            let work = |node: &Node, context: &_, input: GetBlockByHashInput| {
-                let block = node.get_block(context, input.hash.0.into())?;
-                Ok(GetBlockByHashOutput { block: block.map(|block| output::block(&block, input.transaction_detail)) })
-            };
-            exchange.run(input, cost, work).await
+    let input = input.map(|input: GetBlockByHashInput| (input.hash.0.into(), input.transaction_detail));
+    get_block(exchange, input)
+}
+
+/// Responds with a block, and with its whole transactions if the flag is set. A block that exists comes from the cache of
+/// serialized blocks, if it is there.
+async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
+    let service = exchange.service();
+    let context = service.context();
+    let job = input.map(|(block, detail)| {
+        let hash = match block {
+            Id::Number(number) => service.node.get_block_hash(&context, number),
+            Id::Hash(hash) => service.node.get_header(&context, block).map(|known| known.map(|_| hash)),
+        };
+        let lifetime = if matches!(block, Id::Hash(_)) { Lifetime::Forever } else { Lifetime::with_requested(&block) };
+        match hash {
+            Ok(Some(hash)) => Job::block(service, BlockKey { hash, detail }, lifetime),
+            // The pending block, one that does not exist, or one whose lookup fails again.
+            _ => Job::new(Cost::of_block(block, detail), move |node, context| {
+                let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
+                Ok(Reply::volatile(GetBlockByNumberOutput { block }))
+            }),
         }
-    }
+    });
+    exchange.run_under(context, job).await
 }
 
 fn transaction_count(body: &Body) -> TransactionCountOutput {

@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns base fees, gas used ratios and, for each requested percentile, effective tips of the blocks that end with \
              `NewestBlock`. `BaseFeePerGas` also includes the base fee of the block after it.",
         )
-        .limits("1 to 1,024 blocks; 100 percentiles (`max-percentiles`).")
+        .limits("1 to 1,024 blocks; 100 percentiles.")
         .problems(&[BlockNotFound, LimitExceeded])
         .body(
             |_, input: &FeeHistoryInput| Cost::of_fee_history(*input.block_count),

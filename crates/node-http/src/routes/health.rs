@@ -1,9 +1,11 @@
 //! Liveness and readiness of the server.
 
 use super::operation::Operation;
-use crate::exchange::Exchange;
+use crate::dispatch;
+use crate::exchange::{Exchange, Job, Reply};
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
+use node_core::context::Context;
 use node_core::cost::Cost;
 use node_types::wire::{HealthOutput, HealthStatus, Quantity, ReadyOutput};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,7 +35,10 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         return exchange.fail(&HttpError::NotReady("the server is shutting down".to_owned()));
     }
     let max_age = exchange.config().max_head_age;
-    let head = match exchange.execute(Cost::Long, |node, context| Ok(node.head(context)?)).await {
+    let service = exchange.service().clone();
+    let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
+    let service = exchange.service();
+    let head = match dispatch::run(&service.pools, Cost::Long, service.context(), read).await {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
@@ -53,7 +58,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         block_number: Quantity(head.header.number),
         head_age: Quantity(age.as_secs()),
     };
-    exchange.run(Ok(()), |_, ()| Cost::Instant, move |_, _, ()| Ok(output.clone())).await
+    exchange.run(Ok(Job::new(Cost::Instant, move |_, _| Ok(Reply::volatile(output.clone()))))).await
 }
 
 /// The age of a block with this timestamp; zero if the timestamp is in the future.

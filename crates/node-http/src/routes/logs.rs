@@ -2,13 +2,15 @@
 
 use super::operation::Operation;
 use crate::convert::{self, output};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Job, Reply};
+use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{BlockNotFound, ExecutionFailed, LimitExceeded};
 use actix_web::HttpResponse;
 use node_core::cost::Cost;
 use node_core::node::{LogCursor, Node};
-use node_types::wire::{ErrorDetail, GetLogsInput, GetLogsOutput};
+use node_types::wire::{self, ErrorDetail, GetLogsInput, GetLogsOutput};
 use serde_json::json;
+use std::sync::Arc;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -41,29 +43,27 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn get_logs(mut exchange: Exchange) -> HttpResponse {
-    let cursor = exchange.parameters(|parameters| cursor(parameters.query("cursor")));
-    let input = exchange.body().await;
-    let cost = |_: &Node, input: &GetLogsInput| Cost::of_logs([input.from_block, input.to_block]);
-    match cursor {
-        Ok(None) if !exchange.prefers("page") => {
-            let work = |node: &Node, context: &_, input| {
-                let logs = node.get_logs(context, &convert::input::log_query(input))?;
-                Ok(GetLogsOutput { logs: output::logs(logs) })
+    let cursor = match exchange.parameters(|parameters| cursor(parameters.query("cursor"))) {
+        Ok(cursor) => cursor,
+        Err(error) => return exchange.fail(&error),
+    };
+    let in_pages = cursor.is_some() || exchange.prefers("page");
+    let decode = move |_: &Node, body: &[u8]| {
+        let input: GetLogsInput = wire::decode_body(body).map_err(HttpError::Body)?;
+        let cost = Cost::of_logs([input.from_block, input.to_block]);
+        let query = convert::input::log_query(input);
+        Ok(Job::new(cost, move |node, context| {
+            let (logs, next) = if in_pages {
+                let page = node.get_logs_page(context, &query, cursor)?;
+                (page.logs, page.next.map(|cursor| format!("getLogs/?cursor={cursor}")))
+            } else {
+                (node.get_logs(context, &query)?, None)
             };
-            exchange.run(input, cost, work).await
-        }
-        Ok(cursor) => {
-            let work = move |node: &Node, context: &_, input| {
-                let page = node.get_logs_page(context, &convert::input::log_query(input), cursor)?;
-                Ok((
-                    GetLogsOutput { logs: output::logs(page.logs) },
-                    page.next.map(|cursor| format!("getLogs/?cursor={cursor}")),
-                ))
-            };
-            exchange.run_paged(input, cost, work).await
-        }
-        Err(error) => exchange.fail(&error),
-    }
+            Ok(Reply { next, ..Reply::volatile(GetLogsOutput { logs: output::logs(logs) }) })
+        }))
+    };
+    let job = exchange.decode_body(true, Arc::new(decode)).await;
+    exchange.run(job).await
 }
 
 fn cursor(text: Option<String>) -> Result<Option<LogCursor>, Vec<ErrorDetail>> {

@@ -5,7 +5,9 @@
 
 use crate::admission::Access;
 use crate::caching::Lifetime;
-use crate::exchange::Exchange;
+use crate::exchange::{DecodeBody, Exchange, Job, Reply};
+use crate::parameters::Parameters;
+use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
 use futures_util::FutureExt;
@@ -14,11 +16,12 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
 use node_types::wire::schema::{Documents, TextParameter, ToSchema};
-use node_types::wire::{Decode, DecodeParameters};
+use node_types::wire::{self, BodyError, Decode, DecodeParameters, ErrorDetail};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::Deref;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// An operation: one method of one path.
 pub(crate) struct Operation {
@@ -37,6 +40,12 @@ type Work<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
 
 /// The cost of an operation for an input.
 type CostOf<I> = fn(&Node, &I) -> Cost;
+
+/// How long an output stays valid.
+type LifetimeOf<I, O> = fn(&I, &O) -> Lifetime;
+
+/// Makes the parameters of a request the input of a job.
+type DecodeParametersOf = dyn Fn(&Node, &mut Parameters<'_>) -> Result<Job, Vec<ErrorDetail>>;
 
 /// Everything about an operation but its handler.
 pub(crate) struct Declaration {
@@ -237,9 +246,9 @@ impl Declaration {
         I: Decode + ToSchema + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
-        self.input::<I>(true).output::<O>().handler(move |mut exchange: Exchange| async move {
-            let input = exchange.body().await;
-            exchange.run(input, cost, work).await
+        self.input::<I>(true).output::<O>().decoding_body(move |node, body| {
+            let input = wire::decode_body(body).map_err(HttpError::Body)?;
+            Ok(job(node, input, cost, work, |_, _| Lifetime::Volatile))
         })
     }
 
@@ -249,9 +258,28 @@ impl Declaration {
         I: Decode + ToSchema + Default + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
-        self.input::<I>(false).output::<O>().handler(move |mut exchange: Exchange| async move {
-            let input = exchange.optional_body().await;
-            exchange.run(input, cost, work).await
+        self.input::<I>(false).output::<O>().decoding_body(move |node, body| {
+            let input = match wire::decode_body(body) {
+                Err(BodyError::Empty) => I::default(),
+                input => input.map_err(HttpError::Body)?,
+            };
+            Ok(job(node, input, cost, work, |_, _| Lifetime::Volatile))
+        })
+    }
+
+    /// Runs the job that `decode` makes of the body of the request.
+    fn decoding_body(
+        self,
+        decode: impl Fn(&Node, &[u8]) -> Result<Job, HttpError> + Send + Sync + 'static,
+    ) -> Operation {
+        let required = self.body.as_ref().is_some_and(|body| body.required);
+        let decode: Arc<DecodeBody> = Arc::new(decode);
+        self.handler(move |mut exchange: Exchange| {
+            let decode = Arc::clone(&decode);
+            async move {
+                let job = exchange.decode_body(required, decode).await;
+                exchange.run(job).await
+            }
         })
     }
 
@@ -269,7 +297,7 @@ impl Declaration {
         self,
         cost: CostOf<I>,
         work: Work<I, O>,
-        lifetime: fn(&I, &O) -> Lifetime,
+        lifetime: LifetimeOf<I, O>,
     ) -> Operation
     where
         I: DecodeParameters + Clone + Send + 'static,
@@ -277,9 +305,11 @@ impl Declaration {
     {
         let in_query = self.parameters.iter().filter(|parameter| parameter.part == "query");
         let in_query: Vec<_> = in_query.map(|parameter| parameter.name).collect();
+        let decode: Box<DecodeParametersOf> =
+            Box::new(move |node, parameters| Ok(job(node, parameters.input(&in_query)?, cost, work, lifetime)));
         self.output::<O>().handler(move |exchange: Exchange| {
-            let input = exchange.parameters(|parameters| parameters.input(&in_query));
-            exchange.run_cacheable(input, cost, work, lifetime)
+            let job = exchange.parameters(|parameters| decode(&exchange.service().node, parameters));
+            exchange.run(job)
         })
     }
 
@@ -291,4 +321,17 @@ impl Declaration {
     {
         Operation { declaration: self, handler: Rc::new(move |exchange| handler(exchange).boxed_local()) }
     }
+}
+
+/// The job that runs `work` on `input`.
+fn job<I, O>(node: &Node, input: I, cost: CostOf<I>, work: Work<I, O>, lifetime: LifetimeOf<I, O>) -> Job
+where
+    I: Clone + Send + 'static,
+    O: Serialize + 'static,
+{
+    Job::new(cost(node, &input), move |node, context| {
+        let output = work(node, context, input.clone())?;
+        let lifetime = lifetime(&input, &output);
+        Ok(Reply { output, next: None, lifetime })
+    })
 }

@@ -1,0 +1,30 @@
+//! Servers in the process of a test, for settings that are not options of the program.
+
+use actix_web::rt::System;
+use node_core::node::Node;
+use node_dev::DevNode;
+use node_http::HttpConfig;
+use node_tests::server::Server;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+/// Serves `node` on a free port until the process ends.
+pub(crate) fn serve(node: Arc<Node>, config: HttpConfig) -> Server {
+    let (sender, address) = mpsc::channel();
+    thread::spawn(move || {
+        System::new().block_on(async move {
+            let server = node_http::Server::bind(node, HttpConfig { port: 0, ..config }).unwrap();
+            sender.send(server.address()).unwrap();
+            server.run().await.unwrap();
+        });
+    });
+    Server::at(address.recv().unwrap())
+}
+
+/// Serves a development chain, which exists as long as the returned node, on a free port.
+#[allow(dead_code)] // Not every test that includes this file needs it.
+pub(crate) fn serve_dev(config: HttpConfig) -> (DevNode, Server) {
+    let chain = DevNode::builder().client_version("node-server/0.1.0").spawn().unwrap();
+    let server = serve(Arc::clone(chain.node()), config);
+    (chain, server)
+}
