@@ -2,14 +2,13 @@
 //! may use.
 //!
 //! A request is one line of JSON. The response consists of lines of JSON: progress, then a result or an error. The only
-//! request is `{"command":"backup","dest":"/absolute/path"}`.
+//! request is `{"command":"backup","dest":"/absolute/path"}`. Requests are handled one after the other.
 
 use crate::error::{CommandError, Sources};
 use crate::report;
 use node_core::context::Context;
 use node_http::lower_priority;
 use node_store::{BackupProgress, Store};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -17,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -31,10 +30,7 @@ const TEMPORARY_NAME: &str = "control.sock.new";
 /// Maximum length of a socket path in bytes that all systems support.
 const MAX_PATH: usize = 100;
 
-/// Maximum number of requests in progress.
-const MAX_CONNECTIONS: usize = 4;
-
-/// Time limit for a complete request to arrive, and for writing one line of the response.
+/// Time limit for reading from the client and for writing to it.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum length of a request in bytes.
@@ -45,38 +41,22 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Serves requests until it is dropped.
 pub(crate) struct Control {
-    shared: Arc<Shared>,
     folder: PathBuf,
+    stopping: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-}
-
-struct Shared {
-    /// Weak, so that requests do not delay closing the store.
-    store: Weak<Store>,
-    stopping: AtomicBool,
-    connections: AtomicUsize,
-    /// Cancels the backup in progress.
-    backup: Mutex<Option<Context>>,
-    /// Held during a backup, so that there is at most one.
-    busy: Mutex<()>,
 }
 
 impl Control {
     /// Opens the socket in the folder of `store`. The server works without it, so errors are only logged.
     pub(crate) fn open(folder: &Path, store: &Arc<Store>) -> Option<Self> {
-        let shared = Arc::new(Shared {
-            store: Arc::downgrade(store),
-            stopping: AtomicBool::new(false),
-            connections: AtomicUsize::new(0),
-            backup: Mutex::new(None),
-            busy: Mutex::new(()),
-        });
+        let stopping = Arc::new(AtomicBool::new(false));
+        // Weak, so that requests do not delay closing the store.
+        let (store, stop) = (Arc::downgrade(store), Arc::clone(&stopping));
         let started = listen(folder).and_then(|listener| {
-            let shared = shared.clone();
-            thread::Builder::new().name("control".to_owned()).spawn(move || shared.run(&listener))
+            thread::Builder::new().name("control".to_owned()).spawn(move || run(&listener, &store, &stop))
         });
         match started {
-            Ok(thread) => Some(Self { shared, folder: folder.to_owned(), thread: Some(thread) }),
+            Ok(thread) => Some(Self { folder: folder.to_owned(), stopping, thread: Some(thread) }),
             Err(error) => {
                 tracing::warn!(
                     "cannot create the control socket in {}, so backups are impossible while the server runs: {error}",
@@ -91,121 +71,85 @@ impl Control {
 impl Drop for Control {
     /// Cancels a backup in progress and waits until its partial copy is removed.
     fn drop(&mut self) {
-        self.shared.stopping.store(true, Ordering::SeqCst);
-        if let Some(context) = &*self.shared.backup.lock() {
-            context.cancel();
-        }
+        self.stopping.store(true, Ordering::SeqCst);
         // Connecting wakes the thread. If that fails, the thread ends with the process.
         if connect(&self.folder).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
         }
-        drop(self.shared.busy.lock());
         // A stale socket does no harm.
         let _ = fs::remove_file(self.folder.join(NAME));
     }
 }
 
-impl Shared {
-    fn run(self: &Arc<Self>, listener: &UnixListener) {
-        loop {
-            let accepted = listener.accept();
-            if self.stopping.load(Ordering::SeqCst) {
-                return;
-            }
-            let Ok((stream, _)) = accepted else {
-                // Perhaps too many files are open; try again later.
-                thread::sleep(PROGRESS_INTERVAL);
-                continue;
-            };
-            // Connections over the limit are closed.
-            if self.connections.fetch_add(1, Ordering::SeqCst) >= MAX_CONNECTIONS {
-                self.connections.fetch_sub(1, Ordering::SeqCst);
-                continue;
-            }
-            let shared = self.clone();
-            let spawned = thread::Builder::new().name("control".to_owned()).spawn(move || {
-                lower_priority();
-                // Fails if the client has disconnected.
-                let _ = shared.respond(stream);
-                shared.connections.fetch_sub(1, Ordering::SeqCst);
-            });
-            if spawned.is_err() {
-                self.connections.fetch_sub(1, Ordering::SeqCst);
-            }
+fn run(listener: &UnixListener, store: &Weak<Store>, stopping: &AtomicBool) {
+    lower_priority();
+    loop {
+        let accepted = listener.accept();
+        if stopping.load(Ordering::SeqCst) {
+            return;
         }
-    }
-
-    fn respond(&self, mut stream: UnixStream) -> io::Result<()> {
-        stream.set_write_timeout(Some(TIMEOUT))?;
-        let response = match read_request(&mut stream) {
-            Ok(request) => self.execute(&request, &mut stream),
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(error.to_string()),
-            Err(error) => return Err(error),
-        };
-        let response = response.unwrap_or_else(|message| json!({"event": "error", "message": message}));
-        writeln!(stream, "{response}")
-    }
-
-    fn execute(&self, request: &Value, stream: &mut UnixStream) -> Result<Value, String> {
-        let dest = match (request["command"].as_str(), request["dest"].as_str().map(Path::new)) {
-            (Some("backup"), Some(dest)) if dest.is_absolute() => dest,
-            _ => return Err("invalid request".to_owned()),
-        };
-        let _busy = self.busy.try_lock().ok_or("another backup is in progress")?;
-        let store = self.store.upgrade().ok_or("the server is shutting down")?;
-        let context = Context::unbounded();
-        *self.backup.lock() = Some(context.clone());
-        if self.stopping.load(Ordering::SeqCst) {
-            return Err("the server is shutting down".to_owned());
-        }
-        tracing::info!("backup to {} started", dest.display());
-        let started = Instant::now();
-        let mut last = Instant::now();
-        let done = store.backup(dest, &context, |BackupProgress { rows, of }| {
-            if last.elapsed() >= PROGRESS_INTERVAL {
-                last = Instant::now();
-                if writeln!(stream, "{}", json!({"event": "progress", "rows": rows, "of": of})).is_err() {
-                    // The client has disconnected.
-                    context.cancel();
-                }
-            }
-        });
-        *self.backup.lock() = None;
-        match done {
-            Ok(backup) => {
-                tracing::info!("backup to {} completed: head {}, {:?}", dest.display(), backup.head, started.elapsed());
-                Ok(json!({"event": "result", "head": report::block(backup.head), "rows": backup.rows}))
-            }
-            Err(error) => {
-                let message = Sources(&error).to_string();
-                tracing::warn!("backup to {} failed: {message}", dest.display());
-                Err(message)
-            }
+        match accepted {
+            // Fails if the client has disconnected.
+            Ok((stream, _)) => drop(respond(stream, store, stopping)),
+            // Perhaps too many files are open; try again later.
+            Err(_) => thread::sleep(PROGRESS_INTERVAL),
         }
     }
 }
 
-/// Reads one line of JSON within the time limit.
-fn read_request(stream: &mut UnixStream) -> io::Result<Value> {
-    let deadline = Instant::now() + TIMEOUT;
-    let (mut line, mut buffer) = (Vec::new(), [0; 4096]);
-    while !line.ends_with(b"\n") {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
+fn respond(mut stream: UnixStream, store: &Weak<Store>, stopping: &AtomicBool) -> io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut line = Vec::new();
+    BufReader::new((&stream).take(MAX_REQUEST)).read_until(b'\n', &mut line)?;
+    let response = match serde_json::from_slice(&line) {
+        Ok(request) => execute(&request, &mut stream, store, stopping),
+        Err(_) if line.len() as u64 == MAX_REQUEST => Err("the request is too long".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let response = response.unwrap_or_else(|message| json!({"event": "error", "message": message}));
+    writeln!(stream, "{response}")
+}
+
+fn execute(
+    request: &Value,
+    stream: &mut UnixStream,
+    store: &Weak<Store>,
+    stopping: &AtomicBool,
+) -> Result<Value, String> {
+    let dest = match (request["command"].as_str(), request["dest"].as_str().map(Path::new)) {
+        (Some("backup"), Some(dest)) if dest.is_absolute() => dest,
+        _ => return Err("invalid request".to_owned()),
+    };
+    let store = store.upgrade().ok_or("the server is shutting down")?;
+    let context = Context::unbounded();
+    tracing::info!("backup to {} started", dest.display());
+    let started = Instant::now();
+    let mut last = started;
+    let done = store.backup(dest, &context, |BackupProgress { rows, of }| {
+        let mut gone = stopping.load(Ordering::SeqCst);
+        if last.elapsed() >= PROGRESS_INTERVAL {
+            last = Instant::now();
+            // Fails if the client has disconnected.
+            gone |= writeln!(stream, "{}", json!({"event": "progress", "rows": rows, "of": of})).is_err();
         }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut buffer)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            length => line.extend_from_slice(&buffer[..length]),
+        if gone {
+            context.cancel();
         }
-        if line.len() as u64 > MAX_REQUEST {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the request is too long"));
+    });
+    match done {
+        Ok(backup) => {
+            tracing::info!("backup to {} completed: head {}, {:?}", dest.display(), backup.head, started.elapsed());
+            Ok(json!({"event": "result", "head": report::block(backup.head), "rows": backup.rows}))
+        }
+        Err(error) => {
+            let message = Sources(&error).to_string();
+            tracing::warn!("backup to {} failed: {message}", dest.display());
+            Err(message)
         }
     }
-    serde_json::from_slice(&line).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
 /// Creates the socket. Replaces one that a killed process left.
@@ -344,8 +288,7 @@ mod tests {
     #[test]
     fn silent_clients_time_out() {
         let (outer, folder, _store, control) = served(8);
-        let silent: Vec<_> = (0..20).map(|_| connect(&folder).unwrap()).collect();
-        // Those over the limit are disconnected at once, the others after the timeout.
+        let silent: Vec<_> = (0..2).map(|_| connect(&folder).unwrap()).collect();
         for mut stream in silent {
             let mut byte = [0];
             assert!(matches!(stream.read(&mut byte), Ok(0) | Err(_)));

@@ -130,7 +130,14 @@ pub(crate) enum CommandError {
     NoResponse {
         url: String,
         #[source]
-        source: io::Error,
+        source: Box<ureq::Error>,
+    },
+    /// The file of trusted certificates is invalid.
+    #[error("certificates {}", .path.display())]
+    Certificates {
+        path: PathBuf,
+        #[source]
+        source: Box<ureq::Error>,
     },
     /// The server responds that it is not ready.
     #[error("{url} returned status {status}: {body}")]

@@ -1,25 +1,25 @@
 //! The log: lines on standard error, as text or as JSON.
 //!
 //! A background thread writes the lines, so logging does not block. If lines arrive faster than they can be written, some are
-//! dropped, and their number is reported at the end.
+//! dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 use crate::dev::RequestLayer;
 use clap::ValueEnum;
-use std::cell::RefCell;
-use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{self, FormatTime};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
+
+/// How long the end of the program waits for a message to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long lines are collected before they are written together.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
@@ -51,7 +51,7 @@ impl Logs {
             NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
         let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));
         let dropped = writer.error_counter();
-        let lines = tracing_subscriber::fmt::layer().with_timer(Clock).with_writer(writer);
+        let lines = tracing_subscriber::fmt::layer().with_writer(writer);
         let lines = match format {
             LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
@@ -68,42 +68,22 @@ impl Drop for Logs {
         drop(self.worker.take());
         let dropped = self.dropped.dropped_lines();
         if dropped > 0 {
-            eprintln!("{dropped} log lines were dropped because they arrived faster than they could be written");
+            print_last(format!(
+                "{dropped} log lines were dropped because they arrived faster than they could be written"
+            ));
         }
     }
 }
 
-/// Formats the time of a line in UTC with microseconds. Each thread formats each second once, because that takes longer than the
-/// rest of a line.
-struct Clock;
-
-/// A second since the Unix epoch, and its text up to the fractions.
-type Second = (u64, String);
-
-thread_local! {
-    static SECOND: RefCell<Second> = const { RefCell::new((u64::MAX, String::new())) };
+/// Prints a line to standard error, but gives up if nobody reads it.
+pub(crate) fn print_last(line: String) {
+    let (done, written) = mpsc::channel();
+    let _ = thread::Builder::new().spawn(move || {
+        eprintln!("{line}");
+        let _ = done.send(());
+    });
+    let _ = written.recv_timeout(LAST_WORDS);
 }
-
-impl FormatTime for Clock {
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        SECOND.with_borrow_mut(|(second, text)| {
-            let mut time = now();
-            while *second != time.as_secs() {
-                text.clear();
-                time::SystemTime.format_time(&mut Writer::new(text))?;
-                text.truncate(SECONDS);
-                // The second may have changed while it was formatted.
-                *second = time.as_secs();
-                time = now();
-            }
-            write!(writer, "{text}.{:06}Z", time.subsec_micros())
-        })
-    }
-}
-
-/// Length of `2026-11-22T08:00:00`.
-const SECONDS: usize = 19;
 
 /// Standard error with a pause after each flush. Lines that arrive during the pause are written together, and do not have to wake
 /// the thread.
@@ -118,28 +98,5 @@ impl Write for BatchedStderr {
         self.0.flush()?;
         thread::sleep(WRITE_INTERVAL);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_the_same_time_as_the_system_clock() {
-        let mut texts = Vec::new();
-        for _ in 0..3 {
-            let mut text = String::new();
-            time::SystemTime.format_time(&mut Writer::new(&mut text)).unwrap();
-            texts.push(text);
-            let mut text = String::new();
-            Clock.format_time(&mut Writer::new(&mut text)).unwrap();
-            texts.push(text);
-            thread::sleep(Duration::from_millis(400));
-        }
-        assert!(
-            texts.is_sorted() && texts.iter().all(|text| text.len() == "2026-11-22T08:00:00.000000Z".len()),
-            "{texts:?}"
-        );
     }
 }

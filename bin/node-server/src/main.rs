@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", Sources(&error));
+            logs::print_last(format!("error: {}", Sources(&error)));
             // A difference was already reported as the result.
             if command.json() && !matches!(error, CommandError::Difference(_)) {
                 report::error(&error);
