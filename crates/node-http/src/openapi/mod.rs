@@ -90,7 +90,7 @@ pub(crate) fn documents(base: &BasePath, producing: bool) -> io::Result<Interfac
     Ok(InterfaceDocuments { schemas, openapi_json: openapi.to_string().into(), openapi_yaml: yaml.into() })
 }
 
-/// Returns the same document as YAML.
+/// Returns an OpenAPI document as YAML.
 ///
 /// # Errors
 /// None is expected: every JSON value has a form in YAML.
