@@ -74,6 +74,8 @@ pub struct EventStream {
     subscription: Subscription,
     /// The last id that the client has received.
     last_id: Option<EventId>,
+    /// The genesis block, if it must be reported first: no position is before it.
+    genesis: Option<BlockRef>,
 }
 
 impl Node {
@@ -106,7 +108,15 @@ impl Node {
             }
         };
         let last_id = if resumed { id_of(cursor) } else { None };
-        Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id })
+        let genesis = match query {
+            EventQuery::Blocks { start: EventStart::Block(tag) } if *tag != BlockNumberOrTag::Pending => {
+                let is_first = snapshot.height(*tag) == 0;
+                is_first.then(|| snapshot.view.canonical_hash(0)).transpose()?.flatten()
+            }
+            _ => None,
+        };
+        let genesis = genesis.map(|hash| BlockRef { number: 0, hash });
+        Ok(EventStream { subscription: Subscription { criteria, cursor }, last_id, genesis })
     }
 
     /// Returns the next events, about `page` of them at most, and the stream after them. No events means that nothing has
@@ -127,7 +137,7 @@ impl Node {
         context.check()?;
         let mut events: Vec<_> = match changes {
             FilterChanges::Logs(logs) => logs.into_iter().map(log_event).collect(),
-            FilterChanges::Blocks(blocks) => blocks.into_iter().map(block_event).collect(),
+            FilterChanges::Blocks(blocks) => stream.genesis.take().into_iter().chain(blocks).map(block_event).collect(),
             FilterChanges::Transactions(arrivals) => (arrivals.into_iter())
                 .map(|arrival| Event {
                     id: Some(EventId::Arrival(arrival.number)),
@@ -294,6 +304,24 @@ mod tests {
         assert_eq!(drain(&world, &mut resumed), [expected[1].clone(), (String::new(), at(three, None))]);
         let mut whole = open(&world, logs(after(stream.last_id)));
         assert_eq!(drain(&world, &mut whole), [], "it knows where it is");
+    }
+
+    #[test]
+    fn streams_of_blocks_can_start_with_the_genesis_block() {
+        let world = World::new();
+        let genesis = world.backend.view().unwrap().head().hash;
+        let one = push_logs(&world, 0, &[]);
+        let blocks = |tag| EventQuery::Blocks { start: EventStart::Block(tag) };
+        let shown = |hash: H256| (format!("{hash:#x}"), at(hash, None));
+        for tag in [BlockNumberOrTag::Number(0), BlockNumberOrTag::Earliest] {
+            let mut stream = open(&world, blocks(tag));
+            assert_eq!(drain(&world, &mut stream), [shown(genesis), shown(one)], "{tag:?}");
+            assert_eq!(drain(&world, &mut stream), []);
+        }
+        assert_eq!(drain(&world, &mut open(&world, blocks(BlockNumberOrTag::Number(1)))), [shown(one)]);
+        let resumed =
+            EventQuery::Blocks { start: after(Some(EventId::Chain(ChainEventId { block: genesis, log_index: None }))) };
+        assert_eq!(drain(&world, &mut open(&world, resumed)), [shown(one)]);
     }
 
     #[test]
