@@ -391,7 +391,7 @@ fn removed_transactions_are_not_reported() {
     let since = now();
     let returning = send();
     mine(&chain);
-    let change = producer.reorganize(1).unwrap();
+    let change = producer.reorganize(&context(), 1).unwrap();
     assert_eq!((change.removed.len(), heard(since)), (1, vec![returning, returning]));
 }
 

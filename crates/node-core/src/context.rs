@@ -3,11 +3,14 @@
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
 use node_types::BlockNumber;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// Time after which a request that waits for a lock checks whether it was cancelled.
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// Deadline, cancellation and gas budget of one request, and the view that it reads. Clones share the cancellation and
 /// the view.
@@ -116,6 +119,20 @@ impl Context {
         self.shared.cancelled.load(Ordering::Relaxed)
     }
 
+    /// Locks `mutex`.
+    ///
+    /// # Errors
+    /// If the request is cancelled or its deadline passes while another holds the lock.
+    pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>, Interrupted> {
+        loop {
+            self.check()?;
+            let left = self.deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if let Some(guard) = mutex.try_lock_for(left.min(LOCK_WAIT)) {
+                return Ok(guard);
+            }
+        }
+    }
+
     /// Returns an error if the request was cancelled or its deadline has passed. Long work must call this often.
     ///
     /// # Errors
@@ -170,6 +187,22 @@ mod tests {
         assert_eq!((head(&clone), head(&opening)), (0, 1));
         clone.release_view();
         assert_eq!(head(&holding), 1);
+    }
+
+    #[test]
+    fn waiting_for_a_lock_ends_at_the_deadline() {
+        let mutex = Mutex::new(7);
+        let held = Context::unbounded().lock(&mutex).unwrap();
+        let waiting = Context::unbounded().with_timeout(Duration::from_millis(1));
+        assert_eq!(waiting.lock(&mutex).map(|guard| *guard), Err(Interrupted::DeadlineExceeded));
+        let cancelled = Context::unbounded();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| cancelled.lock(&mutex).map(|guard| *guard));
+            cancelled.cancel();
+            assert_eq!(waiting.join().unwrap(), Err(Interrupted::Cancelled));
+        });
+        drop(held);
+        assert_eq!(Context::unbounded().lock(&mutex).map(|guard| *guard), Ok(7));
     }
 
     #[test]

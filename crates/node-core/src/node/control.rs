@@ -86,7 +86,7 @@ impl Node {
     /// # Errors
     /// [`NodeError::NotProducing`], [`NodeError::Control`] if the change is refused, and [`NodeError::Backend`].
     pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, NodeError> {
-        Ok(self.controlled(context)?.reorganize(blocks)?)
+        Ok(self.controlled(context)?.reorganize(context, blocks)?)
     }
 
     /// Starts or stops impersonating an account: while it is impersonated, anyone may send transactions from it. Returns

@@ -24,13 +24,13 @@ impl Node {
     /// Returns a view whose head is the pending block, which is assembled again if the head, the pool or the timestamp has
     /// changed.
     pub(super) fn pending_view(&self, context: &Context) -> Result<Arc<dyn View>, NodeError> {
-        let view = self.backend.view()?;
+        let view = context.view_or(|| self.backend.view())?;
         let pool_version = self.pool.version();
         let head = view.head().number;
         let parent = view.header(head.into())?.ok_or(BackendError::UnknownBlock(head))?;
         let template = self.next_header.after(&parent);
         // Held while a block is assembled, so that concurrent requests assemble it once.
-        let mut cache = self.pending.lock();
+        let mut cache = context.lock(&self.pending)?;
         let cached = cache.as_ref().filter(|cached| cached.pool_version == pool_version && cached.template == template);
         let block = match cached {
             Some(cached) => cached.block.clone(),
@@ -137,6 +137,30 @@ mod tests {
         world.send(&transaction(1, 0, 40));
         begun(3, "a new transaction");
         begun(3, "nothing");
+    }
+
+    #[test]
+    fn follows_the_view_that_the_request_holds() {
+        let world = World::new();
+        let head = world.change(account(1, 0, RICH, &[]));
+        let context = Context::holding_view();
+        assert_eq!(world.node.get_balance(&context, address(1), BlockId::latest()).unwrap(), RICH.into());
+        world.change(account(1, 0, 5, &[]));
+        let pending = world.node.get_block(&context, BlockId::pending()).unwrap().unwrap();
+        assert_eq!(pending.header.header.parent_hash, head.header.hash);
+        context.release_view();
+        assert_eq!(world.node.get_balance(&context, address(1), BlockId::pending()).unwrap(), 5.into());
+    }
+
+    #[test]
+    fn requests_that_wait_for_the_block_end_at_their_deadline() {
+        let world = World::new();
+        let assembling = world.node.pending.lock();
+        let context = Context::unbounded().with_timeout(std::time::Duration::from_millis(1));
+        let error = world.node.get_block(&context, BlockId::pending()).unwrap_err();
+        assert!(matches!(error, NodeError::Interrupted(_)), "{error:?}");
+        drop(assembling);
+        pending_block(&world);
     }
 
     #[test]

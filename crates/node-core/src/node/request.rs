@@ -276,7 +276,7 @@ impl Node {
             recovered.push((block, RecoveredTransaction { hash: transaction.hash(), sender, transaction }));
         }
         drop(view);
-        producer.reorganize_with(blocks, recovered)?;
+        producer.reorganize_with(context, blocks, recovered)?;
         Ok(())
     }
 }

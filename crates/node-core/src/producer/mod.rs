@@ -191,6 +191,12 @@ impl Producer {
         }
     }
 
+    /// Runs `change` while no block is being produced.
+    pub(crate) fn between_blocks<T>(&self, change: impl FnOnce() -> T) -> T {
+        let _sealing = self.sealing.lock();
+        change()
+    }
+
     fn seal_waiting(&self) -> Result<Option<Arc<SealedHeader>>, ProducerError> {
         let _sealing = self.sealing.lock();
         let sealed = self.seal(Vec::new(), false)?;

@@ -19,11 +19,12 @@ impl Producer {
     /// Each new block has the hash of the replaced block as its extra data, so that their hashes differ.
     ///
     /// # Errors
-    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend.
-    pub fn reorganize(&self, blocks: u64) -> Result<HeadChange, ProducerError> {
+    /// [`ProducerError::ReorganizationTooDeep`], and failures of the execution and the backend. Nothing has changed then, nor
+    /// if `context` interrupts it.
+    pub fn reorganize(&self, context: &Context, blocks: u64) -> Result<HeadChange, ProducerError> {
         let change = {
-            let _sealing = self.sealing.lock();
-            self.replace(blocks, &[], |_| true)?
+            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
+            self.replace(context, blocks, &[], |_| true)?
         };
         self.transactions_changed(None);
         Ok(change)
@@ -37,6 +38,7 @@ impl Producer {
     /// As [`reorganize`](Self::reorganize), [`ProducerError::NoSuchBlock`], and [`ProducerError::NotIncluded`].
     pub fn reorganize_with(
         &self,
+        context: &Context,
         blocks: u64,
         transactions: Vec<(u64, RecoveredTransaction)>,
     ) -> Result<HeadChange, ProducerError> {
@@ -49,8 +51,8 @@ impl Producer {
             }
         }
         let change = {
-            let _sealing = self.sealing.lock();
-            self.parts.pool.revert_with(HashSet::new(), || self.replace(blocks, &transactions, |_| false))?
+            let _sealing = context.lock(&self.sealing).map_err(BackendError::from)?;
+            self.parts.pool.revert_with(HashSet::new(), || self.replace(context, blocks, &transactions, |_| false))?
         };
         self.transactions_changed(None);
         Ok(change)
@@ -59,6 +61,7 @@ impl Producer {
     /// Replaces blocks. The transactions for which `returns` is true are recorded, so that a crash does not lose them.
     fn replace(
         &self,
+        context: &Context,
         blocks: u64,
         transactions: &[(u64, RecoveredTransaction)],
         returns: fn(H256) -> bool,
@@ -78,7 +81,7 @@ impl Producer {
             let replaced = base.canonical_hash(number + 1)?.ok_or(BackendError::UnknownBlock(number + 1))?;
             let extra_data = replaced.as_bytes().to_vec().into();
             let header = Header { extra_data, ..self.settings.without_choices(&parent) };
-            let context = Context::unbounded();
+            context.check().map_err(BackendError::from)?;
             let mut refused = None;
             let fill = |execution: &mut dyn BlockExecution| {
                 let mut included = Vec::new();
@@ -102,7 +105,7 @@ impl Producer {
                 }
                 Ok(included)
             };
-            let block = assemble(&context, &**executor, &*view, header, Vec::new(), fill)?.block;
+            let block = assemble(context, &**executor, &*view, header, Vec::new(), fill)?.block;
             if let Some(refused) = refused {
                 return Err(refused);
             }
