@@ -160,6 +160,9 @@ pub(crate) enum CommandError {
     /// The server cannot run.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// A thread cannot be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),

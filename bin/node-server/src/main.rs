@@ -26,6 +26,7 @@ mod stats;
 mod values;
 mod verify;
 mod wiring;
+mod write_failure;
 
 use clap::CommandFactory;
 use cli::{Command, CommandLine, OpenapiOptions};

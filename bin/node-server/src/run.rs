@@ -10,6 +10,7 @@ use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions}
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
 use crate::wiring::Wiring;
+use crate::write_failure;
 use clap::Args;
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
 use node_core::context::Context;
@@ -74,6 +75,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
     let development = is_built_in && wiring.backend.view()?.head().number == 0;
     let node = wiring.node(&options.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
+    write_failure::watch(&options.server.operation, &wiring.backend)?;
     let scheme = http.scheme();
     serve(Arc::new(node), http, shutdown, |address| {
         // The reader may have closed the pipe.

@@ -6,7 +6,8 @@ pub use record::{Edits, edited_blocks, first_edited_block};
 pub(crate) use record::{decode_changes, encode_changes};
 
 use crate::backend::{
-    BackendError, HeadChange, HeadListener, LayeredView, Record, RecordKind, RecordWrite, StateBackend, View,
+    BackendError, BackendHealth, HeadChange, HeadListener, LayeredView, Record, RecordKind, RecordWrite, StateBackend,
+    View,
 };
 use crate::block::{BlockRef, ExecutedBlock};
 use crate::caches::CacheUse;
@@ -164,17 +165,19 @@ impl EditableBackend {
         let _writing = self.writing.lock();
         let edits = Edits { state: self.include_edits(&mut block), ..edits };
         let reference = block.header.block_ref();
-        // Written first, so that no block is without its record. A record without a block is ignored.
+        // Durable first, so that no block is without its record. A record without a block is ignored, and so are edits of a
+        // block that is no longer the head: it does not matter if they cannot be deleted.
         if !edits.is_empty() {
-            self.inner.write_records_unsynced(&[record::block_record(reference, &edits)])?;
+            self.inner.write_records(&[record::block_record(reference, &edits)])?;
         }
         if let Err(error) = self.inner.append(block) {
             if !edits.is_empty() {
-                self.inner.write_records(&[record::delete_block(reference)])?;
+                let _ = self.inner.write_records(&[record::delete_block(reference)]);
             }
             return Err(error);
         }
-        self.discard_pending()
+        let _ = self.discard_pending();
+        Ok(())
     }
 
     /// Adds the pending edits of its parent to the changes of `block`, and returns them.
@@ -251,12 +254,24 @@ impl StateBackend for EditableBackend {
         self.inner.sync_records()
     }
 
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.inner.write_records(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        self.inner.record(kind, key)
+    }
+
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
         self.inner.records(kind)
     }
 
     fn caches(&self) -> Vec<CacheUse> {
         self.inner.caches()
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.inner.health()
     }
 }
 

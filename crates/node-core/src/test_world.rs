@@ -5,7 +5,8 @@
 
 use crate::assembly::ProtocolHeader;
 use crate::backend::{
-    BackendError, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View,
+    BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
+    StateBackend, View,
 };
 use crate::block::{BlockRef, Body, ExecutedBlock, RecoveredTransaction, SealedHeader};
 use crate::caches::CacheUse;
@@ -113,6 +114,18 @@ impl StateBackend for FailingBackend {
 
     fn caches(&self) -> Vec<CacheUse> {
         self.inner.caches()
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.inner.health()
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write_records_unsynced(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        self.inner.record(kind, key)
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {

@@ -5,7 +5,8 @@
 
 use node_chain::export_blocks;
 use node_core::backend::{
-    BackendError, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend, View,
+    BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
+    StateBackend, View,
 };
 use node_core::block::ExecutedBlock;
 use node_core::caches::CacheUse;
@@ -75,6 +76,18 @@ impl StateBackend for ChainFile {
 
     fn caches(&self) -> Vec<CacheUse> {
         self.memory.caches()
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.memory.health()
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.memory.write_records(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        self.memory.record(kind, key)
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {

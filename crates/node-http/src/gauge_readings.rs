@@ -48,6 +48,10 @@ fn read(service: &Service, gauges: &Gauges) {
         set(&gauges.cache_hits.get_or_create(&label), hits);
         set(&gauges.cache_misses.get_or_create(&label), misses);
     }
+    let health = service.node.backend().health();
+    for (operation, failures) in [("write", health.failed_writes), ("read", health.failed_reads)] {
+        set(&gauges.storage_failures.get_or_create(&[("operation", operation)]), failures);
+    }
     match service.node.head(&Context::unbounded().with_timeout(HEAD_TIMEOUT)) {
         Ok(head) => {
             let header = &head.header;

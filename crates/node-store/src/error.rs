@@ -78,6 +78,12 @@ pub enum StoreError {
     /// The block cannot be stored: keys have room for 2^40 blocks with 2^24 logs each.
     #[error("block {0} exceeds the limits of the storage format")]
     BeyondLimits(BlockRef),
+    /// Writes fail at present. They are tried again regularly, and the change can be repeated once they succeed.
+    #[error("writes fail at present: {reason}")]
+    Unwritable {
+        /// The failure, with its causes.
+        reason: String,
+    },
     /// An earlier write failed, so that the content of the disk is unknown. Opening the folder again recovers it.
     #[error("an earlier write failed; the folder must be opened again")]
     Poisoned,
@@ -100,6 +106,17 @@ impl StoreError {
             cause = error.source();
         }
         None
+    }
+
+    /// Returns the error followed by its causes.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
     }
 
     /// Returns whether the database only reports that an earlier operation failed.

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::values::reachable;
-use crate::{metrics, notify};
+use crate::{metrics, notify, write_failure};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -48,6 +48,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         }
     };
     let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::Always)?;
+    write_failure::watch(&options.server.operation, &backend)?;
     let chain = DevNode::builder()
         .accounts(options.accounts())
         .genesis(genesis)

@@ -110,6 +110,9 @@ pub(crate) struct OperationOptions {
     /// Format of log lines
     #[arg(long, env = "NODE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
+    /// End the process with status 3 when changes cannot be stored, instead of refusing them until they can
+    #[arg(long, env = "NODE_EXIT_ON_WRITE_FAILURE")]
+    pub(crate) exit_on_write_failure: bool,
 }
 
 impl ServerOptions {

@@ -2,7 +2,7 @@ use super::*;
 use crate::Genesis;
 use crate::genesis::dev_genesis;
 use crate::test_support::{chain_of, chained, empty_header, grow, work_genesis};
-use node_core::backend::{HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
+use node_core::backend::{BackendHealth, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite};
 use node_core::block::RecoveredTransaction;
 use node_core::caches::CacheUse;
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome};
@@ -195,6 +195,18 @@ impl StateBackend for NoSwitch {
 
     fn caches(&self) -> Vec<CacheUse> {
         self.0.caches()
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.0.health()
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.0.write_records(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        self.0.record(kind, key)
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {

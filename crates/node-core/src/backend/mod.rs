@@ -9,6 +9,7 @@ mod branch;
 mod candidates;
 mod error;
 mod fees;
+mod health;
 mod layered;
 mod memory;
 mod record;
@@ -19,6 +20,7 @@ mod view;
 pub use branch::{Branch, GrowingBranch};
 pub use error::BackendError;
 pub use fees::fee_row;
+pub use health::BackendHealth;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordWrite};
@@ -61,23 +63,27 @@ pub trait StateBackend: Send + Sync {
     fn proves_quickly(&self) -> bool;
 
     /// Applies all of `writes` or none of them. They are durable once [`sync_records`](Self::sync_records) returns or any
-    /// later change is durable.
+    /// later change is durable. If a write fails before that, on behalf of any caller, they are undone:
+    /// [`record`](Self::record) returns what was there before.
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
 
     /// Makes all records durable.
     fn sync_records(&self) -> Result<(), BackendError>;
 
     /// Applies all of `writes` or none of them, and makes them durable.
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write_records_unsynced(writes)?;
-        self.sync_records()
-    }
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
+
+    /// Returns the value of a record, or `None` if there is no such record.
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError>;
 
     /// Returns all records of one kind, in the order of their keys.
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError>;
 
     /// Returns the use of each of the backend's caches; empty if it has none. Must not wait for other work.
     fn caches(&self) -> Vec<CacheUse>;
+
+    /// Returns whether the backend can read and write. Must not wait for other work.
+    fn health(&self) -> BackendHealth;
 }
 
 /// A change of the canonical chain.

@@ -1,6 +1,7 @@
 //! Sending transactions.
 
 use super::{Node, NodeError, TransactionRequest};
+use crate::backend::BackendError;
 use crate::block::RecoveredTransaction;
 use crate::context::Context;
 use crate::producer::ProducerError;
@@ -50,7 +51,7 @@ impl Node {
     /// Adds a transaction to the pool and returns its hash. Sending it again returns the same hash.
     ///
     /// With instant mining, a transaction that can be mined is in a block when this returns. One that stays in the pool is
-    /// durable.
+    /// durable. A transaction that cannot be stored is refused, and will not be mined.
     ///
     /// # Errors
     /// [`NodeError::TransactionRejected`] with the pool's reasons. For transactions that the node completes also
@@ -87,9 +88,26 @@ impl Node {
         }
         // Sealing a block also makes its transactions durable.
         if self.pool.get(hash).is_some() {
-            self.backend.sync_records()?;
+            self.store(hash)?;
         }
         Ok(hash)
+    }
+
+    /// Makes a transaction of the pool durable, or removes it from the pool.
+    fn store(&self, hash: H256) -> Result<(), NodeError> {
+        let failure = match self.pool.is_stored(hash) {
+            Ok(true) => return Ok(()),
+            Ok(false) => BackendError::Storage("the transaction could not be written".into()),
+            Err(error) => error,
+        };
+        let refuse = || self.pool.refuse(hash);
+        let refused = match &self.producer {
+            // Otherwise a block that is being produced could contain it.
+            Some(producer) => producer.between_blocks(refuse)?,
+            None => refuse()?,
+        };
+        // A block contains it by now, or another transaction has replaced it.
+        if refused { Err(failure.into()) } else { Ok(()) }
     }
 
     /// Completes a transaction and adds it to the pool.

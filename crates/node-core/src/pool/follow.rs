@@ -34,6 +34,16 @@ impl Pool {
 
     /// Loads the durable records, and deletes those that are no longer usable.
     pub(super) fn restore(&self, view: &dyn View) -> Result<(), BackendError> {
+        let mut mined_blobs = self.changing.lock();
+        self.load_records(view)?;
+        self.settle(view, &mut mined_blobs, Vec::new())?;
+        // A crash can leave records of transactions that had been mined or dropped.
+        self.contents.write().forget_absent_arrivals();
+        Ok(())
+    }
+
+    /// Inserts the transactions of all durable records that are not in the pool. The pool must be settled afterwards.
+    pub(super) fn load_records(&self, view: &dyn View) -> Result<(), BackendError> {
         let mut unusable = Vec::new();
         let mut transactions = Vec::new();
         for record in self.parts.backend.records(RecordKind::PoolTransaction)? {
@@ -53,19 +63,15 @@ impl Pool {
             self.parts.backend.write_records(&unusable)?;
         }
         transactions.sort_by_key(|transaction| transaction.arrival);
-        let mut mined_blobs = self.changing.lock();
-        {
-            // Inserted with empty accounts, so that nothing is pending yet; `settle` then reads the state.
-            let mut contents = self.contents.write();
-            for transaction in transactions {
+        // Inserted with empty accounts, so that nothing is pending yet; `settle` then reads the state.
+        let mut contents = self.contents.write();
+        for transaction in transactions {
+            if contents.get(transaction.hash()).is_none() {
                 let received = transaction.received;
                 contents.insert(Arc::new(transaction), AccountState::default(), received);
             }
-            contents.head = None;
         }
-        self.settle(view, &mut mined_blobs, Vec::new())?;
-        // A crash can leave records of transactions that had been mined or dropped.
-        self.contents.write().forget_absent_arrivals();
+        contents.head = None;
         Ok(())
     }
 

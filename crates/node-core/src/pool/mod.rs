@@ -29,7 +29,7 @@ pub use status::{Arrival, Arrivals, DropReason, PoolContent, PoolStatus};
 pub use transaction::PoolTransaction;
 
 use crate::assembly::NextHeader;
-use crate::backend::{BackendError, HeadChange, HeadListener, StateBackend, StateView};
+use crate::backend::{BackendError, HeadChange, HeadListener, RecordKind, StateBackend, StateView};
 use crate::blobs;
 use crate::block::RecoveredTransaction;
 use crate::clock::Clock;
@@ -116,8 +116,8 @@ impl Pool {
 
     /// Adds an encoded transaction, in the form that clients send, and returns its hash.
     ///
-    /// On `Ok` the transaction is in the pool. It is durable once [`StateBackend::sync_records`] returns, or once its
-    /// block is. Adding the same bytes again returns the same hash, even if the transaction has been mined. All checks
+    /// On `Ok` the transaction is in the pool. It is durable once [`is_stored`](Self::is_stored) has returned true, or once
+    /// its block is. Adding the same bytes again returns the same hash, even if the transaction has been mined. All checks
     /// are made against the newest block.
     ///
     /// # Errors
@@ -258,6 +258,29 @@ impl Pool {
             contents.remove(victim, DropReason::Evicted);
         }
         contents.insert(Arc::new(transaction), sender.account, self.parts.clock.steady_millis());
+        Ok(true)
+    }
+
+    /// Makes the transactions of the pool durable. Returns whether this one is: `false` if its record was lost, because it
+    /// could not be written together with another change.
+    pub fn is_stored(&self, hash: H256) -> Result<bool, BackendError> {
+        self.parts.backend.sync_records()?;
+        Ok(self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_some())
+    }
+
+    /// Drops a transaction that could not be stored. What it had replaced or evicted returns. Returns whether it was in the
+    /// pool.
+    pub(crate) fn refuse(&self, hash: H256) -> Result<bool, BackendError> {
+        let mut mined_blobs = self.changing.lock();
+        if self.contents.write().remove(hash, DropReason::NotStored).is_none() {
+            return Ok(false);
+        }
+        // As long as the record is there, the others' are not restored either.
+        if self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_none() {
+            let view = self.parts.backend.view()?;
+            self.load_records(view.as_ref())?;
+            self.settle(view.as_ref(), &mut mined_blobs, Vec::new())?;
+        }
         Ok(true)
     }
 

@@ -45,6 +45,9 @@ pub enum DropReason {
     /// The chain was reverted to a snapshot from before it arrived.
     #[error("the chain was reverted to a snapshot from before it arrived")]
     Reverted,
+    /// It could not be stored, and was refused.
+    #[error("it could not be stored")]
+    NotStored,
     /// A request dropped it.
     #[error("dropped on request")]
     Requested,

@@ -24,6 +24,7 @@ pub(crate) struct Gauges {
     pub(crate) cache_capacity: LabeledGauges,
     pub(crate) cache_hits: Counters,
     pub(crate) cache_misses: Counters,
+    pub(crate) storage_failures: Counters,
 }
 
 impl Gauges {
@@ -50,5 +51,6 @@ impl Gauges {
         counters("node_executor_refused", "Requests refused because the queue was full", &self.executor_refused);
         counters("node_cache_hits", "Lookups found in a cache", &self.cache_hits);
         counters("node_cache_misses", "Lookups not found in a cache", &self.cache_misses);
+        counters("node_storage_failures", "Changes and reads that the storage has failed", &self.storage_failures);
     }
 }

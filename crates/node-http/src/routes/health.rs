@@ -5,6 +5,7 @@ use crate::dispatch;
 use crate::exchange::{Exchange, Job, Reply};
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
+use node_core::backend::BackendHealth;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_types::wire::{HealthOutput, HealthStatus, Quantity, ReadyOutput};
@@ -20,7 +21,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "ready",
             "/ready",
             "Check that the server is ready",
-            "200 if the database can be read and the head is recent enough; otherwise, and while the server shuts down, 503.",
+            "200 if the database can be read and written and the head is recent enough; otherwise, and while the server shuts \
+             down, 503 with the reason.",
         )
         .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
         .no_store()
@@ -46,6 +48,13 @@ async fn ready(exchange: Exchange) -> HttpResponse {
             return exchange.fail(&HttpError::NotReady("the database cannot be read".to_owned()));
         }
     };
+    let BackendHealth { write_failure, read_failure, .. } = exchange.service().node.backend().health();
+    if let Some(reason) = write_failure {
+        return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));
+    }
+    if let Some(reason) = read_failure {
+        return exchange.fail(&HttpError::NotReady(format!("a part of the database cannot be read: {reason}")));
+    }
     let age = age(head.header.timestamp, SystemTime::now());
     if let Some(max_age) = max_age
         && age > max_age

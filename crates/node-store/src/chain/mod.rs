@@ -8,7 +8,7 @@ pub(crate) use write::keys_of_block;
 use crate::caches::Caches;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
-use crate::rows::{Rows, Tables, Value};
+use crate::rows::{self, Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
 use node_core::backend::BackendError;
@@ -75,8 +75,10 @@ impl ChainVersion {
             let database = &self.rows.database;
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
                 let [first, last] = [range.start(), range.end()].map(|number| Key::of_block(Table::Headers, *number));
-                let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
-                rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
+                rows::read(|| {
+                    let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
+                    rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
+                })
             };
             if let Some(hash) = self.caches.hashes.get(database.id(), number, read)? {
                 return Ok(Some(hash));

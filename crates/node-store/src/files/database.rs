@@ -1,28 +1,49 @@
 //! A file for redb on the [`Folder`] port.
 
 use super::checksums::{BLOCK, Checksums, HEADER, Header, damage};
+use super::isolated::end_isolated;
 use super::{File, Folder};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use redb::StorageBackend;
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A file of a [`Folder`] as redb's storage backend, with a file of checksums.
 ///
 /// Reads return the bytes that were written, or an error of the kind [`io::ErrorKind::InvalidData`]. This requires that
 /// every commit has two phases: only then does redb never read a block of a commit that a crash interrupted.
 ///
-/// redb's own locks are not implemented, because the folder is already locked.
+/// redb's own locks are not implemented, because the folder is already locked. Clones are the same file.
+#[derive(Clone, Debug)]
+pub struct DatabaseFile(Arc<Inner>);
+
 #[derive(Debug)]
-pub struct DatabaseFile {
+struct Inner {
     file: Arc<dyn File>,
     checksums: Checksums,
     header: Mutex<CurrentHeader>,
     /// Whether anything except the header was written since the last sync.
     unsynced: AtomicBool,
+    /// Whether redb has got an error, after which it refuses every operation.
+    failed: AtomicBool,
+    /// Whether another value has taken over the file, so that this one must not change it any more.
+    retired: RwLock<bool>,
+    reads: Arc<FailedReads>,
 }
+
+/// Reads that failed since the folder was opened.
+#[derive(Debug, Default)]
+struct FailedReads {
+    count: AtomicU64,
+    /// Length and error of reads that have not succeeded since, by offset.
+    unreadable: Mutex<BTreeMap<u64, (usize, String)>>,
+}
+
+/// Maximum number of unreadable places that are remembered.
+const MAX_UNREADABLE: usize = 1000;
 
 #[derive(Debug)]
 struct CurrentHeader {
@@ -71,15 +92,108 @@ impl DatabaseFile {
             file.set_len(header.length)?;
         }
         let header = Mutex::new(CurrentHeader { durable: header, written: None });
-        Ok(Self { file, checksums, header, unsynced: AtomicBool::new(false) })
+        Ok(Self(Arc::new(Inner {
+            file,
+            checksums,
+            header,
+            unsynced: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            retired: RwLock::new(false),
+            reads: Arc::default(),
+        })))
+    }
+
+    /// Opens the file again, as after the end of the process. This value can only be read from then on.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn reopen(&self, folder: &dyn Folder, name: &str, checksums: &str) -> io::Result<Self> {
+        *self.0.retired.write() = true;
+        let Self(mut opened) = Self::open(folder, name, checksums)?;
+        if let Some(inner) = Arc::get_mut(&mut opened) {
+            inner.reads = Arc::clone(&self.0.reads);
+        }
+        Ok(Self(opened))
+    }
+
+    /// Whether redb has got an error, after which it refuses every operation.
+    pub fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::SeqCst)
+    }
+
+    /// Returns the number of reads that failed.
+    pub fn failed_reads(&self) -> u64 {
+        self.0.reads.count.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error of a read that failed, and that would fail again, or `None` if there is none.
+    pub fn unreadable(&self) -> Option<String> {
+        self.0.reads.unreadable.lock().values().next().map(|(_, error)| error.clone())
+    }
+
+    /// Repeats reads that have failed, up to the first that fails again.
+    pub fn read_again(&self) {
+        loop {
+            let Some((offset, length)) =
+                self.0.reads.unreadable.lock().iter().next().map(|(offset, (length, _))| (*offset, *length))
+            else {
+                return;
+            };
+            if self.0.read(offset, &mut vec![0; length]).is_err() {
+                return;
+            }
+            self.0.reads.unreadable.lock().remove(&offset);
+        }
+    }
+
+    /// Notes the outcome of an operation of redb.
+    fn noted<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|_| self.0.failed.store(true, Ordering::SeqCst))
+    }
+
+    /// Runs an operation that changes the file.
+    fn change<T>(&self, change: impl FnOnce(&Inner) -> io::Result<T>) -> io::Result<T> {
+        let retired = self.0.retired.read();
+        if *retired {
+            return Err(io::Error::other("the database was opened again"));
+        }
+        self.noted(change(&self.0))
     }
 }
 
 impl StorageBackend for DatabaseFile {
     fn len(&self) -> io::Result<u64> {
-        self.file.size()
+        self.noted(self.0.file.size())
     }
 
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let result = self.0.read(offset, out).map_err(|error| {
+            self.0.reads.count.fetch_add(1, Ordering::Relaxed);
+            let mut unreadable = self.0.reads.unreadable.lock();
+            if unreadable.len() < MAX_UNREADABLE {
+                unreadable.insert(offset, (out.len(), error.to_string()));
+            }
+            drop(unreadable);
+            end_isolated(error)
+        });
+        self.noted(result)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.change(|inner| inner.set_len(length))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.change(Inner::sync_data)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.change(|inner| inner.write(offset, data))
+    }
+}
+
+impl Inner {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if let Some(range) = within_header(offset, out.len())? {
             let header = self.header.lock();

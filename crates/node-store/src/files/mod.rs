@@ -8,10 +8,12 @@ mod database;
 mod disk;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
+mod isolated;
 
 pub use database::DatabaseFile;
 pub use disk::{DiskFolder, FolderError};
 pub(crate) use disk::{LOCK_FILE, create_folder, sync_folder};
+pub(crate) use isolated::isolated;
 
 use std::fmt::Debug;
 use std::io;

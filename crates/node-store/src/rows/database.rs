@@ -2,6 +2,7 @@
 
 use super::memory::Value;
 use crate::error::StoreError;
+use crate::files::isolated;
 use crate::keys::{Key, Suffix, Table, version_of};
 use crate::values;
 use node_types::BlockNumber;
@@ -51,7 +52,7 @@ impl Tables {
 
     /// Returns the row of a key without versions.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
-        Ok(self.table(key.table()).get(key.prefix())?.map(|value| Value::from(value.value())))
+        read(|| Ok(self.table(key.table()).get(key.prefix())?.map(|value| Value::from(value.value()))))
     }
 
     /// Returns the row of a key without versions, or `None` if it belongs to a block above `limit`.
@@ -75,21 +76,25 @@ impl Tables {
     ) -> Result<(), StoreError> {
         debug_assert_eq!(key.table().suffix(), Suffix::Block);
         let from = key.versioned(version);
-        let mut cursor = self.table(key.table()).lower_bound(Bound::Included(&*from))?;
-        while let Some((found, value)) = cursor.next()? {
-            let Some(version) = version_in(key, found.value()) else { break };
-            if visit(version, value.value())?.is_break() {
-                break;
+        read(|| {
+            let mut cursor = self.table(key.table()).lower_bound(Bound::Included(&*from))?;
+            while let Some((found, value)) = cursor.next()? {
+                let Some(version) = version_in(key, found.value()) else { break };
+                if visit(version, value.value())?.is_break() {
+                    break;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns the last row of `key` with this log or an earlier one.
     pub(crate) fn last_up_to(&self, key: &Key, log: u64) -> Result<Option<(u64, Value)>, StoreError> {
         let from = key.versioned(log);
-        let found = self.table(key.table()).upper_bound(Bound::Included(&*from))?.prev()?;
-        Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+        read(|| {
+            let found = self.table(key.table()).upper_bound(Bound::Included(&*from))?.prev()?;
+            Ok(found.and_then(|(found, value)| Some((version_in(key, found.value())?, Value::from(value.value())))))
+        })
     }
 
     /// Visits the last row of `key` with this log or an earlier one, if there is one, and then the following rows.
@@ -101,21 +106,28 @@ impl Tables {
     ) -> Result<(), StoreError> {
         debug_assert_eq!(key.table().suffix(), Suffix::Log);
         let from = key.versioned(log);
-        let mut cursor = self.table(key.table()).upper_bound(Bound::Included(&*from))?;
-        if let Some((found, value)) = cursor.peek_prev()?
-            && let Some(first) = version_in(key, found.value())
-            && visit(first, value.value())?.is_break()
-        {
-            return Ok(());
-        }
-        while let Some((found, value)) = cursor.next()? {
-            let Some(first) = version_in(key, found.value()) else { break };
-            if visit(first, value.value())?.is_break() {
-                break;
+        read(|| {
+            let mut cursor = self.table(key.table()).upper_bound(Bound::Included(&*from))?;
+            if let Some((found, value)) = cursor.peek_prev()?
+                && let Some(first) = version_in(key, found.value())
+                && visit(first, value.value())?.is_break()
+            {
+                return Ok(());
             }
-        }
-        Ok(())
+            while let Some((found, value)) = cursor.next()? {
+                let Some(first) = version_in(key, found.value()) else { break };
+                if visit(first, value.value())?.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
+}
+
+/// Runs `read`, which reads tables of a snapshot. If it fails, others can still be read.
+pub(crate) fn read<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    isolated(read).map_err(|error| StoreError::Database(Box::new(redb::Error::Io(error))))?
 }
 
 /// Returns the version in `found`, or `None` if it does not have the prefix of `key`.

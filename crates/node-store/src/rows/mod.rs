@@ -8,7 +8,7 @@
 mod database;
 mod memory;
 
-pub(crate) use database::{Definition, SnapshotId, Tables, definition};
+pub(crate) use database::{Definition, SnapshotId, Tables, definition, read};
 pub(crate) use memory::{Generation, Value};
 
 use crate::error::StoreError;

@@ -196,9 +196,9 @@ impl Shared {
         self.flush()?;
         let mut writer = self.writer.lock();
         self.wait_for_flusher(&mut writer);
-        writer.check()?;
+        self.check(&writer)?;
         self.log.sync()?;
-        let transaction = self.database.begin_read()?;
+        let transaction = self.database().begin_read()?;
         let meta = Meta::read(&transaction.open_table(META)?)?.ok_or(StoreError::Missing { table: "meta" })?;
         // No commit can drop these entries, because it would need the lock.
         let entries = self.log.entries_after(meta.logged);

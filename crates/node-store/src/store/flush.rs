@@ -1,7 +1,7 @@
 //! Moving rows to the database, on a separate thread.
 
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
-use super::{Shared, Writer, WriterState};
+use super::{RecordId, Shared, Writer, WriterState};
 use crate::block_bytes::BlockBytes;
 use crate::chain::{ChainVersion, keys_of_block};
 use crate::error::StoreError;
@@ -10,7 +10,6 @@ use crate::keys::{Key, LogId, Suffix, Table};
 use crate::rows::{Generation, Tables, definition};
 use crate::wal::Sequence;
 use crate::{postings, values};
-use node_core::backend::RecordKind;
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_types::BlockNumber;
 use parking_lot::MutexGuard;
@@ -19,19 +18,18 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// The contents of one commit.
 struct Batch {
     /// The chain whose old generation is written.
     chain: Arc<ChainVersion>,
     /// The head of the database before the commit.
-    database_head: BlockNumber,
+    database_head: BlockRef,
     /// After the commit, the database has all entries of the log up to this one.
     logged: Sequence,
-    /// The last entry of which the batch may contain a part.
-    last: Sequence,
     /// The records that changed, with their current values.
-    records: Vec<(RecordKind, Vec<u8>, Option<Vec<u8>>)>,
+    records: Vec<(RecordId, Option<Vec<u8>>)>,
 }
 
 impl Shared {
@@ -41,7 +39,7 @@ impl Shared {
         let wanted = self.log.last();
         loop {
             self.wait_for_flusher(&mut writer);
-            writer.check()?;
+            self.check(&writer)?;
             // The log was not read to its end.
             if writer.replaying.is_some() {
                 return Err(StoreError::Poisoned);
@@ -104,94 +102,121 @@ impl Shared {
     /// Runs the flusher's thread until the store is closed.
     pub(super) fn run_flusher(&self) {
         let mut writer = self.writer.lock();
+        let mut healed = Instant::now();
         loop {
             if writer.flushing {
                 let done = catch_unwind(AssertUnwindSafe(|| self.flush_old(&mut writer)));
-                if let Err(error) = done.unwrap_or(Err(StoreError::Poisoned)) {
-                    // Acknowledged changes are in the log. The next change must fail.
-                    writer.state = WriterState::Failed(error);
-                }
                 writer.flushing = false;
+                if let Err(error) = done.unwrap_or(Err(StoreError::Poisoned)) {
+                    self.commit_failed(&mut writer, &error);
+                }
                 self.turn.notify_all();
             } else if writer.closing {
                 return;
+            } else if let Some(left) = self.options.retry.checked_sub(healed.elapsed()) {
+                self.turn.wait_for(&mut writer, left);
             } else {
-                self.turn.wait(&mut writer);
+                if let Err(error) = self.heal(&mut writer) {
+                    self.failed_writes.lock().reason = Some(error.with_causes());
+                }
+                healed = Instant::now();
             }
         }
+    }
+
+    /// Prepares the next attempt after a commit has failed with `error`.
+    pub(super) fn commit_failed(&self, writer: &mut Writer, error: &StoreError) {
+        self.note_failure(error);
+        // Acknowledged changes are in the log.
+        writer.state = match error {
+            StoreError::Poisoned => WriterState::Poisoned,
+            _ => WriterState::Retrying,
+        };
+        // Reads must not wait for the next attempt.
+        let _ = self.reopen_failed_database(writer);
     }
 
     /// Moves the old generation to the database and drops the entries of the log that the database has. Releases the
     /// writer's lock most of the time.
     pub(super) fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
-        writer.check()?;
-        let batch = self.batch(writer);
-        let tables = MutexGuard::unlocked(writer, || self.commit(&batch))?;
-        self.committed(writer, &batch, tables);
+        self.check(writer)?;
+        let batch = self.batch(writer)?;
+        match MutexGuard::unlocked(writer, || self.commit(&batch)) {
+            Ok((meta, tables)) => {
+                let mut chain = ChainVersion::clone(&self.current.read());
+                self.moved_to_database(writer, &mut chain, &meta, tables);
+                self.publish(chain);
+            }
+            Err(error) => {
+                self.records.write().dirty.extend(batch.records.into_iter().map(|(id, _)| id));
+                return Err(error);
+            }
+        }
         MutexGuard::unlocked(writer, || Ok(self.log.drop_through(batch.logged)?))
     }
 
-    fn batch(&self, writer: &Writer) -> Batch {
+    fn batch(&self, writer: &Writer) -> Result<Batch, StoreError> {
         let mut records = self.records.write();
-        let records = &mut *records;
-        let dirty = std::mem::take(&mut records.dirty).into_iter();
-        let records = dirty.map(|key| (key.0, key.1.clone(), records.values.get(&key).cloned())).collect();
         // Records are logged under the lock of `records`, so `records` has all entries up to this one.
         let last = writer.replaying.unwrap_or_else(|| self.log.last());
+        // The database must not contain changes that a crash or a failure could remove from the log. The lock excludes that
+        // the log is rolled back before this returns.
+        self.log.sync_through(last)?;
+        let records = &mut *records;
+        let dirty = std::mem::take(&mut records.dirty).into_iter();
+        let records = dirty.map(|id| (id.clone(), records.values.get(&id).cloned())).collect();
         let chain = self.chain();
         // An entry may contain blocks of both generations.
         let young = writer.entries.iter().find(|(number, _)| *number > chain.old_end);
         let logged = young.map_or(last, |(_, sequence)| sequence.previous());
-        Batch { chain, database_head: writer.database_head, logged, last, records }
+        Ok(Batch { chain, database_head: writer.database_head, logged, records })
     }
 
-    /// Writes a batch in one commit and returns a snapshot of the tables afterwards.
-    fn commit(&self, batch: &Batch) -> Result<Tables, StoreError> {
+    /// Writes a batch in one commit. Returns the new row of `meta`, and a snapshot of the tables.
+    fn commit(&self, batch: &Batch) -> Result<(Meta, Tables), StoreError> {
         let Batch { chain, .. } = batch;
-        // The database must not contain changes that a crash could remove from the log.
-        self.log.sync_through(batch.last)?;
+        let missing = StoreError::Missing { table: Table::Headers.name() };
+        let (Some(genesis), Some(hash)) = (chain.canonical(0)?, chain.canonical(chain.old_end)?) else {
+            return Err(missing);
+        };
+        let head = BlockRef { number: chain.old_end, hash };
+        let meta = Meta { genesis, head, earliest: chain.earliest, logged: batch.logged };
         let transaction = self.begin_write()?;
-        for number in chain.rows.limit + 1..=batch.database_head {
+        for number in chain.rows.limit + 1..=batch.database_head.number {
             delete_block(&transaction, chain, number)?;
         }
         write_rows(&transaction, &chain.rows.old)?;
         write_side_blocks(&transaction, chain)?;
         {
             let mut table = transaction.open_table(RECORDS)?;
-            for (kind, key, value) in &batch.records {
+            for ((kind, key), value) in &batch.records {
                 let row = [&[kind_byte(*kind)][..], key].concat();
                 match value {
                     Some(value) => drop(table.insert(&*row, &**value)?),
                     None => drop(table.remove(&*row)?),
                 }
             }
-            let missing = StoreError::Missing { table: Table::Headers.name() };
-            let (Some(genesis), Some(hash)) = (chain.canonical(0)?, chain.canonical(chain.old_end)?) else {
-                return Err(missing);
-            };
-            let head = BlockRef { number: chain.old_end, hash };
             let mut table = transaction.open_table(META)?;
-            for (name, value) in (Meta { genesis, head, earliest: chain.earliest, logged: batch.logged }).rows() {
+            for (name, value) in meta.rows() {
                 table.insert(name, &*value)?;
             }
         }
+        *self.attempted.lock() = Some(head);
         transaction.commit()?;
-        Tables::open(&self.database.begin_read()?)
+        Ok((meta, Tables::open(&self.database().begin_read()?)?))
     }
 
-    /// Updates the writer and the chain after a commit.
-    fn committed(&self, writer: &mut Writer, batch: &Batch, tables: Tables) {
-        writer.database_head = batch.chain.old_end;
-        writer.logged = batch.logged;
-        let mut chain = ChainVersion::clone(&self.current.read());
+    /// Updates the writer and the chain after a commit of the old generation.
+    pub(super) fn moved_to_database(&self, writer: &mut Writer, chain: &mut ChainVersion, meta: &Meta, tables: Tables) {
+        writer.database_head = meta.head;
+        writer.logged = meta.logged;
         chain.old_is_in_database(Arc::new(tables));
         let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
         writer.entries.drain(..in_memory);
-        self.publish(chain);
     }
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
-        let mut transaction = self.database.begin_write()?;
+        let mut transaction = self.database().begin_write()?;
         // Without quick repair, opening after a crash would read the whole database.
         transaction.set_quick_repair(true);
         Ok(transaction)

@@ -2,6 +2,7 @@
 
 mod backup;
 mod flush;
+mod healing;
 mod meta;
 mod open;
 mod prune;
@@ -20,12 +21,15 @@ pub use verify::{Difference, Fault, Verified};
 use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
-use crate::files::Folder;
+use crate::files::{DatabaseFile, Folder};
 use crate::journal;
 use crate::state::{NodeCache, nodes_usage};
 use crate::wal::{Sequence, Wal, WalError, WalOptions};
+use healing::FailedWrites;
 use meta::{GENESIS_FILE, META};
-use node_core::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
+use node_core::backend::{
+    BackendError, BackendHealth, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View,
+};
 use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::caches::CacheUse;
 use node_types::BlockNumber;
@@ -35,6 +39,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Options for opening a store.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +56,8 @@ pub struct Options {
     pub memory_bytes: usize,
     /// Rows that pruning deletes per commit. It can be more, because the rows of one key are deleted together.
     pub prune_rows: usize,
+    /// After a failed write, the time between two attempts to write again.
+    pub retry: Duration,
     /// Options of the write-ahead log.
     pub log: WalOptions,
 }
@@ -64,6 +71,7 @@ impl Default for Options {
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
             prune_rows: 200_000,
+            retry: Duration::from_secs(1),
             // The log is dropped in whole segments, so small ones leave less to read at the start.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
         }
@@ -116,8 +124,14 @@ struct Shared {
     options: Options,
     /// Whether changes are synced before they are acknowledged.
     sync_always: AtomicBool,
-    database: redb::Database,
+    /// Replaced when the database is opened again after a failure.
+    open: RwLock<OpenDatabase>,
     log: Wal,
+    /// Held for reading from the append of an entry until its sync returns; for writing while the log is rolled back.
+    logging: RwLock<()>,
+    failed_writes: Mutex<FailedWrites>,
+    /// The head after the last commit of the database that was attempted.
+    attempted: Mutex<Option<BlockRef>>,
     current: RwLock<Arc<ChainVersion>>,
     /// Locked before all other locks.
     writer: Mutex<Writer>,
@@ -131,13 +145,19 @@ struct Shared {
     nodes: Mutex<CacheUse>,
 }
 
+/// The database, and its file.
+struct OpenDatabase {
+    file: DatabaseFile,
+    database: Arc<redb::Database>,
+}
+
 /// State of the one thread that changes the chain.
 struct Writer {
     /// Cache of nodes of the head's state.
     nodes: NodeCache,
     state: WriterState,
     /// The head of the database, which may have blocks that are not canonical any more.
-    database_head: BlockNumber,
+    database_head: BlockRef,
     /// The last entry of the log that the database has.
     logged: Sequence,
     /// The blocks in memory, the lowest first, each with the entry of the log that contains it.
@@ -148,39 +168,64 @@ struct Writer {
     closing: bool,
     /// While the log is replayed: the last entry that was applied.
     replaying: Option<Sequence>,
+    /// The last entry of which the chain contains the change.
+    published: Sequence,
 }
 
-/// Whether changes are possible.
+/// Whether the chain can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriterState {
     Ready,
-    /// Moving rows to the database failed. The next caller gets the error, and later ones [`StoreError::Poisoned`].
-    Failed(StoreError),
-    /// A change did not end, or failed.
+    /// A commit of the database failed, and will be repeated.
+    Retrying,
+    /// Memory may differ from the disk. The folder must be opened again.
     Poisoned,
 }
 
 /// Small durable records, all of them in memory.
 #[derive(Default)]
 struct Records {
-    values: BTreeMap<(RecordKind, Vec<u8>), Vec<u8>>,
+    values: BTreeMap<RecordId, Vec<u8>>,
     /// Keys of records that differ from the database.
-    dirty: BTreeSet<(RecordKind, Vec<u8>)>,
+    dirty: BTreeSet<RecordId>,
+    /// The entries of the log that may not be durable yet, oldest first, each with the values that it replaced.
+    unsynced: VecDeque<(Sequence, Replaced)>,
 }
 
+/// Kind and key of a record.
+type RecordId = (RecordKind, Vec<u8>);
+
+/// Records with their values before a write; `None` if they did not exist.
+type Replaced = Vec<(RecordId, Option<Vec<u8>>)>;
+
 impl Records {
-    fn write(&mut self, writes: Vec<RecordWrite>) {
-        for write in writes {
-            let key = match write {
-                RecordWrite::Put(kind, Record { key, value }) => {
-                    self.values.insert((kind, key.clone()), value);
-                    (kind, key)
-                }
-                RecordWrite::Delete(kind, key) => {
-                    self.values.remove(&(kind, key.clone()));
-                    (kind, key)
-                }
+    /// Applies `writes`, and returns what they replaced.
+    fn write(&mut self, writes: Vec<RecordWrite>) -> Replaced {
+        let one = |write| {
+            let (id, value) = match write {
+                RecordWrite::Put(kind, Record { key, value }) => ((kind, key), Some(value)),
+                RecordWrite::Delete(kind, key) => ((kind, key), None),
             };
-            self.dirty.insert(key);
+            let replaced = self.set(id.clone(), value);
+            (id, replaced)
+        };
+        writes.into_iter().map(one).collect()
+    }
+
+    fn set(&mut self, id: RecordId, value: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        self.dirty.insert(id.clone());
+        match value {
+            Some(value) => self.values.insert(id, value),
+            None => self.values.remove(&id),
+        }
+    }
+
+    /// Reverts the writes of the entries after `durable`, which were removed from the log.
+    fn undo_after(&mut self, durable: Sequence) {
+        while let Some((_, replaced)) = self.unsynced.pop_back_if(|(sequence, _)| *sequence > durable) {
+            for (id, value) in replaced.into_iter().rev() {
+                self.set(id, value);
+            }
         }
     }
 }
@@ -208,7 +253,7 @@ impl Store {
     /// The blocks do not say which rules they were executed under, so a genesis file is recorded with them.
     pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
         let read = || -> Result<_, StoreError> {
-            let table = self.shared.database.begin_read()?.open_table(META)?;
+            let table = self.shared.database().begin_read()?.open_table(META)?;
             Ok(table.get(GENESIS_FILE)?.map(|file| file.value().to_vec()))
         };
         Ok(read()?)
@@ -253,13 +298,17 @@ impl Shared {
         Arc::clone(&self.current.read())
     }
 
+    fn database(&self) -> Arc<redb::Database> {
+        Arc::clone(&self.open.read().database)
+    }
+
     /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
     fn change(
         &self,
         change: impl FnOnce(&mut ChainVersion, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
-        writer.check()?;
+        self.check(&writer)?;
         // If it panics, the state that it leaves is unknown.
         writer.state = WriterState::Poisoned;
         let mut chain = ChainVersion::clone(&self.current.read());
@@ -273,13 +322,15 @@ impl Shared {
         let sequence = match self.write_log(&entry) {
             Ok(sequence) => sequence,
             Err(error) => {
-                if matches!(error, StoreError::Log(WalError::TooLarge { .. })) {
-                    self.forget(&mut writer);
-                }
+                self.forget(&mut writer);
+                self.note_failure(&error);
+                // If this fails, the log accepts nothing until it succeeds.
+                let _ = self.roll_back(&mut writer);
                 return Err(error.into());
             }
         };
         writer.state = WriterState::Ready;
+        writer.published = sequence;
         *self.nodes.lock() = nodes_usage(&writer.nodes);
         writer.stamp(&change, sequence);
         self.publish(chain);
@@ -316,6 +367,7 @@ impl Shared {
     }
 
     fn write_log(&self, entry: &[u8]) -> Result<Sequence, StoreError> {
+        let _logging = self.logging.read();
         let sequence = self.append_to_log(entry)?;
         if self.sync_always.load(Ordering::SeqCst) {
             self.log.sync_through(sequence)?;
@@ -324,23 +376,50 @@ impl Shared {
     }
 }
 
-impl Writer {
-    fn check(&mut self) -> Result<(), StoreError> {
-        match std::mem::replace(&mut self.state, WriterState::Poisoned) {
-            WriterState::Ready => {
-                self.state = WriterState::Ready;
-                Ok(())
-            }
-            WriterState::Failed(error) => Err(error),
+impl Shared {
+    /// Fails if the chain cannot be changed.
+    fn check(&self, writer: &Writer) -> Result<(), StoreError> {
+        match writer.state {
+            WriterState::Ready => Ok(()),
             WriterState::Poisoned => Err(StoreError::Poisoned),
+            WriterState::Retrying => {
+                let reason = self.failed_writes.lock().reason.clone().unwrap_or_default();
+                Err(StoreError::Unwritable { reason })
+            }
         }
     }
 
-    fn is_ready(&self) -> bool {
-        matches!(self.state, WriterState::Ready)
+    /// Logs records, and changes them in memory.
+    fn log_records(&self, writes: &[RecordWrite]) -> Result<Sequence, StoreError> {
+        let entry = journal::records(writes);
+        // The log has the same order as memory. Others may append while the caller waits for the sync, so that one sync
+        // serves many.
+        let mut records = self.records.write();
+        let sequence = self.append_to_log(&entry)?;
+        let synced = self.log.synced();
+        while records.unsynced.pop_front_if(|(sequence, _)| *sequence <= synced).is_some() {}
+        let replaced = records.write(writes.to_vec());
+        records.unsynced.push_back((sequence, replaced));
+        Ok(sequence)
     }
 
-    /// Notes which entry of the log has the blocks that were added.
+    /// Logs records, and syncs the log unless that is done on demand.
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), StoreError> {
+        let _logging = self.logging.read();
+        let sequence = self.log_records(writes)?;
+        if self.sync_always.load(Ordering::SeqCst) {
+            self.log.sync_through(sequence)?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn is_ready(&self) -> bool {
+        self.state == WriterState::Ready
+    }
+
+    /// Notes which entry of the log contains the blocks that were added.
     fn stamp(&mut self, change: &HeadChange, sequence: Sequence) {
         if let Some(first) = change.removed.iter().chain(&change.added).map(|block| block.number).min() {
             self.entries.truncate(self.entries.partition_point(|(number, _)| *number < first));
@@ -420,20 +499,36 @@ impl StateBackend for Store {
     }
 
     fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        let entry = journal::records(writes);
-        {
-            // The log has the same order as memory. Others may append while this call waits for the sync, so that one
-            // sync serves many.
-            let mut records = self.shared.records.write();
-            self.shared.append_to_log(&entry).map_err(StoreError::from)?;
-            records.write(writes.to_vec());
-        }
+        self.shared.log_records(writes).inspect_err(|error| self.shared.refuse_records(error))?;
         self.shared.flush_when_log_is_long();
         Ok(())
     }
 
     fn sync_records(&self) -> Result<(), BackendError> {
-        if self.shared.sync_always.load(Ordering::SeqCst) { self.sync() } else { Ok(()) }
+        if !self.shared.sync_always.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.shared.log.sync().map_err(|error| {
+            let error = StoreError::from(error);
+            self.shared.note_failure(&error);
+            // The caller will refuse the change, so it must not be in the log any more.
+            let _ = self.shared.roll_back(&mut self.shared.writer.lock());
+            error.into()
+        })
+    }
+
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.shared.write_records(writes).inspect_err(|error| self.shared.refuse_records(error))?;
+        self.shared.flush_when_log_is_long();
+        Ok(())
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        Ok(self.shared.records.read().values.get(&(kind, key.to_vec())).cloned())
+    }
+
+    fn health(&self) -> BackendHealth {
+        self.shared.health()
     }
 
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
@@ -443,7 +538,7 @@ impl StateBackend for Store {
     }
 
     fn caches(&self) -> Vec<CacheUse> {
-        let pages = self.shared.database.cache_stats();
+        let pages = self.shared.database().cache_stats();
         let pages = CacheUse {
             name: "pages",
             bytes: pages.used_bytes() as u64,

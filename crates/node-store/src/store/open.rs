@@ -1,8 +1,10 @@
 //! Opening a folder: creating a chain in it, or applying the entries of the log that the database does not have.
 
+use super::healing::PROBE;
 use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
 use super::{
-    Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, page_cache_bytes, switch,
+    OpenDatabase, Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block,
+    page_cache_bytes, switch,
 };
 use crate::block_bytes::{BlockBytes, decode_block};
 use crate::caches::Caches;
@@ -76,11 +78,11 @@ impl Store {
         genesis: Option<ExecutedBlock>,
         options: Options,
     ) -> Result<Self, BackendError> {
+        // An earlier process may have ended before it removed the file.
+        let _ = folder.remove(PROBE);
         let file = DatabaseFile::open(&*folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
-        let database = Database::builder()
-            .set_cache_size(page_cache_bytes(&options))
-            .create_with_backend(file)
-            .map_err(StoreError::from)?;
+        let open = open_database(file, &options)?;
+        let database = Arc::clone(&open.database);
         let meta = read_meta(&database)?;
         let head = match (&meta, &genesis) {
             (Some(meta), Some(genesis)) if meta.genesis != genesis.header.hash => {
@@ -108,19 +110,23 @@ impl Store {
         let writer = Writer {
             nodes,
             state: WriterState::Ready,
-            database_head: head.number,
+            database_head: head,
             logged,
             entries: VecDeque::new(),
             flushing: false,
             closing: false,
             replaying: Some(logged),
+            published: logged,
         };
         let shared = Arc::new(Shared {
             folder,
             options,
             sync_always: AtomicBool::new(options.sync == SyncPolicy::Always),
-            database,
+            open: RwLock::new(open),
             log,
+            logging: RwLock::default(),
+            failed_writes: Mutex::default(),
+            attempted: Mutex::default(),
             current: RwLock::new(Arc::new(chain)),
             writer: Mutex::new(writer),
             turn: Condvar::new(),
@@ -161,12 +167,12 @@ impl Shared {
         let mut writer = self.writer.lock();
         for entry in self.log.entries_after(logged) {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
-            writer.check()?;
+            self.check(&writer)?;
             let mut chain = ChainVersion::clone(&self.current.read());
             let nodes = &mut writer.nodes;
             let change = match Entry::decode(&payload)? {
                 Entry::Records(writes) => {
-                    self.records.write().write(writes);
+                    drop(self.records.write().write(writes));
                     None
                 }
                 // The database may have the first entries already.
@@ -180,6 +186,7 @@ impl Shared {
                 self.publish(chain);
             }
             writer.replaying = Some(sequence);
+            writer.published = sequence;
             self.log_bytes.fetch_add(payload.len(), Ordering::Relaxed);
             self.flush_when_full(&mut writer);
         }
@@ -188,7 +195,14 @@ impl Shared {
     }
 }
 
-fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
+/// Opens the database in a file.
+pub(super) fn open_database(file: DatabaseFile, options: &Options) -> Result<OpenDatabase, StoreError> {
+    let mut builder = Database::builder();
+    let database = builder.set_cache_size(page_cache_bytes(options)).create_with_backend(file.clone())?;
+    Ok(OpenDatabase { file, database: Arc::new(database) })
+}
+
+pub(super) fn read_meta(database: &Database) -> Result<Option<Meta>, StoreError> {
     let transaction = database.begin_read()?;
     match transaction.open_table(META) {
         Ok(table) => Meta::read(&table),

@@ -37,14 +37,14 @@ impl Shared {
             self.flush()?;
             let mut writer = self.writer.lock();
             self.wait_for_flusher(&mut writer);
-            writer.check()?;
+            self.check(&writer)?;
             if floor > self.current.read().head.number {
                 return Err(BackendError::UnknownBlock(floor));
             }
             // Rows of blocks that left the chain would be taken for the newest. And a floor above the head of the
             // database would make the changes in the log fail.
             let limit = self.current.read().rows.limit;
-            if writer.database_head == limit && floor <= limit {
+            if writer.database_head.number == limit && floor <= limit {
                 break writer;
             }
         };
@@ -71,14 +71,12 @@ impl Shared {
                 changes.add([key?])?;
             }
             dropped += changes.finish()?;
-            chain.rows.database = Arc::new(Tables::open(&self.database.begin_read()?)?);
+            chain.rows.database = Arc::new(Tables::open(&self.database().begin_read()?)?);
             self.publish(chain);
             Ok(dropped)
         });
-        if done.is_err() {
-            writer.state = WriterState::Poisoned;
-        }
-        Ok(done?)
+        // After a failure some of the rows are gone. The next commit of the flusher repeats the row of `meta`.
+        Ok(done.inspect_err(|error| self.commit_failed(&mut writer, error))?)
     }
 
     fn set_earliest(&self, earliest: BlockNumber) -> Result<(), StoreError> {
@@ -97,7 +95,7 @@ impl Shared {
     /// Returns the storage tries of all accounts that are left, as of any block.
     fn storage_tries(&self) -> Result<HashSet<TrieId>, StoreError> {
         let mut tries = HashSet::new();
-        for row in Tables::open(&self.database.begin_read()?)?.table(Table::Accounts).iter()? {
+        for row in Tables::open(&self.database().begin_read()?)?.table(Table::Accounts).iter()? {
             let account = AccountRow::decode(row?.1.value())?;
             tries.extend(account.and_then(|account| account.storage).map(|(trie, _)| trie));
         }

@@ -45,13 +45,13 @@ impl Shared {
             .insert(CHECKED_FLOOR, &*encode_floor(earliest))
             .map_err(StoreError::from)?;
         transaction.commit().map_err(StoreError::from)?;
-        chain.rows.database = Arc::new(Tables::open(&self.database.begin_read().map_err(StoreError::from)?)?);
+        chain.rows.database = Arc::new(Tables::open(&self.database().begin_read().map_err(StoreError::from)?)?);
         self.publish(chain);
         Ok(deleted)
     }
 
     fn checked_floor(&self) -> Result<BlockNumber, StoreError> {
-        checked_floor(&self.database.begin_read()?.open_table(META)?)
+        checked_floor(&self.database().begin_read()?.open_table(META)?)
     }
 }
 

@@ -70,7 +70,7 @@ impl Store {
     /// Counts rows and bytes of each table. Takes time in proportion to the size of the database.
     pub fn stats(&self) -> Result<Stats, BackendError> {
         let chain = self.shared.chain();
-        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
+        let transaction = self.shared.database().begin_read().map_err(StoreError::from)?;
         let mut tables = Vec::new();
         for table in transaction.list_tables().map_err(StoreError::from)? {
             tables.push(stats_of(&transaction, table)?);

@@ -91,11 +91,11 @@ pub(super) fn check(store: &Store, candidates: &[&Expected]) -> Expected {
 
 /// A disk with a store that is opened and closed repeatedly.
 pub(super) struct Runs {
-    disk: FaultyDisk,
+    pub(super) disk: FaultyDisk,
     pub(super) genesis: ExecutedBlock,
     pub(super) options: Options,
     pub(super) expected: Expected,
-    random: Random,
+    pub(super) random: Random,
 }
 
 impl Runs {
@@ -112,7 +112,7 @@ impl Runs {
     }
 
     /// Opens the store on a disk without faults, and compares it with the possible states.
-    fn recover(&mut self, unsure: Option<Expected>) -> Store {
+    pub(super) fn recover(&mut self, unsure: Option<Expected>) -> Store {
         self.disk.fail_nothing();
         self.disk.set_capacity(None);
         let store = self.open().unwrap();
@@ -125,8 +125,14 @@ impl Runs {
         work(store, &mut self.random, &mut self.expected, steps)
     }
 
+    /// Checks that a change that was refused is not in the store. Pruning that fails may have begun.
+    pub(super) fn refuse(&mut self, store: &Store, refused: Expected) {
+        let begun = Some(refused).filter(|refused| refused.earliest != self.expected.earliest);
+        self.expected = check(store, &[&self.expected].into_iter().chain(&begun).collect::<Vec<_>>());
+    }
+
     /// Ends the process, cuts the power, or both.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let seed = self.random.below(u64::MAX);
         match self.random.below(3) {
             0 => self.disk.kill(),

@@ -4,6 +4,7 @@ mod backup;
 mod caches;
 mod crashes;
 mod damage;
+mod healing;
 mod layout;
 mod opening;
 mod pruning;
@@ -12,8 +13,11 @@ mod random;
 mod suite;
 
 use crate::{Options, SyncPolicy};
+use std::time::Duration;
 
 /// Options that move rows to the database after `blocks_in_memory` blocks.
 fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
-    Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, prune_rows: 3, ..Options::default() }
+    // Tests that need another attempt after a failure make it themselves, so that a run can be repeated.
+    let retry = Duration::from_secs(3_600);
+    Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, prune_rows: 3, retry, ..Options::default() }
 }

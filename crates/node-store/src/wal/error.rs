@@ -18,7 +18,7 @@ pub enum WalError {
         #[source]
         source: Arc<io::Error>,
     },
-    /// An earlier write or sync failed, so that nothing may follow. Opening the log again recovers it.
+    /// An earlier write or sync failed, so that nothing may follow until the log is rolled back.
     #[error("the log accepts no more entries, because an earlier write or sync failed")]
     Poisoned {
         /// The first failure.

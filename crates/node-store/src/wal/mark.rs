@@ -41,12 +41,12 @@ impl Mark {
     }
 
     /// Records that all entries up to `synced` are durable.
-    pub(super) fn write(&mut self, synced: Sequence) -> Result<(), WalError> {
+    pub(super) fn write(&mut self, synced: Sequence) -> io::Result<()> {
         let mut slot = [0; SLOT_SIZE];
         slot[..8].copy_from_slice(&synced.0.to_be_bytes());
         let sum = checksum(0, &slot[..8]);
         slot[8..].copy_from_slice(&sum.to_be_bytes());
-        self.file.write_at(SLOT_OFFSETS[self.next_slot], &slot).map_err(WalError::io("write", MARK_NAME))?;
+        self.file.write_at(SLOT_OFFSETS[self.next_slot], &slot)?;
         self.next_slot ^= 1;
         Ok(())
     }

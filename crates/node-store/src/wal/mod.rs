@@ -97,7 +97,7 @@ struct Pending {
     last: Sequence,
     /// The last durable entry.
     synced: Sequence,
-    /// The failure after which the log accepts nothing more.
+    /// The failure after which the log accepts nothing until it is rolled back.
     poison: Option<WalError>,
 }
 
@@ -159,12 +159,13 @@ impl Wal {
         self.sync_through(last)
     }
 
-    /// Returns when all entries up to `sequence` are durable. They must have been appended.
+    /// Returns when all entries up to `sequence` are durable. They must have been appended, and not been removed by
+    /// [`roll_back`](Self::roll_back).
     ///
     /// # Errors
     ///
-    /// After an error the entries may or may not exist when the log is opened again. Until then every append, and every
-    /// sync of an entry that is not durable, fails with [`WalError::Poisoned`].
+    /// After an error every append, and every sync of an entry that is not durable, fails with [`WalError::Poisoned`] until
+    /// the log is rolled back. Without that, the entries may or may not exist when the log is opened again.
     pub fn sync_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let mut pending = self.pending.lock();
         loop {
@@ -192,6 +193,42 @@ impl Wal {
             Err(error) => pending.poison = Some(error.clone()),
         }
         pending.keep(frames);
+        self.sync_ended.notify_all();
+        result
+    }
+
+    /// Whether a failure has stopped the log.
+    pub fn has_failed(&self) -> bool {
+        self.pending.lock().poison.is_some()
+    }
+
+    /// After a failure, removes all entries that are not durable, so that the log accepts entries again. The numbers of
+    /// removed entries are used again. Does nothing if there was no failure.
+    ///
+    /// # Errors
+    ///
+    /// If the disk still fails. Whether the entries exist when the log is opened is not known then, unless the error is
+    /// about the creation of a segment: then they are removed.
+    pub fn roll_back(&self) -> Result<(), WalError> {
+        let mut pending = self.pending.lock();
+        while pending.syncing {
+            self.sync_ended.wait(&mut pending);
+        }
+        if pending.poison.is_none() {
+            return Ok(());
+        }
+        pending.syncing = true;
+        drop(pending);
+
+        let result = self.writer.lock().roll_back();
+
+        let mut pending = self.pending.lock();
+        pending.syncing = false;
+        if result.is_ok() {
+            pending.poison = None;
+            pending.frames.clear();
+            pending.last = pending.synced;
+        }
         self.sync_ended.notify_all();
         result
     }

@@ -18,7 +18,7 @@ pub(super) struct Writer {
     name: String,
     /// The last entry that was written.
     through: Sequence,
-    /// The length of the segment. All of it is durable: after a write whose sync failed, nothing more is written.
+    /// The length of the segment up to the last durable entry. Longer only after a failed write or sync.
     end: u64,
     salt: u64,
     segment_bytes: u64,
@@ -47,7 +47,9 @@ impl Writer {
         let name = segment_name(first);
         self.file = create_segment(&*self.folder, &name, first, self.salt)?;
         self.name = name;
-        self.segments.push(first);
+        if self.segments.last() != Some(&first) {
+            self.segments.push(first);
+        }
         self.end = SegmentHeader::SIZE as u64;
         Ok(())
     }
@@ -56,8 +58,8 @@ impl Writer {
         &self.segments
     }
 
-    /// Makes frames durable: those of the entries after the written ones, up to `through`. Must not be called again
-    /// after an error.
+    /// Makes frames durable: those of the entries after the written ones, up to `through`. After an error,
+    /// [`roll_back`](Self::roll_back) must succeed before the next call.
     pub(super) fn commit(&mut self, frames: &[u8], through: Sequence) -> Result<(), WalError> {
         if frames.is_empty() {
             return Ok(());
@@ -69,7 +71,17 @@ impl Writer {
         self.file.sync_data().map_err(WalError::io("sync", &self.name))?;
         self.end += frames.len() as u64;
         self.through = through;
-        self.mark.write(through)
+        // The entries are durable. If the mark cannot be written, an older one is true as well.
+        let _ = self.mark.write(through);
+        Ok(())
+    }
+
+    /// Removes what follows the last durable entry, durably, and creates a segment for the next entry. Frames never follow
+    /// a write that failed in the same file, nor in a segment older than one whose creation failed.
+    pub(super) fn roll_back(&mut self) -> Result<(), WalError> {
+        let truncated = self.file.set_len(self.end).and_then(|()| self.file.sync_data());
+        truncated.map_err(WalError::io("truncate", &self.name))?;
+        self.begin_segment()
     }
 
     /// Removes the segments without an entry after `sequence` from the list, and returns them, the oldest first.

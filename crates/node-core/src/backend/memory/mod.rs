@@ -4,7 +4,9 @@ mod chain;
 mod state;
 mod versions;
 
-use super::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View};
+use super::{
+    BackendError, BackendHealth, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View,
+};
 use crate::block::ExecutedBlock;
 use crate::caches::CacheUse;
 use chain::MemoryChain;
@@ -107,6 +109,14 @@ impl StateBackend for MemoryBackend {
         Ok(())
     }
 
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write_records_unsynced(writes)
+    }
+
+    fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        Ok(self.records.read().get(&(kind, key.to_vec())).cloned())
+    }
+
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError> {
         let records = self.records.read();
         let of_kind = records.range((kind, Vec::new())..).take_while(|((other, _), _)| *other == kind);
@@ -115,6 +125,10 @@ impl StateBackend for MemoryBackend {
 
     fn caches(&self) -> Vec<CacheUse> {
         Vec::new()
+    }
+
+    fn health(&self) -> BackendHealth {
+        BackendHealth::default()
     }
 }
 

@@ -90,7 +90,7 @@ impl Store {
 
     /// Checks the tables that are not part of the canonical chain.
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
-        let transaction = self.shared.database.begin_read().map_err(StoreError::from)?;
+        let transaction = self.shared.database().begin_read().map_err(StoreError::from)?;
         let meta = Meta::read(&transaction.open_table(META).map_err(StoreError::from)?)?;
         let meta = meta.ok_or(StoreError::Missing { table: "meta" })?;
         let name = |fault: Fault| fault.at(None, "meta", b"chain".to_vec());

@@ -74,7 +74,7 @@ fn intact_stores_pass() {
 type Rows = Vec<(Table, Vec<u8>, Option<Vec<u8>>)>;
 
 fn write(store: &Store, rows: &Rows) {
-    let transaction = store.shared.database.begin_write().unwrap();
+    let transaction = store.shared.database().begin_write().unwrap();
     for (table, key, value) in rows {
         let mut table = transaction.open_table(definition(*table)).unwrap();
         match value {
@@ -85,7 +85,7 @@ fn write(store: &Store, rows: &Rows) {
     transaction.commit().unwrap();
     // The tables read are those of the last commit of the store itself.
     let mut chain = ChainVersion::clone(&store.shared.current.read());
-    chain.rows.database = Arc::new(Tables::open(&store.shared.database.begin_read().unwrap()).unwrap());
+    chain.rows.database = Arc::new(Tables::open(&store.shared.database().begin_read().unwrap()).unwrap());
     *store.shared.current.write() = Arc::new(chain);
 }
 
@@ -393,7 +393,7 @@ fn bring_rows_back(store: &Store, floor: u64) -> Rows {
 }
 
 fn forget_check(store: &Store) {
-    let transaction = store.shared.database.begin_write().unwrap();
+    let transaction = store.shared.database().begin_write().unwrap();
     transaction.open_table(META).unwrap().remove(CHECKED_FLOOR).unwrap();
     transaction.commit().unwrap();
 }
@@ -419,7 +419,7 @@ fn states_damaged_by_a_killed_prune_of_an_earlier_version_are_repaired() {
         drop(store);
         assert_eq!(open().unwrap().repaired_rows(), 0);
         assert_eq!(
-            checked_floor(&open().unwrap().shared.database.begin_read().unwrap().open_table(META).unwrap()).unwrap(),
+            checked_floor(&open().unwrap().shared.database().begin_read().unwrap().open_table(META).unwrap()).unwrap(),
             50
         );
     }

@@ -1,0 +1,158 @@
+//! Failed writes and damaged pages while a store stays open.
+
+use super::crashes::Runs;
+use super::queries::ask;
+use super::small;
+use crate::files::faults::FaultyDisk;
+use crate::{Options, Store, SyncPolicy};
+use node_core::backend::suite::Random;
+use node_core::backend::{BackendHealth, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    #[test]
+    fn a_refused_change_is_not_found_again(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..300) {
+        let mut runs = Runs::new(seed, blocks_in_memory);
+        for _ in 0..3 {
+            let store = runs.recover(None);
+            for round in 0..4 {
+                runs.disk.fail_operation(fail + 37 * round);
+                let Some(refused) = runs.work(&store, 40) else { continue };
+                runs.disk.fail_nothing();
+                runs.refuse(&store, refused);
+                if runs.random.once_in(3) {
+                    // Before anything else is written.
+                    break;
+                }
+                let health = store.heal();
+                if let Some(reason) = health.write_failure {
+                    // Only pruning that fails requires that the folder is opened again.
+                    prop_assert!(health.failed_writes == 0 || reason.contains("opened again"), "{reason}");
+                    break;
+                }
+            }
+            runs.end();
+            drop(store);
+        }
+        drop(runs.recover(None));
+    }
+
+    #[test]
+    fn writing_resumes_when_there_is_room_again(seed: u64, blocks_in_memory in 1u64..20, room in 0u64..600_000) {
+        let mut runs = Runs::new(seed, blocks_in_memory);
+        for _ in 0..2 {
+            let store = runs.recover(None);
+            runs.disk.set_capacity(Some(runs.disk.used() + room));
+            let mut refused = 0;
+            for _ in 0..4 {
+                if let Some(change) = runs.work(&store, 20) {
+                    refused += 1;
+                    runs.refuse(&store, change);
+                }
+            }
+            let health = store.health();
+            prop_assert!(refused == 0 || health.failed_writes > 0 && health.write_failure.is_some(), "{health:?}");
+            runs.disk.set_capacity(None);
+            let health = store.heal();
+            if health.write_failure.is_none() {
+                prop_assert!(runs.work(&store, 20).is_none());
+            }
+            runs.end();
+            drop(store);
+        }
+        drop(runs.recover(None));
+    }
+}
+
+#[test]
+fn a_failed_write_is_reported_until_there_is_room() {
+    let chain = Random(1).chain(3);
+    let disk = FaultyDisk::new();
+    let options = Options { retry: std::time::Duration::from_millis(1), ..small(100, SyncPolicy::Always) };
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    assert_eq!(store.health(), BackendHealth::default());
+    disk.set_capacity(Some(disk.used()));
+    for _ in 0..2 {
+        store.append(chain.blocks()[1].clone()).unwrap_err();
+    }
+    let record = Record { key: vec![1], value: vec![2] };
+    store.write_records(&[RecordWrite::Put(RecordKind::Filter, record.clone())]).unwrap_err();
+    assert_eq!(store.record(RecordKind::Filter, &[1]).unwrap(), None);
+    let health = store.health();
+    assert_eq!(health.failed_writes, 3);
+    let reason = health.write_failure.unwrap();
+    assert!(reason.contains("no storage space"), "{reason}");
+
+    disk.set_capacity(None);
+    while store.health().write_failure.is_some() {
+        std::thread::yield_now();
+    }
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    store.write_records(&[RecordWrite::Put(RecordKind::Filter, record)]).unwrap();
+    disk.crash(1);
+    let names = disk.names();
+    assert!(!names.contains(&"room".to_owned()), "{names:?}");
+    drop(store);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    assert_eq!(store.view().unwrap().head().number, 3);
+    assert_eq!(store.record(RecordKind::Filter, &[1]).unwrap(), Some(vec![2]));
+}
+
+#[test]
+fn a_record_whose_sync_fails_for_another_is_undone() {
+    let chain = Random(1).chain(1);
+    let disk = FaultyDisk::new();
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(100, SyncPolicy::Always)).unwrap();
+    let put = |value| RecordWrite::Put(RecordKind::Filter, Record { key: vec![1], value: vec![value] });
+    store.write_records(&[put(1)]).unwrap();
+    store.write_records_unsynced(&[put(2)]).unwrap();
+    store.write_records_unsynced(&[put(3), RecordWrite::Delete(RecordKind::Filter, vec![1])]).unwrap();
+    disk.fail_operation(1);
+    store.append(chain.head().clone()).unwrap_err();
+    assert_eq!(store.record(RecordKind::Filter, &[1]).unwrap(), Some(vec![1]));
+    store.sync_records().unwrap();
+    store.append(chain.head().clone()).unwrap();
+    disk.crash(2);
+    drop(store);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(100, SyncPolicy::Always)).unwrap();
+    assert_eq!(store.record(RecordKind::Filter, &[1]).unwrap(), Some(vec![1]));
+    assert_eq!(store.view().unwrap().head().number, 1);
+}
+
+#[test]
+fn a_damaged_page_affects_only_the_reads_that_need_it() {
+    let chain = Random(1).chain(80);
+    let genesis = chain.blocks()[0].clone();
+    let disk = FaultyDisk::new();
+    // The cache is too small for a page, so that every read reaches the disk.
+    let options = Options { cache_bytes: 0, ..small(10, SyncPolicy::Always) };
+    let store = Store::open_in(disk.folder(), genesis.clone(), options).unwrap();
+    let reference = MemoryBackend::new(genesis).unwrap();
+    for block in chain.above(0) {
+        store.append(block.clone()).unwrap();
+        reference.append(block).unwrap();
+    }
+    store.flush().unwrap();
+    let questions = ask(&*store.view().unwrap(), &*reference.view().unwrap(), 0, 7);
+    assert_eq!(questions.refused, 0);
+    let intact = disk.content("chain.redb").unwrap();
+    let (mut damaged, mut unaffected) = (0, 0);
+    for block in 1..intact.len() / 4096 {
+        disk.flip_bit("chain.redb", block * 4096 * 8 + 100);
+        let asked = ask(&*store.view().unwrap(), &*reference.view().unwrap(), 0, 7);
+        let health = store.health();
+        assert_eq!(health.read_failure.is_some(), asked.refused > 0, "block {block}: {health:?}");
+        if let Some(reason) = health.read_failure {
+            assert_eq!(reason, format!("chain.redb is damaged: block {block} does not match its checksum"));
+            damaged += 1;
+            unaffected += asked.right;
+        }
+        disk.put("chain.redb", intact.clone());
+        assert_eq!(store.heal().read_failure, None);
+    }
+    // Pages near the roots are needed by most queries.
+    assert!(damaged > 5 && unaffected > damaged * questions.right / 10, "{unaffected} of {damaged}");
+    assert_eq!(ask(&*store.view().unwrap(), &*reference.view().unwrap(), 0, 7).refused, 0);
+}
