@@ -5,7 +5,7 @@
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
 what was acknowledged, stops it, and runs `node-server verify`. The rounds take turns: they kill an import, a server that receives
-transactions over several connections, and `prune`.
+transactions over several connections, `prune`, and a backup of a folder.
 
 Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
@@ -53,6 +53,7 @@ class Series:
         self.begin_intake()
         self.import_time = self.measure_import()
         self.prune_time = self.measure_prune()
+        self.backup_time = self.measure_backup()
 
     def new_folder(self):
         self.folders += 1
@@ -111,6 +112,34 @@ class Series:
         self.verify(folder)
         shutil.rmtree(folder)
         return "prune killed" if code else "prune ended before it was killed"
+
+    def kill_backup(self):
+        """Kills a backup of the whole chain, and backs it up again. Returns what happened."""
+        copy = self.new_folder()
+        command = [self.binary, "backup", "--data-dir", self.whole_folder, copy]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            process.wait(self.random.uniform(0, self.backup_time))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        code = process.wait()
+        if code not in (0, -signal.SIGKILL):
+            raise Failure(f"the backup ended with {code}")
+        # The folder gets its name when it is complete.
+        if code != 0 and not copy.exists():
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        self.verify(copy)
+        self.verify(self.whole_folder)
+        shutil.rmtree(copy)
+        return "backup killed" if code else "backup ended before it was killed"
+
+    def measure_backup(self):
+        copy = self.new_folder()
+        start = time.monotonic()
+        subprocess.run([self.binary, "backup", "--data-dir", self.whole_folder, copy], check=True, stdout=subprocess.DEVNULL)
+        spent = time.monotonic() - start
+        shutil.rmtree(copy)
+        return spent
 
     def kill_import(self):
         """Kills an import. Returns a description of the round."""
@@ -230,7 +259,8 @@ def main():
     try:
         series = Series(arguments, work)
         for number in range(arguments.rounds):
-            kill = [series.kill_import, series.kill_intake, series.kill_prune][number % 3]
+            kinds = [series.kill_import, series.kill_intake, series.kill_prune, series.kill_backup]
+            kill = kinds[number % len(kinds)]
             try:
                 text = kill()
                 print(f"round {number}: {text}", flush=True)

@@ -1,7 +1,7 @@
 //! Power cuts and failing disks: acknowledged changes survive, others are present completely or not at all.
 
 use super::queries::ask;
-use super::small;
+use super::{cases, small};
 use crate::files::faults::FaultyDisk;
 use crate::{Options, Store, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain};
@@ -146,7 +146,7 @@ impl Runs {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn acknowledged_changes_survive_power_cuts(seed: u64, blocks_in_memory in 1u64..20, fail in 0u64..500) {

@@ -1,7 +1,7 @@
 //! Damaged files: every query returns the right result or an error, and nothing panics.
 
 use super::queries::{Tally, ask};
-use super::small;
+use super::{cases, small};
 use crate::files::faults::FaultyDisk;
 use crate::wal::{WalError, WalOptions};
 use crate::{Options, Store, StoreError, SyncPolicy};
@@ -100,7 +100,7 @@ fn put(key: u8) -> RecordWrite {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn flipped_bits_never_give_wrong_results(seed: u64, killed: bool) {

@@ -13,7 +13,14 @@ mod random;
 mod suite;
 
 use crate::{Options, SyncPolicy};
+use proptest::test_runner::Config;
 use std::time::Duration;
+
+/// Runs properties about faults `short` times, or as often as the variable FAULT_CASES says.
+fn cases(short: u32) -> Config {
+    let cases = std::env::var("FAULT_CASES").ok().and_then(|cases| cases.parse().ok());
+    Config { cases: cases.unwrap_or(short), failure_persistence: None, ..Config::default() }
+}
 
 /// Options that move rows to the database after `blocks_in_memory` blocks.
 fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
