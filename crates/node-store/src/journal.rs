@@ -5,12 +5,13 @@ use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 use crate::error::StoreError;
 use node_core::backend::{Record, RecordKind, RecordWrite};
 use node_core::block::ExecutedBlock;
-use node_types::BlockNumber;
+use node_types::{BlockNumber, H256};
 
 const APPEND: u8 = 1;
 const SWITCH: u8 = 2;
 const SIDE_BLOCK: u8 = 3;
 const RECORDS: u8 = 4;
+const SWITCH_TO: u8 = 5;
 
 /// A change that is repeated after a crash.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) enum Entry {
     Switch(BlockNumber, Vec<ExecutedBlock>),
     SideBlock(ExecutedBlock),
     Records(Vec<RecordWrite>),
+    /// A switch to side blocks, by their hashes.
+    SwitchTo(BlockNumber, Vec<H256>),
 }
 
 pub(crate) fn append(block: &ExecutedBlock, bytes: &BlockBytes) -> Vec<u8> {
@@ -32,6 +35,14 @@ pub(crate) fn switch(ancestor: BlockNumber, branch: &[(ExecutedBlock, BlockBytes
     put_varint(&mut out, ancestor);
     put_varint(&mut out, branch.len() as u64);
     branch.iter().for_each(|(block, bytes)| bytes.append(block, &mut out));
+    out
+}
+
+pub(crate) fn switch_to(ancestor: BlockNumber, branch: &[ExecutedBlock]) -> Vec<u8> {
+    let mut out = vec![SWITCH_TO];
+    put_varint(&mut out, ancestor);
+    put_varint(&mut out, branch.len() as u64);
+    branch.iter().for_each(|block| out.extend_from_slice(block.header.hash.as_bytes()));
     out
 }
 
@@ -69,6 +80,11 @@ impl Entry {
                 let ancestor = reader.varint()?;
                 let branch = (0..reader.count(1)?).map(|_| decode_block(&mut reader)).collect::<Result<_, _>>()?;
                 Self::Switch(ancestor, branch)
+            }
+            SWITCH_TO => {
+                let ancestor = reader.varint()?;
+                let branch = (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?;
+                Self::SwitchTo(ancestor, branch)
             }
             SIDE_BLOCK => Self::SideBlock(decode_block(&mut reader)?),
             RECORDS => {

@@ -464,6 +464,12 @@ fn switch(
     Ok((change, journal::switch(ancestor, &encoded)))
 }
 
+/// Whether a change was refused because it is too large for one entry of the log.
+fn is_too_large(error: &BackendError) -> bool {
+    let BackendError::Storage(error) = error else { return false };
+    matches!(error.downcast_ref(), Some(StoreError::Log(WalError::TooLarge { .. })))
+}
+
 fn keep_side_block(chain: &mut ChainVersion, block: ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
     let entry = journal::side_block(&block);
     let BlockRef { hash, .. } = block.header.block_ref();
@@ -483,7 +489,16 @@ impl StateBackend for Store {
     }
 
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        self.shared.change(|chain, nodes| switch(chain, ancestor, branch, nodes))
+        let switched = self.shared.change(|chain, nodes| switch(chain, ancestor, branch.clone(), nodes));
+        if !switched.as_ref().is_err_and(is_too_large) {
+            return switched;
+        }
+        // An entry of the log for each block, and one that refers to them.
+        branch.iter().try_for_each(|block| self.keep_side_block(block.clone()))?;
+        self.shared.change(|chain, nodes| {
+            let entry = journal::switch_to(ancestor, &branch);
+            Ok((switch(chain, ancestor, branch, nodes)?.0, entry))
+        })
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {

@@ -179,6 +179,11 @@ impl Shared {
                 Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => None,
                 Entry::Append(block) => Some(append(&mut chain, &block, nodes)?),
                 Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch, nodes)?),
+                Entry::SwitchTo(ancestor, branch) => {
+                    let block = |hash| chain.side_blocks.get(hash).cloned().ok_or(Malformed("an entry of the log"));
+                    let branch = branch.into_iter().map(block).collect::<Result<_, _>>().map_err(StoreError::from)?;
+                    Some(switch(&mut chain, ancestor, branch, nodes)?)
+                }
                 Entry::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
             };
             if let Some((change, _)) = change {

@@ -1,7 +1,7 @@
 //! Pruning of old states.
 
 use super::meta::{CHECKED_FLOOR, META, Meta, encode_floor};
-use super::{Shared, Store, WriterState};
+use super::{Shared, Store};
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, trie_of, version_of};

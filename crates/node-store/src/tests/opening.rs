@@ -3,6 +3,8 @@
 use super::small;
 use crate::files::faults::FaultyDisk;
 use crate::files::{DatabaseFile, DiskFolder, FolderError};
+use crate::journal;
+use crate::wal::WalOptions;
 use crate::{Options, Store, StoreError, SyncPolicy};
 use node_core::backend::suite::{Random, TestChain, check_view};
 use node_core::backend::{BackendError, StateBackend};
@@ -140,4 +142,27 @@ fn changing_the_policy_makes_earlier_changes_durable() {
     drop(store);
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), small(1000, SyncPolicy::Always)).unwrap();
     check_view(&*store.view().unwrap(), &chain);
+}
+
+#[test]
+fn a_branch_too_large_for_an_entry_of_the_log_can_win() {
+    let random = &mut Random(3);
+    let chain = random.chain(4);
+    let mut branch = chain.up_to(1);
+    random.extend(&mut branch, 30);
+    let disk = FaultyDisk::new();
+    let options = small(100, SyncPolicy::Always);
+    let blocks = chain.above(0).into_iter().chain(branch.above(1));
+    let largest = blocks.map(|block| journal::side_block(&block).len()).max().unwrap();
+    let log = WalOptions { payload_bytes: largest, ..options.log };
+    let open = || Store::open_in(disk.folder(), chain.blocks()[0].clone(), Options { log, ..options }).unwrap();
+    let store = open();
+    chain.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+    let change = store.switch(1, branch.above(1)).unwrap();
+    assert_eq!((change.removed.len(), change.added.len()), (3, 30));
+    check_view(&*store.view().unwrap(), &branch);
+    assert_eq!(store.health(), Default::default());
+    disk.crash(1);
+    drop(store);
+    check_view(&*open().view().unwrap(), &branch);
 }

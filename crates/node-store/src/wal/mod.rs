@@ -38,11 +38,13 @@ pub struct WalOptions {
     pub segment_bytes: u64,
     /// Maximum bytes of entries in memory that wait for a sync. An append that would exceed it syncs first.
     pub buffer_bytes: usize,
+    /// Maximum length of a payload in bytes, at most [`MAX_PAYLOAD`].
+    pub payload_bytes: usize,
 }
 
 impl Default for WalOptions {
     fn default() -> Self {
-        Self { segment_bytes: 64 << 20, buffer_bytes: 4 << 20 }
+        Self { segment_bytes: 64 << 20, buffer_bytes: 4 << 20, payload_bytes: MAX_PAYLOAD }
     }
 }
 
@@ -73,6 +75,7 @@ impl Default for WalOptions {
 pub struct Wal {
     folder: Arc<dyn Folder>,
     buffer_bytes: usize,
+    payload_bytes: usize,
     /// The seed of the checksums in segments that this value creates.
     salt: u64,
     /// Never locked while `pending` is, because its holder may wait for the disk.
@@ -130,6 +133,7 @@ impl Wal {
         Ok(Self {
             folder,
             buffer_bytes: options.buffer_bytes,
+            payload_bytes: options.payload_bytes.min(MAX_PAYLOAD),
             salt,
             writer: Mutex::new(writer),
             pending: Mutex::new(pending),
@@ -139,9 +143,9 @@ impl Wal {
 
     /// Appends an entry and returns its sequence. It is durable after a sync through it.
     pub fn append(&self, payload: &[u8]) -> Result<Sequence, WalError> {
-        let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= MAX_PAYLOAD);
+        let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= self.payload_bytes);
         let Some(length) = length else {
-            return Err(WalError::TooLarge { size: payload.len(), limit: MAX_PAYLOAD });
+            return Err(WalError::TooLarge { size: payload.len(), limit: self.payload_bytes });
         };
         let payload_sum = checksum(self.salt, payload);
         let mut pending = self.pending_with_room(FrameHeader::SIZE + payload.len())?;

@@ -11,7 +11,7 @@ use crate::files::DiskFolder;
 use crate::files::faults::FaultyDisk;
 use std::time::Duration;
 
-const SMALL: WalOptions = WalOptions { segment_bytes: 200, buffer_bytes: 300 };
+const SMALL: WalOptions = WalOptions { segment_bytes: 200, buffer_bytes: 300, payload_bytes: MAX_PAYLOAD };
 
 fn open(disk: &FaultyDisk, flushed: u64) -> Result<Wal, WalError> {
     Wal::open(disk.folder(), Sequence(flushed), SMALL)
