@@ -65,6 +65,10 @@ openapi:
     UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_examples
     UPDATE_OPENAPI=1 cargo test --workspace --test openapi the_committed
 
+# Compare how common tools get along with a development chain and with anvil: `just compatibility --write`. Needs npm.
+compatibility *ARGS:
+    scripts/compatibility.py {{ARGS}}
+
 # Measure a development chain: sequential and concurrent transactions, reads during endless calls.
 bench-dev *ARGS:
     scripts/bench_dev.py {{ARGS}}

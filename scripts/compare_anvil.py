@@ -367,7 +367,7 @@ def compare(options):
     # anvil uses the block's gas limit for calls without one.
     rows = listed()
     with (
-        Server(folder / "node-server", "dev", "--log", "error", *common, "--gas-cap", "30000000") as node,
+        Server(folder / "node-server", "dev", "--bare", "--log", "error", *common, "--gas-cap", "30000000") as node,
         Anvil(options.anvil, *common, "--steps-tracing") as anvil,
     ):
         servers = [Rpc(server.url) for server in (node, anvil)]

@@ -46,7 +46,7 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(long, env = "NODE_HOST", help_heading = "Listening", default_value_t = Self::default().host, value_parser = values::host))]
     pub host: IpAddr,
     /// Port to listen on; 0 picks a free one
-    #[cfg_attr(feature = "clap", arg(long, env = "NODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
+    #[cfg_attr(feature = "clap", arg(short, long, env = "NODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
     pub port: u16,
     /// Path prefix of every route
     #[cfg_attr(

@@ -1,13 +1,16 @@
 //! `node-server dev`: a development chain with accounts whose keys are public.
 
+mod anvil_options;
 mod banner;
 mod options;
+mod state_file;
 mod summary;
 mod terminal;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use anvil_options::instead;
 pub(crate) use options::DevOptions;
 pub(crate) use terminal::{RequestLayer, Terminal};
 
@@ -23,6 +26,7 @@ use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
 use node_http::{HttpConfig, Shutdown, serve};
 use node_store::SyncPolicy;
+use state_file::StateFile;
 use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
@@ -67,9 +71,20 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             (error, _) => error.into(),
         })?;
     let control = folder.zip(store.as_ref()).and_then(|(folder, store)| Control::open(folder, store));
-    if let (Some(_), Some(producer)) = (options.chain.timestamp, chain.producer()) {
-        producer.continue_time()?;
+    let state_files = &options.storage.state_files;
+    let mut dumped = None;
+    if let Some(producer) = chain.producer() {
+        if options.chain.timestamp.is_some() {
+            producer.continue_time()?;
+        }
+        if let Some(path) = state_files.to_load() {
+            state_file::load(producer, path)?;
+        }
+        producer.impersonate_all(options.accounts.auto_impersonate);
+        dumped = state_files.to_dump().map(|path| StateFile::new(producer.clone(), path));
     }
+    let writing = dumped.clone().zip(state_files.state_interval).map(|(file, interval)| file.write_every(interval));
+    let writing = writing.transpose().map_err(CommandError::Output)?;
     let following = terminal.map(|terminal| terminal.follow(chain.node().clone()));
     let following = following.transpose().map_err(CommandError::Output)?;
     let gas_price = chain.gas_price(&Context::unbounded())?;
@@ -90,7 +105,8 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
-    drop((control, following));
+    drop((control, following, writing));
+    dumped.map_or(Ok(()), |file| file.write())?;
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(store.map_or(Ok(()), |store| store.flush())?)
 }

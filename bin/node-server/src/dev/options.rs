@@ -1,5 +1,6 @@
 //! The options of `dev`.
 
+use super::state_file;
 use super::terminal::{Terminal, Traces};
 use crate::data_dir::DataDir;
 use crate::logs::LogFormat;
@@ -45,17 +46,20 @@ pub(crate) struct DevOptions {
 #[command(next_help_heading = "Accounts")]
 pub(crate) struct AccountArguments {
     /// Number of accounts
-    #[arg(long, env = "NODE_ACCOUNTS", value_name = "COUNT", default_value_t = AccountOptions::default().count)]
+    #[arg(short, long, env = "NODE_ACCOUNTS", value_name = "COUNT", default_value_t = AccountOptions::default().count)]
     accounts: u32,
     /// Balance of each account in ether
     #[arg(long, env = "NODE_BALANCE", value_name = "ETHER", default_value_t = DevGenesis::default().balance, value_parser = values::ether)]
     balance: u64,
     /// BIP-39 mnemonic that keys are derived from, 12 to 24 English words
-    #[arg(long, env = "NODE_MNEMONIC", value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
+    #[arg(short, long, env = "NODE_MNEMONIC", value_name = "WORDS", default_value = DEFAULT_MNEMONIC, hide_env_values = true)]
     mnemonic: String,
     /// Derivation path of the keys; the account index is appended
     #[arg(long, env = "NODE_DERIVATION_PATH", value_name = "PATH", default_value = DEFAULT_DERIVATION_PATH)]
     derivation_path: String,
+    /// Accept unsigned transactions from every account
+    #[arg(long, env = "NODE_AUTO_IMPERSONATE", alias = "auto-unlock")]
+    pub(crate) auto_impersonate: bool,
 }
 
 /// The genesis and the rules of the chain.
@@ -64,7 +68,7 @@ pub(crate) struct AccountArguments {
 pub(crate) struct ChainArguments {
     /// Genesis file in geth's JSON format; of the mnemonic's accounts, those that it funds are used
     #[arg(
-        long, env = "NODE_GENESIS", value_name = "FILE",
+        long, env = "NODE_GENESIS", value_name = "FILE", alias = "init",
         conflicts_with_all = [
             "accounts", "balance", "chain_id", "gas_limit", "base_fee", "hardfork", "timestamp", "coinbase",
         ]
@@ -77,7 +81,7 @@ pub(crate) struct ChainArguments {
     #[arg(long, env = "NODE_GAS_LIMIT", value_name = "GAS", default_value_t = DevGenesis::default().gas_limit)]
     gas_limit: u64,
     /// Base fee of the genesis block in wei [default: 1 gwei from London on]
-    #[arg(long, env = "NODE_BASE_FEE", value_name = "WEI")]
+    #[arg(long, env = "NODE_BASE_FEE", value_name = "WEI", alias = "block-base-fee-per-gas")]
     base_fee: Option<u64>,
     /// Newest fork of the chain by name, such as london or bpo1; latest for the newest known
     #[arg(long, env = "NODE_HARDFORK", value_name = "NAME", default_value_t)]
@@ -99,10 +103,10 @@ pub(crate) struct ChainArguments {
 #[command(next_help_heading = "Mining")]
 pub(crate) struct MiningOptions {
     /// Produce a block at this interval, fractions allowed, instead of one for each transaction
-    #[arg(long, env = "NODE_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time)]
+    #[arg(short, long, env = "NODE_BLOCK_TIME", alias = "blockTime", value_name = "SECONDS", value_parser = block_time)]
     pub(crate) block_time: Option<Duration>,
     /// Produce blocks only on request
-    #[arg(long, env = "NODE_NO_MINING", conflicts_with_all = ["block_time", "mixed_mining"])]
+    #[arg(long, env = "NODE_NO_MINING", alias = "no-mine", conflicts_with_all = ["block_time", "mixed_mining"])]
     pub(crate) no_mining: bool,
     /// Produce a block for each transaction and also one at each --block-time interval
     #[arg(long, env = "NODE_MIXED_MINING", requires = "block_time")]
@@ -129,7 +133,39 @@ pub(crate) struct DevStorageOptions {
     #[arg(long, env = "NODE_DATA_DIR", value_name = "DIR", value_parser = DataDir::parser())]
     pub(crate) data_dir: Option<DataDir>,
     #[command(flatten)]
+    pub(crate) state_files: StateFileOptions,
+    #[command(flatten)]
     pub(crate) caches: CacheOptions,
+}
+
+/// Files with all accounts, in anvil's format.
+#[derive(Args, Debug)]
+pub(crate) struct StateFileOptions {
+    /// Load the accounts of a dump at the start; for a folder, of state.json in it
+    #[arg(long, env = "NODE_LOAD_STATE", value_name = "FILE", conflicts_with = "state")]
+    load_state: Option<PathBuf>,
+    /// Dump the accounts at the end; to state.json if it is a folder
+    #[arg(long, env = "NODE_DUMP_STATE", value_name = "FILE", conflicts_with = "state")]
+    dump_state: Option<PathBuf>,
+    /// Load the accounts at the start, if the file exists, and dump them at the end
+    #[arg(long, env = "NODE_STATE", value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Dump the accounts at this interval as well
+    #[arg(short, long, env = "NODE_STATE_INTERVAL", value_name = "SECONDS", value_parser = block_time)]
+    pub(crate) state_interval: Option<Duration>,
+}
+
+impl StateFileOptions {
+    /// The file to load; `None` if there is none.
+    pub(crate) fn to_load(&self) -> Option<&Path> {
+        let if_present = || self.state.as_deref().filter(|path| state_file::in_folder(path).exists());
+        self.load_state.as_deref().or_else(if_present)
+    }
+
+    /// The file to dump to; `None` if there is none.
+    pub(crate) fn to_dump(&self) -> Option<&Path> {
+        self.dump_state.as_deref().or(self.state.as_deref())
+    }
 }
 
 /// What to tell.
@@ -147,8 +183,20 @@ pub(crate) struct OutputOptions {
     #[arg(short, long, env = "NODE_VERBOSE", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
-    #[arg(long, env = "NODE_PRINT_TRACES")]
+    #[arg(long, env = "NODE_PRINT_TRACES", alias = "enable-trace-printing")]
     print_traces: bool,
+    /// Leave the lines of console.log out
+    #[arg(long, env = "NODE_DISABLE_CONSOLE_LOG", alias = "no-console-log")]
+    disable_console_log: bool,
+    /// For scripts written for anvil: a tip of zero is always accepted
+    #[arg(long = "disable-min-priority-fee", env = "NODE_DISABLE_MIN_PRIORITY_FEE", alias = "no-priority-fee")]
+    _disable_min_priority_fee: bool,
+    /// For scripts written for anvil: EIP-7825 always applies from Osaka on
+    #[arg(long = "enable-tx-gas-limit", env = "NODE_ENABLE_TX_GAS_LIMIT", alias = "tx-gas-limit")]
+    _enable_tx_gas_limit: bool,
+    /// For scripts written for anvil: debug_trace methods are always available
+    #[arg(long = "steps-tracing", env = "NODE_STEPS_TRACING", alias = "tracing")]
+    _steps_tracing: bool,
     /// Write accounts, keys and settings to a JSON file once the server listens
     #[arg(long, env = "NODE_CONFIG_OUT", value_name = "FILE")]
     pub(crate) config_out: Option<PathBuf>,
@@ -205,7 +253,7 @@ impl DevOptions {
             3 => Traces::Failed,
             _ => Traces::None,
         };
-        self.shows_terminal().then(|| Terminal::new(traces))
+        self.shows_terminal().then(|| Terminal::new(traces, !self.output.disable_console_log))
     }
 
     fn shows_terminal(&self) -> bool {

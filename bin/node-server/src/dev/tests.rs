@@ -1,13 +1,16 @@
+use super::anvil_options;
 use super::options::{DevOptions, MiningOptions, Order};
 use super::summary::Summary;
 use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
 use crate::settings::{self, Request, UsageError};
 use crate::values::reachable;
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
 use node_dev::{AccountOptions, Accounts, DevGenesis};
 use node_types::U256;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -146,4 +149,71 @@ fn only_funded_accounts_are_shown() {
     assert_eq!(summary.url, "http://[::1]:1");
     let text = Banner(&summary).to_string();
     assert!(text.contains("funds no account") && !text.contains("keys are public"), "{text}");
+}
+
+/// The options of anvil 1.7.1 as `anvil --help` lists them, with short forms and aliases.
+const ANVIL: &str = "a accounts b block-time blockTime balance config-out derivation-path dump-state hardfork init ipc ipcpath \
+    j threads jobs load-state m mnemonic max-persisted-states max-transactions mixed-mining mnemonic-random \
+    mnemonic-seed-unsafe no-mining no-mine number order p port preserve-historical-states prune-history s state-interval \
+    slots-in-an-epoch state timestamp transaction-block-keeper color json md q quiet v allow-origin cache-path host no-cors \
+    no-request-size-limit compute-units-per-second f fork-url rpc-url fork-block-number fork-chain-id fork-header \
+    fork-retry-backoff fork-transaction-hash no-rate-limit no-rpc-rate-limit no-storage-caching retries timeout \
+    block-base-fee-per-gas base-fee chain-id code-size-limit disable-block-gas-limit disable-code-size-limit \
+    disable-min-priority-fee no-priority-fee enable-tx-gas-limit tx-gas-limit gas-limit gas-price auto-impersonate auto-unlock \
+    disable-console-log no-console-log disable-default-create2-deployer no-create2 disable-pool-balance-checks memory-limit \
+    print-traces enable-trace-printing steps-tracing tracing celo n network";
+
+/// The names of the options of a command, without dashes.
+fn options_of(command: &str) -> HashSet<String> {
+    let root = CommandLine::command();
+    let arguments = root.find_subcommand(command).unwrap().get_arguments().cloned().collect::<Vec<_>>();
+    let names = |argument: &clap::Arg| {
+        let long = argument.get_long().into_iter().chain(argument.get_all_aliases().into_iter().flatten());
+        long.map(str::to_owned).chain(argument.get_short().map(String::from)).collect::<Vec<_>>()
+    };
+    arguments.iter().flat_map(names).collect()
+}
+
+#[test]
+fn every_option_of_anvil_works_or_is_explained() {
+    let known = options_of("dev");
+    for name in ANVIL.split_whitespace() {
+        assert_ne!(known.contains(name), anvil_options::instead(name).is_some(), "{name}");
+    }
+    for sentence in anvil_options::sentences() {
+        let words = sentence.split(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+        for name in words.filter_map(|word| word.strip_prefix("--")) {
+            assert!(known.contains(name), "{name} in {sentence:?}");
+        }
+    }
+    let message = read(&["--fork-url", "http://127.0.0.1:1"]).unwrap_err().message();
+    assert!(message.contains("--fork-url is not an option here") && message.contains("--load-state"), "{message}");
+    let options = read(&["-a", "3", "-m", "x", "-b", "2", "-p", "0", "-q", "--init", "g.json", "--no-priority-fee"]);
+    assert_eq!(options.unwrap_err().kind(), Some(ErrorKind::ArgumentConflict), "accounts and genesis");
+    assert!(read(&["-a", "3", "-b", "2", "-p", "0", "-q", "-vvv", "--base-fee", "1", "--state", "s.json"]).is_ok());
+}
+
+#[test]
+fn messages_mention_options_that_exist() {
+    let known: HashSet<_> = options_of("dev").into_iter().chain(options_of("run")).collect();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates")];
+    let mut mentioned = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                for mention in code.flat_map(|line| line.split("(`").skip(1)) {
+                    let name = mention.split('`').next().unwrap();
+                    // Some code inserts the name.
+                    assert!(name.starts_with('{') || known.contains(name), "{name} in {}", path.display());
+                    mentioned += 1;
+                }
+            }
+        }
+    }
+    assert!(mentioned > 20, "{mentioned}");
 }

@@ -1,10 +1,9 @@
 //! Errors in the settings.
 
 use super::source::{Source, Sources, options};
+use crate::dev;
 use clap::Command;
-#[cfg(test)]
-use clap::error::ErrorKind;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,7 +70,11 @@ impl UsageError {
                 source => Some(format!("--{long} is set by {source}")),
             }
         };
-        let notes = named.iter().filter_map(note).collect();
+        let mut notes: Vec<_> = named.iter().filter_map(note).collect();
+        if error.kind() == ErrorKind::UnknownArgument && command.get_name() == "dev" {
+            let instead = |name: &String| Some(format!("{name} is not an option here: {}", dev::instead(name)?));
+            notes.extend(named.iter().filter_map(instead));
+        }
         Self::Options { error, notes }
     }
 

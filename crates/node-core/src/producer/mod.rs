@@ -99,8 +99,8 @@ impl Producer {
         Ok(producer)
     }
 
-    /// The most blocks that one request may produce: more would take hours, and gigabytes of memory.
-    pub const MAX_BLOCKS: u64 = 1 << 24;
+    /// The most blocks that one request may produce: a chain in memory needs about 6 GB for them.
+    pub const MAX_BLOCKS: u64 = 1 << 20;
 
     /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
     /// after the one before, or follows the clock without an interval.

@@ -20,6 +20,7 @@ mod unavailable;
 
 use crate::method::Method;
 
+pub use dev::{InvalidDump, read_dump, write_dump};
 pub use unavailable::unavailable;
 
 /// Returns all methods.

@@ -55,15 +55,17 @@ enum Event {
 /// A terminal that nothing is printed to yet.
 pub(crate) struct Terminal {
     traces: Traces,
+    /// Whether lines of `console.log` are shown.
+    console: bool,
     counts: Arc<RequestCounts>,
     events: SyncSender<Event>,
     received: Receiver<Event>,
 }
 
 impl Terminal {
-    pub(crate) fn new(traces: Traces) -> Self {
+    pub(crate) fn new(traces: Traces, console: bool) -> Self {
         let (events, received) = sync_channel(MAX_QUEUED);
-        Self { traces, counts: Arc::default(), events, received }
+        Self { traces, console, counts: Arc::default(), events, received }
     }
 
     /// Returns the layer of the log that observes requests.
@@ -76,10 +78,10 @@ impl Terminal {
     /// # Errors
     /// If no thread can be started.
     pub(super) fn follow(self, node: Arc<Node>) -> io::Result<Following> {
-        let Self { traces, counts, events, received } = self;
+        let Self { traces, console, counts, events, received } = self;
         let missed = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
-        let printer = Printer { node, traces, counts, missed, empty: None };
+        let printer = Printer { node, traces, console, counts, missed, empty: None };
         let thread = thread::Builder::new().name("terminal".to_owned()).spawn(move || printer.run(&received))?;
         Ok(Following { events, thread: Some(thread) })
     }
@@ -119,6 +121,7 @@ impl HeadListener for Listener {
 struct Printer {
     node: Arc<Node>,
     traces: Traces,
+    console: bool,
     counts: Arc<RequestCounts>,
     missed: Arc<AtomicUsize>,
     /// The first and the last of the blocks without transactions that were not printed yet.
@@ -191,7 +194,8 @@ impl Printer {
         let frames = frames.chain(std::iter::repeat_with(|| None));
         let lines = found.iter().zip(frames).map(|(receipt, frame)| {
             let header = &found.block.header;
-            TransactionLines { header, receipt, frame: frame.as_ref(), traces: self.traces }.to_string()
+            TransactionLines { header, receipt, frame: frame.as_ref(), traces: self.traces, console: self.console }
+                .to_string()
         });
         lines.collect()
     }

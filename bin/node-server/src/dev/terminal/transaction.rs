@@ -20,6 +20,8 @@ pub(super) struct TransactionLines<'a> {
     /// Its calls; `None` if it could not be traced.
     pub(super) frame: Option<&'a CallFrame>,
     pub(super) traces: Traces,
+    /// Whether to show lines of `console.log`.
+    pub(super) console: bool,
 }
 
 impl TransactionLines<'_> {
@@ -56,7 +58,7 @@ impl fmt::Display for TransactionLines<'_> {
         writeln!(f, "  gas     {gas_used} of {}", body.gas_limit())?;
         writeln!(f, "  fee     {}, {price} wei per gas", Ether(price.saturating_mul(U256::from(gas_used))))?;
         write!(f, "  block   {}, {:#x}", header.number, self.header.hash)?;
-        for line in self.frame.map(CallFrame::console_lines).unwrap_or_default() {
+        for line in self.frame.filter(|_| self.console).map(CallFrame::console_lines).unwrap_or_default() {
             write!(f, "\n  console {line}")?;
         }
         let traced = self.traces == Traces::All || self.traces == Traces::Failed && failure.is_some();

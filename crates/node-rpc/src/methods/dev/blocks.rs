@@ -23,6 +23,9 @@ enum MineOptions {
     Options { timestamp: Option<Loose<u64>>, blocks: Option<Loose<u64>> },
 }
 
+/// The parameter of miner_start, which does not matter.
+type Threads = (Option<Loose<u64>>,);
+
 pub(super) fn methods() -> Vec<Method> {
     let mut methods = making();
     methods.extend(time());
@@ -79,6 +82,14 @@ fn making() -> Vec<Method> {
                 Ok(())
             },
         ),
+        named(&["miner_start"], &["threads?"], "Turns instant mining on, as in Ganache.", |scope, (_,): Threads| {
+            producer(scope)?.set_automine(true);
+            Ok(true)
+        }),
+        named(&["miner_stop"], &[], "Turns instant mining off, as in Ganache.", |scope, ()| {
+            producer(scope)?.set_automine(false);
+            Ok(true)
+        }),
         named(
             &["anvil_getIntervalMining"],
             &[],

@@ -10,10 +10,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use node_core::producer::WholeAccount;
 use node_types::wire::{AddressData, BytesData, Data, HashData, StorageKey, Word};
-use node_types::{Bytes, U256};
+use node_types::{Address, Bytes, U256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 /// Most bytes of decompressed JSON: what a request body of the default size can hold if it compresses well.
 const MAX_DUMP: u64 = 256 << 20;
@@ -74,17 +74,9 @@ pub(super) fn methods() -> Vec<Method> {
 }
 
 fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
-    let accounts = producer(scope)?.dump().map_err(refused)?;
-    let accounts = accounts.into_iter().map(|(address, account)| {
-        let WholeAccount { nonce, balance, code, storage } = account;
-        let storage = storage.into_iter().map(|(slot, value)| (Data(slot), Word(value))).collect();
-        (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
-    });
-    let dump =
-        Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
+    let json = write_dump(producer(scope)?.dump().map_err(refused)?);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    let written = serde_json::to_writer(&mut encoder, &dump).map_err(std::io::Error::from);
-    let bytes = written.and_then(|()| encoder.flush()).and_then(|()| encoder.finish());
+    let bytes = json.map_err(io::Error::from).and_then(|json| encoder.write_all(&json)).and_then(|()| encoder.finish());
     bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| {
         tracing::error!(%error, "a dump could not be written");
         RpcError::new(RpcError::INTERNAL, "internal error")
@@ -92,29 +84,57 @@ fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
 }
 
 fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
-    let invalid = |reason: String| RpcError::argument(0, format!("no dump of a state: {reason}"));
+    let accounts = read_dump(dump).map_err(|error| RpcError::argument(0, error))?;
+    producer(scope)?.load(accounts).map_err(refused)?;
+    Ok(true)
+}
+
+/// Encodes accounts as the JSON of a dump.
+///
+/// # Errors
+/// None that the caller could cause.
+pub fn write_dump(accounts: BTreeMap<Address, WholeAccount>) -> Result<Vec<u8>, serde_json::Error> {
+    let accounts = accounts.into_iter().map(|(address, account)| {
+        let WholeAccount { nonce, balance, code, storage } = account;
+        let storage = storage.into_iter().map(|(slot, value)| (Data(slot), Word(value))).collect();
+        (Data(address), Account { nonce, balance: Hex(balance), code: Data(code), storage })
+    });
+    let dump =
+        Dump { block: None, accounts: accounts.collect(), best_block_number: None, blocks: [], transactions: [] };
+    serde_json::to_vec(&dump)
+}
+
+/// A dump cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no dump of a state: {0}")]
+pub struct InvalidDump(String);
+
+/// Decodes the accounts of a dump, which may be compressed with gzip.
+///
+/// # Errors
+/// [`InvalidDump`] if it is not one, or too long.
+pub fn read_dump(dump: &[u8]) -> Result<BTreeMap<Address, WholeAccount>, InvalidDump> {
     let mut json = Vec::new();
-    // Older versions of anvil did not compress.
+    // Files, and older versions of anvil, are not compressed.
     if dump.starts_with(b"{") {
         json.extend_from_slice(dump);
     } else {
         let read = GzDecoder::new(dump).take(MAX_DUMP + 1).read_to_end(&mut json);
-        read.map_err(|error| invalid(error.to_string()))?;
+        read.map_err(|error| InvalidDump(error.to_string()))?;
     }
     if json.len() as u64 > MAX_DUMP {
-        return Err(invalid(format!("it has more than {MAX_DUMP} bytes")));
+        return Err(InvalidDump(format!("it has more than {MAX_DUMP} bytes")));
     }
-    let loaded: Loaded = serde_json::from_slice(&json).map_err(|error| invalid(error.to_string()))?;
+    let loaded: Loaded = serde_json::from_slice(&json).map_err(|error| InvalidDump(error.to_string()))?;
     let mut accounts = BTreeMap::new();
     for (address, LoadedAccount { nonce, balance, code, storage }) in loaded.accounts {
         let slot = |(slot, value): (String, Loose<U256>)| {
-            let key = slot.parse::<StorageKey>().map_err(|error| invalid(format!("slot {slot}: {error}")))?;
+            let key = slot.parse::<StorageKey>().map_err(|error| InvalidDump(format!("slot {slot}: {error}")))?;
             Ok((key.0, value.0))
         };
-        let storage = storage.into_iter().map(slot).collect::<Result<_, RpcError>>()?;
+        let storage = storage.into_iter().map(slot).collect::<Result<_, InvalidDump>>()?;
         let code = code.unwrap_or_default().0;
         accounts.insert(address.0, WholeAccount { nonce: nonce.0, balance: balance.0, code, storage });
     }
-    producer(scope)?.load(accounts).map_err(refused)?;
-    Ok(true)
+    Ok(accounts)
 }

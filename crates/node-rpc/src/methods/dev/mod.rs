@@ -7,6 +7,8 @@ mod dump;
 mod pool;
 mod state;
 
+pub use dump::{InvalidDump, read_dump, write_dump};
+
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::parameters::Parameters;

@@ -1,0 +1,43 @@
+//! Options of anvil that `dev` does not have, with what to use instead.
+
+const NO_FORKS: &str = "chains do not begin with the state of another server; --load-state loads a dump of accounts";
+const ALL_STATES: &str = "the state after every block is kept, in memory or with --data-dir in a folder";
+const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
+
+/// Options without their dashes, each with a sentence that says what to use instead.
+const INSTEAD: [(&[&str], &str); 23] = [
+    (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
+    (&["j", "threads", "jobs"], "see --workers and --call-threads"),
+    (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
+    (&["cache-path", "transaction-block-keeper"], ALL_STATES),
+    (&["max-transactions"], "the gas limit alone bounds the transactions of a block, see --gas-limit"),
+    (&["mnemonic-random", "mnemonic-seed-unsafe"], "choose the words yourself with --mnemonic"),
+    (&["number"], "the genesis block has the number 0"),
+    (&["slots-in-an-epoch"], "safe is 32 blocks below the head, finalized 64"),
+    (&["color"], "there are colors if the output is a terminal; --log writes lines without them to a file or pipe"),
+    (&["json", "md"], "use --log-format json"),
+    (&["allow-origin", "no-cors"], "use --cors-origins"),
+    (&["no-request-size-limit"], "use --max-body"),
+    (&["f", "fork-url", "rpc-url", "fork-block-number", "fork-chain-id", "fork-header"], NO_FORKS),
+    (&["fork-retry-backoff", "fork-transaction-hash", "compute-units-per-second"], NO_FORKS),
+    (&["no-rate-limit", "no-rpc-rate-limit", "no-storage-caching", "retries", "timeout"], NO_FORKS),
+    (&["code-size-limit", "disable-code-size-limit"], CODE_SIZE),
+    (&["disable-block-gas-limit"], "every block has a gas limit; set a high one with --gas-limit"),
+    (&["gas-price"], "the gas price follows from the base fee, see --base-fee"),
+    (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),
+    (&["disable-pool-balance-checks"], "a transaction must be paid for; see --balance, and anvil_setBalance"),
+    (&["memory-limit"], "gas bounds the memory of an execution, see --gas-cap and --gas-limit"),
+    (&["celo"], "there is no such network here"),
+    (&["n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
+];
+
+/// Returns what to use instead of an option of anvil that `dev` does not have. `option` is with its dashes.
+pub(crate) fn instead(option: &str) -> Option<&'static str> {
+    let name = option.trim_start_matches('-').split('=').next()?;
+    INSTEAD.iter().find(|(names, _)| names.contains(&name)).map(|(_, sentence)| *sentence)
+}
+
+#[cfg(test)]
+pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
+    INSTEAD.iter().map(|(_, sentence)| *sentence)
+}

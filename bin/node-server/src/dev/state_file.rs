@@ -1,0 +1,81 @@
+//! Files with the accounts of a chain, in the format of anvil's dumps.
+
+use crate::error::CommandError;
+use crate::files;
+use node_core::producer::Producer;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// The name of the file if a folder is specified.
+const IN_FOLDER: &str = "state.json";
+
+/// A file to write the accounts to.
+#[derive(Clone)]
+pub(super) struct StateFile {
+    producer: Arc<Producer>,
+    path: PathBuf,
+}
+
+/// Loads the accounts of a file.
+pub(super) fn load(producer: &Producer, path: &Path) -> Result<(), CommandError> {
+    let path = in_folder(path);
+    let invalid =
+        |error| CommandError::Read { path: path.clone(), source: io::Error::new(io::ErrorKind::InvalidData, error) };
+    let accounts = node_rpc::read_dump(&files::read(&path)?).map_err(invalid)?;
+    Ok(producer.load(accounts)?)
+}
+
+/// Returns `path`, or the file in it if it is a folder.
+pub(super) fn in_folder(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(IN_FOLDER) } else { path.to_owned() }
+}
+
+impl StateFile {
+    pub(super) fn new(producer: Arc<Producer>, path: &Path) -> Self {
+        Self { producer, path: in_folder(path) }
+    }
+
+    /// Writes the accounts as of the head. The file is replaced as a whole.
+    pub(super) fn write(&self) -> Result<(), CommandError> {
+        let unwritable = |source| CommandError::Write { path: self.path.clone(), source };
+        let json = node_rpc::write_dump(self.producer.dump()?).map_err(|error| unwritable(error.into()))?;
+        let unfinished = self.path.with_extension("unfinished");
+        fs::write(&unfinished, json).and_then(|()| fs::rename(&unfinished, &self.path)).map_err(unwritable)
+    }
+
+    /// Writes the accounts at an interval, until the result is dropped.
+    pub(super) fn write_every(self, interval: Duration) -> io::Result<Writing> {
+        let (stop, stopped) = channel();
+        let thread = thread::Builder::new().name("state-file".to_owned());
+        let thread = thread.spawn(move || self.run(interval, &stopped))?;
+        Ok(Writing { _stop: Some(stop), thread: Some(thread) })
+    }
+
+    fn run(&self, interval: Duration, stopped: &Receiver<()>) {
+        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if let Err(error) = self.write() {
+                tracing::error!(error = &error as &dyn std::error::Error, "the state could not be written");
+            }
+        }
+    }
+}
+
+/// The running thread that writes a file.
+pub(super) struct Writing {
+    _stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self._stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
