@@ -45,9 +45,9 @@ macro_rules! decode_parameters {
 decode_parameters! {
     GetBlockByNumberInput {
         block_number: optional_or_default("BlockNumber"),
-        transaction_detail: optional_or_default("TransactionDetailFlag")
+        transaction_detail: flag("TransactionDetailFlag")
     }
-    GetBlockByHashInput { hash: required("Hash"), transaction_detail: optional_or_default("TransactionDetailFlag") }
+    GetBlockByHashInput { hash: required("Hash"), transaction_detail: flag("TransactionDetailFlag") }
     HashInput { hash: required("Hash") }
     BlockNumberInput { block_number: optional_or_default("BlockNumber") }
     GetTransactionByBlockHashAndIndexInput { hash: required("Hash"), index: required("Index") }
@@ -83,6 +83,20 @@ impl ParameterDecoder {
         sent: Option<Parameter<'_>>,
     ) -> Option<T> {
         if sent.is_none() { Some(T::default()) } else { self.required(name, sent) }
+    }
+
+    /// Parses a boolean as programming languages print it: `true`, `True`, `TRUE`, `t`, `T`, `1`, or the opposites. If it
+    /// is absent, returns `false`. Returns `None` after adding a fault.
+    pub fn flag(&mut self, name: &str, sent: Option<Parameter<'_>>) -> Option<bool> {
+        let Some(Parameter { part, text }) = sent else { return Some(false) };
+        match &*text {
+            "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),
+            "0" | "f" | "F" | "false" | "False" | "FALSE" => Some(false),
+            _ => {
+                self.fault(part, name, &text, TextError::Flag);
+                None
+            }
+        }
     }
 
     /// Parses a query parameter. Returns `None` after adding a fault.

@@ -48,12 +48,6 @@ pub enum TextError {
     Flag,
 }
 
-impl From<std::str::ParseBoolError> for TextError {
-    fn from(_: std::str::ParseBoolError) -> Self {
-        Self::Flag
-    }
-}
-
 impl From<Infallible> for TextError {
     fn from(never: Infallible) -> Self {
         match never {}
