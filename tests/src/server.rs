@@ -1,12 +1,16 @@
 //! Starts the server as a process, and sends requests to it.
 
+use crate::http2;
+use crate::tls::Identity;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
+use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use ureq::{Agent, Body};
@@ -17,6 +21,82 @@ pub struct Server {
     child: Option<Child>,
     url: String,
     agent: Agent,
+    transport: Transport,
+    identity: Option<Identity>,
+    log: Arc<Mutex<String>>,
+}
+
+/// How requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2 by prior knowledge.
+    Http2,
+    /// HTTP/2 over TLS.
+    Tls,
+}
+
+impl Transport {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Http1, Self::Http2, Self::Tls];
+}
+
+/// The address that requests are sent from unless the test chooses another one of this machine.
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A request whose body is not complete.
+pub enum Begun {
+    /// Over HTTP/1.1.
+    Http1(TcpStream),
+    /// Over HTTP/2.
+    Http2(http2::Begun),
+}
+
+/// A response of which only the head was read.
+pub struct Responding {
+    status: u16,
+    _connection: Box<dyn Any>,
+}
+
+impl Responding {
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+}
+
+impl Begun {
+    /// Waits for the head of the response.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn responding(self) -> Responding {
+        match self {
+            Self::Http1(mut stream) => {
+                let mut start = [0; 12];
+                stream.read_exact(&mut start).expect("there is a response");
+                let status = str::from_utf8(&start[9..]).ok().and_then(|status| status.parse().ok());
+                Responding { status: status.expect("a status"), _connection: Box::new(stream) }
+            }
+            Self::Http2(begun) => {
+                let (status, connection) = begun.head().expect("there is a response");
+                Responding { status, _connection: Box::new(connection) }
+            }
+        }
+    }
+
+    /// Sends the rest of the body and returns the status; 0 if there is no response.
+    pub fn finish(self, rest: &str) -> u16 {
+        match self {
+            Self::Http1(mut stream) => {
+                // Connections of refused requests may be closed.
+                let _ = stream.write_all(rest.as_bytes());
+                read_response(&mut stream, true).status
+            }
+            Self::Http2(begun) => begun.finish(Some(rest.as_bytes())).map_or(0, |response| response.status),
+        }
+    }
 }
 
 impl Server {
@@ -27,7 +107,25 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn start<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(&mut command(arguments))
+        Self::listening(&mut command(arguments), Transport::Http1, None)
+    }
+
+    /// Like [`start`](Self::start), for requests over `transport`.
+    pub fn over<A: AsRef<OsStr>>(transport: Transport, arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::listening_over(transport, command(arguments))
+    }
+
+    /// Like [`dev`](Self::dev), for requests over `transport`.
+    pub fn dev_over<A: AsRef<OsStr>>(transport: Transport, arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut command = node_server();
+        command.args(["dev", "--bare", "--port", "0"]).args(arguments);
+        Self::listening_over(transport, command)
+    }
+
+    fn listening_over(transport: Transport, mut command: Command) -> Self {
+        let identity = (transport == Transport::Tls).then(Identity::new);
+        command.args(identity.iter().flat_map(Identity::options));
+        Self::listening(&mut command, transport, identity)
     }
 
     /// Starts `node-server dev --bare --port 0` with more arguments, and waits until it listens.
@@ -35,15 +133,26 @@ impl Server {
     /// # Panics
     /// If the server ends before it listens.
     pub fn dev<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments))
+        Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Http1, None)
     }
 
-    fn listening(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("starts");
+    fn listening(command: &mut Command, transport: Transport, identity: Option<Identity>) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let (log, stderr) = (Arc::new(Mutex::new(String::new())), child.stderr.take().expect("stderr is piped"));
+        let kept = log.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) += &(line + "\n");
+            }
+        });
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(stdout).lines().map(|line| line.expect("stdout can be read"));
         let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
-        Self::new(Some(child), url.expect("it says where it listens"))
+        let url = url.expect("it says where it listens");
+        let mut server = Self::new(Some(child), url);
+        (server.transport, server.identity, server.log) = (transport, identity, log);
+        server
     }
 
     /// The server that listens on `address` in this process.
@@ -57,7 +166,7 @@ impl Server {
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Self { url, child, agent }
+        Self { url, child, agent, transport: Transport::Http1, identity: None, log: Arc::default() }
     }
 
     /// `http://HOST:PORT`, or `https://HOST:PORT` with TLS.
@@ -70,13 +179,30 @@ impl Server {
         self.url.split_once("://").map(|(_, address)| address).expect("the server says where it listens")
     }
 
+    /// The certificate of a server with TLS.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Sends a GET request.
     pub fn get(&self, path: &str) -> Response {
+        if self.transport != Transport::Http1 {
+            return self.send("GET", path, &[], "");
+        }
         Response::read(self.agent.get(format!("{}{path}", self.url)).call())
     }
 
     /// Sends a POST request with `body` as JSON, well formed or not.
     pub fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Response {
+        if self.transport != Transport::Http1 {
+            let body = String::from_utf8_lossy(body.as_ref());
+            return self.send("POST", path, &[("Content-Type", "application/json")], &body);
+        }
         let request = self.agent.post(format!("{}{path}", self.url)).header("Content-Type", "application/json");
         Response::read(request.send(body.as_ref()))
     }
@@ -84,32 +210,75 @@ impl Server {
     /// Sends a request with any method and header lines, valid or not. Adds a `Host` header if there is none, and
     /// `Content-Length` if there is a body.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        self.send_from(SOURCE, method, path, headers, body)
+    }
+
+    /// Like [`send`](Self::send), from another address of this machine.
+    pub fn send_from(
+        &self,
+        source: IpAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        if self.transport != Transport::Http1 {
+            let ends = body.is_empty();
+            let begun = http2::Begun::new(self, source, method, path, headers, b"", ends);
+            let response = begun.and_then(|begun| begun.finish((!ends).then_some(body.as_bytes())));
+            return response.unwrap_or_else(|error| {
+                eprintln!("{method} {path}: {error}");
+                Response::parse("")
+            });
+        }
+        let mut stream = self.begin_http1(source, method, path, headers, body.len(), body);
+        read_response(&mut stream, method != "HEAD")
+    }
+
+    /// Sends a request of which only the `start` of a body of `length` bytes is sent.
+    ///
+    /// # Panics
+    /// If the connection is closed.
+    pub fn begin(
+        &self,
+        source: IpAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        length: usize,
+        start: &str,
+    ) -> Begun {
+        if self.transport == Transport::Http1 {
+            return Begun::Http1(self.begin_http1(source, method, path, headers, length, start));
+        }
+        let begun = http2::Begun::new(self, source, method, path, headers, start.as_bytes(), length == start.len());
+        Begun::Http2(begun.expect("the server accepts connections"))
+    }
+
+    fn begin_http1(
+        &self,
+        source: IpAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        length: usize,
+        body: &str,
+    ) -> TcpStream {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if !has("host") {
             head += &format!("Host: {}\r\n", self.address());
         }
-        if !body.is_empty() && !has("content-length") && !has("transfer-encoding") {
-            head += &format!("Content-Length: {}\r\n", body.len());
+        if length > 0 && !has("content-length") && !has("transfer-encoding") {
+            head += &format!("Content-Length: {length}\r\n");
         }
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }
-        let mut stream = self.connect();
+        let mut stream = self.connect_from(source);
         // A server that refuses a long body does not have to read all of it.
         let _ = write!(stream, "{head}\r\n{body}");
-        let mut response = Response::parse("");
-        let mut bytes = Vec::new();
-        let mut piece = [0; 64 * 1024];
-        // The server may wait for the rest of a body that it has refused, so the response's length decides.
-        while !(response.status > 0 && method != "HEAD" && response.is_whole()) {
-            match stream.read(&mut piece) {
-                Ok(length) if length > 0 => bytes.extend_from_slice(&piece[..length]),
-                _ => break,
-            }
-            response = Response::parse(&String::from_utf8_lossy(&bytes));
-        }
-        response
+        stream
     }
 
     /// The peak memory of the process, in bytes.
@@ -126,7 +295,16 @@ impl Server {
 
     /// Opens a connection whose reads time out.
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address()).expect("the server listens");
+        self.connect_from(SOURCE)
+    }
+
+    /// Like [`connect`](Self::connect), from another address of this machine.
+    pub fn connect_from(&self, source: IpAddr) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.bind(&SocketAddr::new(source, 0).into()).expect("an address of this machine");
+        let address: SocketAddr = self.address().parse().expect("an address");
+        socket.connect(&address.into()).expect("the server listens");
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("the time is not zero");
         stream
     }
@@ -158,6 +336,22 @@ impl Drop for Server {
             let _ = child.wait();
         }
     }
+}
+
+/// Reads a response as far as the server sends it.
+fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
+    let mut response = Response::parse("");
+    let mut bytes = Vec::new();
+    let mut piece = [0; 64 * 1024];
+    // The server may wait for the rest of a body that it has refused, so the response's length decides.
+    while !(response.status > 0 && has_body && response.is_whole()) {
+        match stream.read(&mut piece) {
+            Ok(length) if length > 0 => bytes.extend_from_slice(&piece[..length]),
+            _ => break,
+        }
+        response = Response::parse(&String::from_utf8_lossy(&bytes));
+    }
+    response
 }
 
 /// Runs `node-server run --port 0` with more arguments, sends `signal` (a name that `kill` accepts) when a log line
@@ -254,7 +448,7 @@ impl Response {
         Self::new(status, lines.filter_map(header).collect(), body.to_owned())
     }
 
-    fn new(status: u16, headers: Vec<(String, String)>, text: String) -> Self {
+    pub(crate) fn new(status: u16, headers: Vec<(String, String)>, text: String) -> Self {
         let media_type = headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value);
         let media_type = media_type.split(';').next().unwrap_or_default().to_owned();
         Self { status, media_type, body: serde_json::from_str(&text).unwrap_or(Value::Null), headers, text }
@@ -295,7 +489,7 @@ impl Response {
                 faults.push(what.to_owned());
             }
         };
-        let absolute = |value: &Value| value.as_str().is_some_and(|uri| uri.starts_with("http://"));
+        let absolute = |value: &Value| value.as_str().is_some_and(|uri| uri.starts_with("http"));
         expect("status line", self.status == status);
         expect("media type", self.media_type == "application/problem+json");
         expect("$schema", absolute(&self.body["$schema"]));

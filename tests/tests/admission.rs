@@ -5,14 +5,15 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Response, Server, run_to_end};
+use node_tests::server::{Response, Server, Transport, run_to_end};
 use node_tests::wallet::{hex, sign, transfer};
+use node_tests::websocket::Socket;
 use node_types::consensus::TransactionBody;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,21 +31,27 @@ fn assert_refused(response: &Response, status: u16, option: &str) {
 #[test]
 fn refuses_unknown_host_names() {
     let as_host = |server: &Server, host: &str| server.send("GET", "/chainId/", &[("Host", host)], "");
-    let server = Server::start(NONE);
-    for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8545", "192.0.2.1"] {
-        assert_eq!(as_host(&server, host).status, 200, "{host}");
+    for transport in Transport::ALL {
+        let server = Server::over(transport, NONE);
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8545", "192.0.2.1"] {
+            assert_eq!(as_host(&server, host).status, 200, "{transport:?} {host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:8545"] {
+            assert_refused(&as_host(&server, host), 403, "allowed-hosts");
+            assert_refused(&server.send("GET", "/health", &[("Host", host)], ""), 403, "allowed-hosts");
+            assert_refused(&server.send("POST", "/getLogs/", &[("Host", host), JSON], "{}"), 403, "allowed-hosts");
+            assert_refused(&server.send("GET", "/nothing", &[("Host", host)], ""), 403, "allowed-hosts");
+            assert_eq!(server.log().matches(&format!("host=\"{host}\"")).count(), 1, "{}", server.log());
+        }
+        assert!(server.log().contains("--allowed-hosts"), "{}", server.log());
+        let options = ["--allowed-hosts", "node.internal,other", "--public-url", "https://public.example/x"];
+        let server = Server::over(transport, options);
+        let cases = [("node.internal:1", 200), ("OTHER", 200), ("public.example", 200), ("evil.example", 403)];
+        for (host, status) in cases {
+            assert_eq!(as_host(&server, host).status, status, "{transport:?} {host}");
+        }
+        assert_eq!(as_host(&Server::over(transport, ["--allowed-hosts", "*"]), "evil.example").status, 200);
     }
-    for host in ["evil.example", "localhost.evil.example:8545"] {
-        assert_refused(&as_host(&server, host), 403, "allowed-hosts");
-        assert_refused(&server.send("GET", "/health", &[("Host", host)], ""), 403, "allowed-hosts");
-        assert_refused(&server.send("POST", "/getLogs/", &[("Host", host), JSON], "{}"), 403, "allowed-hosts");
-        assert_refused(&server.send("GET", "/nothing", &[("Host", host)], ""), 403, "allowed-hosts");
-    }
-    let server = Server::start(["--allowed-hosts", "node.internal,other", "--public-url", "https://public.example/x"]);
-    for (host, status) in [("node.internal:1", 200), ("OTHER", 200), ("public.example", 200), ("evil.example", 403)] {
-        assert_eq!(as_host(&server, host).status, status, "{host}");
-    }
-    assert_eq!(as_host(&Server::start(["--allowed-hosts", "*"]), "evil.example").status, 200);
 }
 
 #[test]
@@ -52,28 +59,29 @@ fn requires_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     let file = path.to_str().unwrap();
-    fs::write(&path, "# of the tests\nfirst-token-of-two\nsecond-token-of-two\n").unwrap();
-    let server = Server::start(["--token-file", file]);
-    let get = |path: &str, shown: Option<&str>| {
-        let header = shown.map(|shown| ("Authorization", shown));
-        server.send("GET", path, header.as_slice(), "")
-    };
-    for shown in
-        [None, Some("Bearer wrong-token-of-none"), Some("Basic first-token-of-two"), Some("first-token-of-two")]
-    {
-        let refused = get("/chainId/", shown);
-        assert_refused(&refused, 401, "token-file");
-        assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+    for transport in Transport::ALL {
+        fs::write(&path, "# of the tests\nfirst-token-of-two\nsecond-token-of-two\n").unwrap();
+        let server = Server::over(transport, ["--token-file", file]);
+        let get = |path: &str, shown: Option<&str>| {
+            let header = shown.map(|shown| ("Authorization", shown));
+            server.send("GET", path, header.as_slice(), "")
+        };
+        for shown in
+            [None, Some("Bearer wrong-token-of-none"), Some("Basic first-token-of-two"), Some("first-token-of-two")]
+        {
+            let refused = get("/chainId/", shown);
+            assert_refused(&refused, 401, "token-file");
+            assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+        }
+        for shown in ["Bearer first-token-of-two", "bearer second-token-of-two"] {
+            assert_eq!(get("/chainId/", Some(shown)).status, 200, "{transport:?} {shown}");
+        }
+        assert_eq!(server.post("/getLogs/", "{}").status, 401);
+        assert_eq!(get("/events/", None).status, 401);
+        for path in ["/health", "/ready", "/schemas/ErrorModel.json", "/problems/state-pruned"] {
+            assert_eq!(get(path, None).status, 200, "{transport:?} {path}");
+        }
     }
-    for shown in ["Bearer first-token-of-two", "bearer second-token-of-two"] {
-        assert_eq!(get("/chainId/", Some(shown)).status, 200, "{shown}");
-    }
-    assert_eq!(server.post("/getLogs/", "{}").status, 401);
-    assert_eq!(get("/events/", None).status, 401);
-    for path in ["/health", "/ready", "/schemas/ErrorModel.json", "/problems/state-pruned"] {
-        assert_eq!(get(path, None).status, 200, "{path}");
-    }
-
     for (text, complaint) in
         [("", "no token"), ("short\n", "line 1"), ("0123456789abcdef\nwith blank in the middle", "line 2")]
     {
@@ -88,42 +96,168 @@ fn requires_a_token() {
 
 #[test]
 fn a_flood_is_refused_without_affecting_others() {
-    let server = Server::start(["--rate-limit", "5", "--trusted-proxies", "1"]);
-    let from = |client: &str| server.send("GET", "/chainId/", &[("X-Forwarded-For", client)], "");
-    let responses: Vec<_> = (0..30).map(|_| from("203.0.113.1")).collect();
-    let served = responses.iter().filter(|response| response.status == 200).count();
-    assert!((5..30).contains(&served), "{served} of 30");
-    let refused = responses.iter().find(|response| response.status != 200).unwrap();
-    assert_refused(refused, 429, "rate-limit");
-    assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
-    assert_eq!(from("203.0.113.2").status, 200);
-    // Entries that the client itself adds to the header are ignored.
-    let pretending: Vec<_> = (0..30).map(|n| from(&format!("198.51.100.{n}, 203.0.113.1")).status).collect();
-    assert!(pretending.contains(&429), "{pretending:?}");
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--rate-limit", "2", "--trusted-proxies", "127.0.0.0/8"]);
+        let from = |client: &str| server.send("GET", "/chainId/", &[("X-Forwarded-For", client)], "");
+        let responses: Vec<_> = (0..30).map(|_| from("203.0.113.1")).collect();
+        let served = responses.iter().filter(|response| response.status == 200).count();
+        assert!((2..30).contains(&served), "{transport:?}: {served} of 30");
+        let refused = responses.iter().find(|response| response.status != 200).unwrap();
+        assert_refused(refused, 429, "rate-limit");
+        assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+        assert_eq!(from("203.0.113.2").status, 200);
+        let pretending: Vec<_> = (0..30).map(|n| from(&format!("198.51.100.{n}, 203.0.113.1")).status).collect();
+        assert!(pretending.contains(&429), "entries that the client adds are ignored: {pretending:?}");
+        let checks: Vec<_> = (0..30).map(|_| server.get("/health").status + server.get("/ready").status).collect();
+        assert_eq!(checks, [400; 30], "{transport:?}: health checks are not limited");
+    }
+}
+
+#[test]
+fn messages_that_are_no_json_count_towards_the_rate() {
+    let server = Server::start(["--rate-limit", "5"]);
+    let mut socket = Socket::connect(server.address(), &[]).unwrap();
+    let refused = (0..30).filter(|_| {
+        socket.send("no JSON");
+        socket.receive()["error"]["message"].as_str().unwrap().contains("`rate-limit`")
+    });
+    assert!(refused.count() > 0);
+}
+
+#[test]
+fn clients_on_this_machine_have_no_limit_unless_a_proxy_forwards_them() {
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--rate-limit", "auto"]);
+        // The burst is of 1,000 requests, which a batch uses up at once.
+        let batch = |headers: &[(&str, &str)]| {
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"});
+            let body = json!(vec![request; 900]).to_string();
+            server.send("POST", "/", &[&[JSON], headers].concat(), &body).status
+        };
+        assert_eq!([(); 3].map(|()| batch(&[])), [200; 3], "{transport:?}");
+        let forwarded = [("X-Forwarded-For", "203.0.113.1")];
+        assert!([(); 3].map(|()| batch(&forwarded)).contains(&429), "{transport:?}");
+    }
+}
+
+#[test]
+fn only_programs_on_this_machine_control_the_chain() {
+    let mine = |server: &Server, headers: &[(&str, &str)]| {
+        server.send("POST", "/dev/mine/", &[&[JSON], headers].concat(), "{}")
+    };
+    let call = |server: &Server, headers: &[(&str, &str)], method: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string();
+        let response = server.send("POST", "/", &[&[JSON], headers].concat(), &body);
+        assert_eq!(response.status, 200, "{}", response.text);
+        response.field("error").is_null()
+    };
+    let forwarded = [
+        ("X-Forwarded-For", "203.0.113.1"),
+        ("X-Forwarded-For", "127.0.0.1"),
+        ("Forwarded", "for=127.0.0.1"),
+        ("X-Real-IP", "127.0.0.1"),
+        ("X-Forwarded-Proto", "https"),
+    ];
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, NONE);
+        assert_eq!(mine(&server, &[]).status, 200, "{transport:?}");
+        assert!(call(&server, &[], "evm_mine"));
+        for header in forwarded {
+            assert_refused(&mine(&server, &[header]), 403, "trusted-proxies");
+            assert!(!call(&server, &[header], "evm_mine"), "{transport:?} {header:?}");
+            assert!(call(&server, &[header], "eth_blockNumber"), "what does not control is served");
+        }
+        let warnings = server.log().matches("--trusted-proxies makes its clients known").count();
+        assert_eq!(warnings, 1, "{}", server.log());
+
+        let server = Server::dev_over(transport, ["--trusted-proxies", "127.0.0.1"]);
+        assert_refused(&mine(&server, &[]), 403, "force-control");
+        for header in forwarded {
+            assert_refused(&mine(&server, &[header]), 403, "force-control");
+            assert!(!call(&server, &[header], "evm_mine"), "{transport:?} {header:?}");
+        }
+        let server = Server::dev_over(transport, ["--public-url", "https://node.example"]);
+        assert_refused(&mine(&server, &[]), 403, "force-control");
+        let server = Server::dev_over(transport, ["--public-url", "https://node.example", "--force-control"]);
+        assert_eq!(mine(&server, &[forwarded[0]]).status, 200);
+    }
+}
+
+#[test]
+fn pages_read_and_control_as_their_origin_allows() {
+    /// What a page of an origin may do: use an event stream, read responses, and control the chain.
+    type Rights = [bool; 3];
+    let rights = |server: &Server, headers: &[(&str, &str)]| -> Rights {
+        let mined = server.send("POST", "/dev/mine/", &[&[JSON], headers].concat(), "{}");
+        let made = server.send("GET", "/newBlockFilter/", headers, "");
+        for response in [&mined, &made] {
+            assert!([200, 403].contains(&response.status), "{headers:?}: {}", response.text);
+        }
+        let read = server.send("GET", "/chainId/", headers, "");
+        assert_eq!(read.status, 200, "{headers:?}: {}", read.text);
+        [made.status == 200, read.header("access-control-allow-origin").is_some(), mined.status == 200]
+    };
+    let (all, none) = ([true; 3], [false; 3]);
+    for transport in Transport::ALL {
+        let server = Server::dev_over(transport, ["--cors-origins", "loopback,extensions,https://wallet.example"]);
+        let own = server.url().to_owned();
+        let cases: [(&[(&str, &str)], Rights); 13] = [
+            (&[], [true, false, true]),
+            (&[("Origin", &own)], [true, true, true]),
+            (&[("Origin", "https://wallet.example")], all),
+            (&[("Origin", "http://localhost:3000")], [true, true, false]),
+            (&[("Origin", "http://127.0.0.1:3000")], [true, true, false]),
+            (&[("Origin", "chrome-extension://abcdef")], [true, true, false]),
+            (&[("Origin", "null")], none),
+            (&[("Origin", "https://evil.example")], none),
+            (&[("Origin", "http://localhost.evil.example")], none),
+            (&[("Origin", "")], none),
+            (&[("Sec-Fetch-Site", "same-origin")], [true, false, true]),
+            (&[("Sec-Fetch-Site", "none")], [true, false, true]),
+            (&[("Sec-Fetch-Site", "cross-site")], none),
+        ];
+        for (headers, expected) in cases {
+            assert_eq!(rights(&server, headers), expected, "{transport:?} {headers:?}");
+        }
+        let log = server.log();
+        assert_eq!(log.matches("origin=\"https://evil.example\"").count(), 1, "{log}");
+        assert!(log.contains("--cors-origins allows it") && !log.contains("origin=\"https://wallet"), "{log}");
+
+        let server = Server::dev_over(transport, ["--cors-origins", "*"]);
+        assert_eq!(rights(&server, &[("Origin", "null")]), [true, true, false], "reading is not controlling");
+        let own = ("Host", "localhost:1");
+        assert_eq!(rights(&server, &[own, ("Origin", "http://localhost:1")]), all, "{transport:?}");
+    }
 }
 
 #[test]
 fn limits_connections() {
-    let limits = HttpConfig { max_connections: 3, header_timeout: Duration::from_mins(10), ..HttpConfig::default() };
-    let (_chain, server) = in_process::serve_dev(limits);
-    let mut silent = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    // Connections may be accepted in any order, so that more are opened until one is refused.
-    let refused = loop {
-        assert!(Instant::now() < deadline, "all of {} connections were accepted", silent.len());
-        silent.push(server.connect());
-        let response = server.send("GET", "/health", &[], "");
-        if response.status != 200 {
-            break response;
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--max-connections", "3"]);
+        let mut silent = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // Connections may be accepted in any order, so that more are opened until one is refused.
+        let refused = loop {
+            assert!(Instant::now() < deadline, "all of {} connections were accepted", silent.len());
+            silent.push(server.connect());
+            let response = server.send("GET", "/health", &[], "");
+            if response.status != 200 {
+                break response;
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        if transport == Transport::Http1 {
+            assert_refused(&refused, 503, "max-connections");
+            assert_eq!(refused.header("retry-after"), Some("1"));
         }
-        thread::sleep(Duration::from_millis(10));
-    };
-    assert_refused(&refused, 503, "max-connections");
-    assert_eq!(refused.header("retry-after"), Some("1"));
-    drop(silent);
-    while server.send("GET", "/health", &[], "").status != 200 {
-        assert!(Instant::now() < deadline, "connections that are gone still count");
-        thread::sleep(Duration::from_millis(10));
+        let other = IpAddr::from([127, 0, 0, 2]);
+        let response = server.send_from(other, "GET", "/health", &[], "");
+        assert_eq!(response.status, 200, "{transport:?}: another client is served");
+        drop(silent);
+        while server.send("GET", "/health", &[], "").status != 200 {
+            assert!(Instant::now() < deadline, "connections that are gone still count");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -145,54 +279,74 @@ fn disconnects_silent_clients() {
 
 #[test]
 fn limits_requests() {
-    let limits = HttpConfig { max_requests: 2, body_timeout: Duration::from_mins(10), ..HttpConfig::default() };
-    let (_chain, server) = in_process::serve_dev(limits);
-    let head =
-        "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{";
-    let mut waiting: Vec<TcpStream> = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let refused = loop {
-        assert!(Instant::now() < deadline, "all of {} requests were accepted", waiting.len());
-        let mut stream = server.connect();
-        stream.write_all(head.as_bytes()).unwrap();
-        waiting.push(stream);
-        let response = server.get("/chainId/");
-        if response.status != 200 {
-            break response;
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--max-requests", "4"]);
+        let begin = || server.begin(IpAddr::from([127, 0, 0, 1]), "POST", "/getLogs/", &[JSON], 2, "{");
+        let mut waiting = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let refused = loop {
+            assert!(Instant::now() < deadline, "all of {} requests were accepted", waiting.len());
+            waiting.push(begin());
+            let response = server.get("/chainId/");
+            if response.status != 200 {
+                break response;
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        assert_refused(&refused, 503, "max-requests");
+        let other = IpAddr::from([127, 0, 0, 2]);
+        let response = server.send_from(other, "GET", "/chainId/", &[], "");
+        assert_eq!(response.status, 200, "{transport:?}: another client is served");
+        let statuses: Vec<_> = waiting.into_iter().map(|begun| begun.finish("}")).collect();
+        assert!(statuses.contains(&200), "{transport:?}: {statuses:?}");
+        while server.get("/chainId/").status != 200 {
+            assert!(Instant::now() < deadline, "requests that are over still count");
         }
-        thread::sleep(Duration::from_millis(10));
-    };
-    assert_refused(&refused, 503, "max-requests");
-    let mut statuses = Vec::new();
-    for mut stream in waiting {
-        // Connections of refused requests may be closed.
-        let _ = stream.write_all(b"}");
-        let mut start = [0; 12];
-        if stream.read_exact(&mut start).is_ok() {
-            statuses.push(start);
-        }
-    }
-    assert!(statuses.contains(b"HTTP/1.1 200"), "{statuses:?}");
-    while server.get("/chainId/").status != 200 {
-        assert!(Instant::now() < deadline, "requests that are over still count");
     }
 }
 
 #[test]
 fn limits_sizes() {
-    let server = Server::start(["--max-body", "1000"]);
-    let long = "x".repeat(17_000);
-    assert_refused(&server.send("GET", "/chainId/", &[("X-Long", &long)], ""), 431, "");
-    assert_refused(&server.send("GET", &format!("/getCode/{long}/"), &[], ""), 431, "");
-    assert_refused(&server.send("GET", &format!("/chainId/?{long}"), &[], ""), 431, "");
-    assert_eq!(server.post("/getLogs/", r#"{"Topics": [["[[[[[[[["]]}"#).problem_faults(422), NONE);
-    assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
-    for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
-        let headers = media_type.map(|media_type| ("Content-Type", media_type));
-        assert_refused(&server.send("POST", "/getLogs/", headers.as_slice(), "{}"), 415, "");
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--max-body", "1000"]);
+        let long = "x".repeat(15_000);
+        let header = |value: &str| server.send("GET", "/chainId/", &[("X-Long", value), ("X-Longer", value)], "");
+        // HTTP/2 ends the connection, because it compresses headers and one cannot be left out.
+        let refused = header(&long);
+        if transport == Transport::Http1 {
+            assert_refused(&refused, 431, "");
+        } else {
+            assert_eq!(refused.status, 0, "{}", refused.text);
+        }
+        assert_eq!(header("x").status, 200);
+        assert_refused(&server.post("/getLogs/", " ".repeat(1_001)), 413, "max-body");
+        for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
+            let headers = media_type.map(|media_type| ("Content-Type", media_type));
+            assert_refused(&server.send("POST", "/getLogs/", headers.as_slice(), "{}"), 415, "");
+        }
+        let empty = server.send("POST", "/getLogs/", &[("Content-Length", "0")], "");
+        assert_eq!(empty.problem_faults(400), NONE, "nothing is of no type");
     }
-    let empty = server.send("POST", "/getLogs/", &[("Content-Length", "0")], "");
-    assert_eq!(empty.problem_faults(400), NONE, "nothing is of no type");
+}
+
+#[test]
+fn refusals_arrive_although_the_body_is_not_read() {
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--max-body", "300000"]);
+        let long = "[".repeat(290_000);
+        let longer = "[".repeat(500_000);
+        let cases = [
+            ("POST", "/getLogs/", vec![], &long, 415),
+            ("POST", "/getLogs/", vec![JSON], &longer, 413),
+            ("POST", "/getLogs/", vec![("Host", "evil.example"), JSON], &long, 403),
+            ("POST", "/nothing/", vec![JSON], &long, 404),
+            ("PUT", "/getLogs/", vec![JSON], &long, 405),
+        ];
+        for (method, path, headers, body, status) in cases {
+            let statuses: Vec<_> = (0..20).map(|_| server.send(method, path, &headers, body).status).collect();
+            assert_eq!(statuses, [status; 20], "{transport:?} {method} {path} {headers:?}");
+        }
+    }
 }
 
 #[test]
@@ -292,13 +446,14 @@ fn scrape(address: &str) -> String {
 
 #[test]
 fn limits_streams() {
-    let server = Server::start(["--max-streams", "1"]);
-    let mut first = server.connect();
-    write!(first, "GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut start = [0; 12];
-    first.read_exact(&mut start).unwrap();
-    assert_eq!(&start, b"HTTP/1.1 200");
-    assert_refused(&server.get("/events/"), 503, "max-streams");
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--max-streams", "2"]);
+        let begin = |last| server.begin(IpAddr::from([127, 0, 0, last]), "GET", "/events/", &[], 0, "").responding();
+        let first = begin(1);
+        assert_refused(&server.get("/events/"), 503, "max-streams");
+        let other = begin(2);
+        assert_eq!([first.status(), other.status()], [200, 200], "{transport:?}: another client is served");
+    }
 }
 
 #[test]

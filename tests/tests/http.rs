@@ -233,3 +233,98 @@ fn long_values_are_not_echoed() {
     let cursor = server.post(&format!("/getLogs/?cursor={long}"), "{}");
     assert!(cursor.status == 422 && cursor.text.len() < 3_000, "{}", cursor.text.len());
 }
+
+#[test]
+fn compressed_bodies_are_read_within_the_limit() {
+    let server = Server::start(["--max-body", "1000000"]);
+    // {"FromBlock":"0"}
+    let gzip = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 114, 43, 202, 207, 117, 202, 201, 79, 206, 86, 178, 82, 50, 80, 170,
+        5, 0, 92, 183, 99, 227, 17, 0, 0, 0,
+    ];
+    let deflate =
+        [120, 156, 171, 86, 114, 43, 202, 207, 117, 202, 201, 79, 206, 86, 178, 82, 50, 80, 170, 5, 0, 52, 50, 5, 106];
+    let send = |encoding: &str, body: &[u8]| {
+        let mut stream = server.connect();
+        let length = body.len();
+        write!(
+            stream,
+            "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Connection: close\r\nContent-Encoding: {encoding}\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .unwrap();
+        stream.write_all(body).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    for (encoding, body, status) in [
+        ("gzip", &gzip[..], "200"),
+        ("deflate", &deflate, "200"),
+        ("identity", b"{}", "200"),
+        ("br", b"nonsense", "400"),
+        ("zstd", b"nonsense", "400"),
+        ("gzip", &deflate, "400"),
+        ("gzip", &gzip[..20], "400"),
+        ("compress", b"{}", "415"),
+        ("gzip, gzip", &gzip, "415"),
+    ] {
+        let response = send(encoding, body);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{encoding}: {response}");
+    }
+    assert!(send("compress", b"{}").contains("accept-encoding: gzip, deflate, br, zstd"));
+}
+
+#[test]
+fn parameters_without_a_meaning_for_servers_are_ignored() {
+    let server = Server::start(NONE);
+    for (path, status) in [
+        ("/chainId/?_=1700000000", 200),
+        ("/chainId/?utm_source=x&utm_medium=%", 200),
+        (&*format!("/getBalance/{ALICE}/?_=1&BlockNumber=0&utm_id="), 200),
+        ("/chainId/?__=1", 422),
+        ("/chainId/?utm=1", 422),
+    ] {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
+}
+
+#[test]
+fn booleans_in_paths_may_be_written_as_languages_print_them() {
+    let server = Server::start(NONE);
+    let block = |flag: &str| server.get(&format!("/getBlockByNumber/0/{flag}/"));
+    for flag in ["true", "True", "TRUE", "t", "T", "1", "false", "False", "FALSE", "f", "F", "0"] {
+        assert_eq!(block(flag).status, 200, "{flag}");
+    }
+    for flag in ["yes", "tRUE", "2", "%20true"] {
+        let refused = block(flag);
+        assert_eq!(refused.problem_faults(422), NONE, "{flag}");
+        assert_eq!(refused.locations(), ["path.TransactionDetailFlag"], "{flag}");
+    }
+}
+
+#[test]
+fn what_is_not_a_request_gets_a_problem() {
+    let server = Server::start(NONE);
+    for request in [
+        "garbage\r\n\r\n",
+        "GET /chainId/ HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        "GET /chainId/ HTTP/1.1\r\n\r\n",
+        "GET /chainId/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nBad Header: x\r\n\r\n",
+        "POST /getLogs/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+        "GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\ngarbage\r\n\r\n",
+    ] {
+        let mut stream = server.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (_, last) = text.rsplit_once("HTTP/1.1 ").unwrap_or_else(|| panic!("{request:?}: {text:?}"));
+        assert!(
+            last.starts_with("400 Bad Request") && last.contains("application/problem+json"),
+            "{request:?}: {text}"
+        );
+        let body: Value = serde_json::from_str(last.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!(body["status"], 400, "{request:?}");
+    }
+}

@@ -28,33 +28,33 @@ fn block(server: &Server, number: u64) -> Value {
 }
 
 #[test]
-fn final_data_is_immutable_and_the_rest_is_revalidated() {
+fn only_blocks_requested_by_hash_are_immutable() {
     let (server, _folder) = imported(&[]);
     let block = block(&server, 3);
     let hash = block["Hash"].as_str().unwrap();
     let transaction = block["Transactions"][0]["Hash"].as_str().unwrap();
     let sender = block["Transactions"][0]["From"].as_str().unwrap();
     let cases = [
-        ("/getBlockByNumber/3/false/".to_owned(), FOREVER),
-        ("/getBlockByNumber/0x3/true/".to_owned(), FOREVER),
+        ("/getBlockByNumber/3/false/".to_owned(), "no-cache"),
+        ("/getBlockByNumber/0x3/true/".to_owned(), "no-cache"),
         ("/getBlockByNumber/latest/false/".to_owned(), "no-cache"),
         ("/getBlockByNumber/earliest/".to_owned(), "no-cache"),
         ("/getBlockByNumber/pending/".to_owned(), "no-cache"),
         ("/getBlockByNumber/11/false/".to_owned(), "no-cache"),
         (format!("/getBlockByHash/{hash}/true/"), FOREVER),
         (format!("/getBlockByHash/0x{}/true/", "01".repeat(32)), "no-cache"),
-        (format!("/getTransactionByHash/{transaction}/"), FOREVER),
+        (format!("/getTransactionByHash/{transaction}/"), "no-cache"),
         (format!("/getTransactionByHash/0x{}/", "01".repeat(32)), "no-cache"),
-        (format!("/getTransactionByBlockHashAndIndex/{hash}/0/"), FOREVER),
+        (format!("/getTransactionByBlockHashAndIndex/{hash}/0/"), "no-cache"),
         ("/getTransactionByBlockNumberAndIndex/latest/0/".to_owned(), "no-cache"),
-        (format!("/getTransactionReceipt/{transaction}/"), FOREVER),
-        ("/getBlockReceipts/3/".to_owned(), FOREVER),
+        (format!("/getTransactionReceipt/{transaction}/"), "no-cache"),
+        ("/getBlockReceipts/3/".to_owned(), "no-cache"),
         ("/getBlockReceipts/latest/".to_owned(), "no-cache"),
         (format!("/getBlockTransactionCountByHash/{hash}/"), FOREVER),
-        ("/getUncleCountByBlockNumber/3/".to_owned(), FOREVER),
-        (format!("/getBalance/{sender}/?BlockNumber=3"), FOREVER),
+        ("/getUncleCountByBlockNumber/3/".to_owned(), "no-cache"),
+        (format!("/getBalance/{sender}/?BlockNumber=3"), "no-cache"),
         (format!("/getBalance/{sender}/"), "no-cache"),
-        (format!("/getAccount/{sender}/3/"), FOREVER),
+        (format!("/getAccount/{sender}/3/"), "no-cache"),
         (format!("/getTransactionCount/{sender}/{hash}/"), "no-cache"),
         (format!("/getTransactionStatus/{transaction}/"), "no-cache"),
         ("/chainId/".to_owned(), "no-cache"),
@@ -73,22 +73,15 @@ fn final_data_is_immutable_and_the_rest_is_revalidated() {
 }
 
 #[test]
-fn only_blocks_by_hash_are_immutable_on_a_revertible_chain() {
-    let server = Server::dev(NONE);
-    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 70}).to_string()).status, 200);
-    assert_eq!(server.get("/getBlockByNumber/1/").header("cache-control"), Some("no-cache"));
-    let hash = block(&server, 1)["Hash"].as_str().unwrap().to_owned();
-    assert_eq!(server.get(&format!("/getBlockByHash/{hash}/")).header("cache-control"), Some(FOREVER));
-}
-
-#[test]
 fn responses_are_private_if_tokens_are_needed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     fs::write(&path, "0123456789abcdef\n").unwrap();
     let (server, _folder) = imported(&["--token-file", path.to_str().unwrap()]);
-    let get = |path| server.send("GET", path, &[("Authorization", "Bearer 0123456789abcdef")], "");
-    assert_eq!(get("/getBlockByNumber/3/").header("cache-control"), Some("private, max-age=31536000, immutable"));
+    let get = |path: &str| server.send("GET", path, &[("Authorization", "Bearer 0123456789abcdef")], "");
+    let hash = get("/getBlockByNumber/3/").field("Block")["Hash"].as_str().unwrap().to_owned();
+    let by_hash = get(&format!("/getBlockByHash/{hash}/"));
+    assert_eq!(by_hash.header("cache-control"), Some("private, max-age=31536000, immutable"));
     assert_eq!(get("/getBlockByNumber/").header("cache-control"), Some("private, no-cache"));
 }
 

@@ -3,65 +3,24 @@
 #![allow(clippy::unwrap_used)]
 
 use node_tests::server::{Server, run_to_end};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use node_tests::tls::Identity;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::PathBuf;
-use std::sync::Arc;
-use tempfile::TempDir;
-
-/// Files with a certificate for localhost and its key.
-struct Identity {
-    folder: TempDir,
-    roots: RootCertStore,
-}
-
-impl Identity {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        fs::write(folder.path().join("cert.pem"), cert.pem()).unwrap();
-        fs::write(folder.path().join("key.pem"), signing_key.serialize_pem()).unwrap();
-        let mut roots = RootCertStore::empty();
-        roots.add(cert.der().clone()).unwrap();
-        Self { folder, roots }
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn connect(&self, server: &Server, protocol: &str) -> StreamOwned<ClientConnection, TcpStream> {
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(self.roots.clone())
-            .with_no_client_auth();
-        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-        let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-        StreamOwned::new(connection, server.connect())
-    }
-}
 
 #[test]
 fn serves_only_tls() {
     let identity = Identity::new();
-    let (certificate, key) = (identity.file("cert.pem"), identity.file("key.pem"));
-    let options = ["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
-    let server = Server::start(options);
+    let server = Server::start(identity.options());
     assert!(server.url().starts_with("https://"), "{}", server.url());
 
-    let mut stream = identity.connect(&server, "http/1.1");
+    let mut stream = identity.connect(server.connect(), b"http/1.1");
     stream.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
     assert!(text.contains("{\"$schema\":\"https://localhost/schemas/Output_chainId.json\""), "{text}");
 
-    let mut stream = identity.connect(&server, "h2");
+    let mut stream = identity.connect(server.connect(), b"h2");
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
     let mut frame = [0; 9];
     stream.read_exact(&mut frame).unwrap();

@@ -2,7 +2,6 @@
 
 use crate::backend::{BackendError, View};
 use crate::block::BlockRef;
-use node_types::BlockNumber;
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +11,20 @@ use std::time::{Duration, Instant};
 /// Time after which a request that waits for a lock checks whether it was cancelled.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// Deadline, cancellation and gas budget of one request, and the view that it reads. Clones share the cancellation and
-/// the view.
+/// Deadline, cancellation and gas budget of one request, who sent it, and the view that it reads. Clones share the
+/// cancellation and the view.
 #[derive(Clone, Debug)]
 pub struct Context {
     deadline: Option<Instant>,
     gas_budget: u64,
+    client: Option<ClientId>,
     shared: Arc<Shared>,
 }
 
 #[derive(Default)]
 struct Shared {
     cancelled: AtomicBool,
-    view: Mutex<Option<ViewOf>>,
+    head: Mutex<Option<BlockRef>>,
     /// With [`Context::holding_view`], the view that all operations share once the first has opened it; otherwise
     /// `None`.
     held: Option<Mutex<Option<Arc<dyn View>>>>,
@@ -32,33 +32,34 @@ struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cancelled, view, held } = self;
+        let Self { cancelled, head, held } = self;
         let mut debug = f.debug_struct("Shared");
-        debug.field("cancelled", cancelled).field("view", view).field("holds_view", &held.is_some());
+        debug.field("cancelled", cancelled).field("head", head).field("holds_view", &held.is_some());
         debug.finish()
     }
 }
 
-/// The state of the chain that a request read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ViewOf {
-    /// The newest mined block.
-    pub head: BlockRef,
-    /// The newest final block; `None` on a chain that can be reverted to any block.
-    pub finalized: Option<BlockNumber>,
+/// Identifies a client among those that share the limits of a node, such as an IP address as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u128);
+
+/// Whether a client that holds `held` of something, counting what it asks for, may hold as much, if `left` of it would
+/// remain for all others: at most as much as remains. Alone it may hold half; one is always allowed.
+pub fn is_fair_share(held: usize, left: usize) -> bool {
+    held <= left.max(1)
 }
 
 impl Context {
     /// A context without limits.
     pub fn unbounded() -> Self {
-        Self { deadline: None, gas_budget: u64::MAX, shared: Arc::default() }
+        Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::default() }
     }
 
     /// A context without limits whose operations all read one view until it is [released](Self::release_view), so that
     /// their results are consistent.
     pub fn holding_view() -> Self {
         let shared = Shared { held: Some(Mutex::default()), ..Shared::default() };
-        Self { deadline: None, gas_budget: u64::MAX, shared: Arc::new(shared) }
+        Self { deadline: None, gas_budget: u64::MAX, client: None, shared: Arc::new(shared) }
     }
 
     /// Sets the deadline to `timeout` from now, unless it is earlier already.
@@ -79,14 +80,25 @@ impl Context {
         self.gas_budget
     }
 
+    /// Sets the client that sent the request.
+    #[must_use]
+    pub fn on_behalf_of(self, client: ClientId) -> Self {
+        Self { client: Some(client), ..self }
+    }
+
+    /// Returns the client that sent the request; `None` if it is not one of several.
+    pub fn client(&self) -> Option<ClientId> {
+        self.client
+    }
+
     /// Cancels the request: nobody waits for its result any more.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the state of the chain that the request read; `None` if it has read nothing of the chain yet.
-    pub fn view(&self) -> Option<ViewOf> {
-        *self.shared.view.lock()
+    /// Returns the newest mined block of the view that the request read; `None` if it has read nothing of the chain yet.
+    pub fn head(&self) -> Option<BlockRef> {
+        *self.shared.head.lock()
     }
 
     /// Releases the shared view, so that later reads see newer blocks.
@@ -109,9 +121,9 @@ impl Context {
         }
     }
 
-    /// Records the state of the chain that the request reads. Retried work records it again.
-    pub(crate) fn answered_from(&self, view: ViewOf) {
-        *self.shared.view.lock() = Some(view);
+    /// Records the newest mined block of the view that the request reads. Retried work records it again.
+    pub(crate) fn answered_from(&self, head: BlockRef) {
+        *self.shared.head.lock() = Some(head);
     }
 
     /// Whether the request was cancelled.

@@ -1,44 +1,46 @@
 //! Checks that every request must pass before any work is done for it.
 
+use crate::clients::Permit;
 use crate::config::HttpConfig;
+use crate::cors;
 use crate::encode;
 use crate::hosts;
 use crate::problem::HttpError;
-use crate::rate;
+use crate::sender::{Origin, Sender};
 use crate::service::Service;
-use crate::url::Origin;
 use actix_web::HttpRequest;
-use actix_web::http::header::AUTHORIZATION;
-use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN};
 
-/// How many bytes of a refused host name are repeated in the error.
-const HOST_EXCERPT: usize = 64;
+/// How many bytes of a refused host name or origin are repeated in errors and in the log.
+const EXCERPT: usize = 64;
 
-/// Whether a route requires a bearer token when the server is configured with tokens.
+/// What a route requires of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// No: the route reveals nothing about the chain.
+    /// Nothing, not even that the client is within its rate limit: health checks.
+    Probe,
+    /// No token: the route reveals nothing about the chain.
     Open,
-    /// Yes.
+    /// A bearer token, when the server is configured with tokens.
     Guarded,
 }
 
-/// Checks host, size, rate and token of a request. Returns the permit that counts it as in progress.
+/// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it as in
+/// progress.
 pub(crate) fn admit(
     request: &HttpRequest,
     service: &Service,
+    sender: &Sender,
+    length: usize,
     access: Access,
-) -> Result<OwnedSemaphorePermit, HttpError> {
+) -> Result<Permit, HttpError> {
     let config = &service.config;
-    check_host(request, config)?;
-    if head_is_longer_than(request, config.max_headers) {
+    check_host(request, service)?;
+    if length > config.max_headers {
         return Err(HttpError::HeadersTooLong { limit: config.max_headers });
     }
-    if let Some(limiter) = &service.rate_limiter
-        && let Some(client) = rate::client(request, config.trusted_proxies)
-    {
-        limiter.check(client).map_err(HttpError::TooFast)?;
+    if access != Access::Probe {
+        count_requests(sender, service, 1)?;
     }
     if let (Access::Guarded, Some(tokens)) = (access, &config.tokens) {
         let shown = request.headers().get(AUTHORIZATION);
@@ -46,99 +48,127 @@ pub(crate) fn admit(
             return Err(HttpError::Unauthorized);
         }
     }
-    let permit = Arc::clone(&service.requests).try_acquire_owned();
-    permit.map_err(|_| HttpError::TooManyRequests { limit: config.max_requests })
+    Ok(service.requests.take(&sender.client, 1)?)
 }
 
-/// Allows operations that control the chain only to clients on this machine: not over the network (unless
+/// Counts `requests` against the client's rate limit: those of a JSON-RPC batch at once.
+pub(crate) fn count_requests(sender: &Sender, service: &Service, requests: usize) -> Result<(), HttpError> {
+    match &service.rate_limiter {
+        Some(limiter) if limiter.applies_to(sender) => {
+            limiter.check(sender.client.network(), requests).map_err(HttpError::TooFast)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Allows operations that control the chain only to programs on this machine: not over the network (unless
 /// `remote_control` is set), and not from a page of another origin in a local browser.
-pub(crate) fn may_control(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
-    if !has_allowed_origin(request, config, |_| false) {
+pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
+    let config = &service.config;
+    if !has_origin(request, sender, config, cors::may_control) {
         return Err(HttpError::ForeignOrigin);
     }
-    if config.host.is_loopback() || config.remote_control {
-        Ok(())
-    } else {
-        Err(HttpError::ControlRefused(config.host))
+    if config.remote_control {
+        return Ok(());
+    }
+    match sender.origin {
+        Origin::ThisMachine if config.host.is_loopback() => Ok(()),
+        Origin::UntrustedProxy(proxy) if config.host.is_loopback() => Err(HttpError::ControlForwarded(proxy)),
+        _ => Err(HttpError::ControlRefused),
     }
 }
 
-/// Refuses pages of origins that are not allowed. Needed for WebSockets only: browsers enforce CORS for other requests.
-pub(crate) fn may_read(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
-    if has_allowed_origin(request, config, Origin::is_any) { Ok(()) } else { Err(HttpError::ForeignOrigin) }
+/// Logs why control was refused, with the option that would allow it.
+pub(crate) fn report_refusal(error: &HttpError, request: &HttpRequest, service: &Service) {
+    match error {
+        HttpError::ForeignOrigin => report_origin(request, service),
+        HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
+            tracing::warn!(
+                %proxy,
+                "refused control of the chain, because a proxy forwarded the request; --trusted-proxies makes its clients known, \
+                 --force-control allows all of them to control the chain"
+            );
+        }),
+        _ => {}
+    }
 }
 
-/// Whether the request has no `Origin`, or that of this server, or a configured one. `also` may accept a configured
-/// origin that differs from the request's.
-fn has_allowed_origin(request: &HttpRequest, config: &HttpConfig, also: impl Fn(&Origin) -> bool) -> bool {
-    let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
-    let Some(origin) = header("origin") else { return true };
-    config.cors_origins.iter().any(|allowed| allowed.as_str().as_bytes() == origin || also(allowed))
-        || origin.strip_prefix(b"http://").or(origin.strip_prefix(b"https://")) == header("host")
+/// Refuses pages of origins that may not read. Needed where browsers do not enforce CORS before the request has its effect:
+/// WebSockets, event streams, and whatever else a GET creates or advances.
+pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
+    if has_origin(request, sender, &service.config, cors::may_read) {
+        return Ok(());
+    }
+    report_origin(request, service);
+    Err(HttpError::ForeignOrigin)
 }
 
-/// Counts `more` requests against the client's rate limit: those of a JSON-RPC batch after the first.
-pub(crate) fn count_requests(request: &HttpRequest, service: &Service, more: usize) -> Result<(), HttpError> {
-    match (&service.rate_limiter, rate::client(request, service.config.trusted_proxies)) {
-        (Some(limiter), Some(client)) => limiter.check_many(client, more).map_err(HttpError::TooFast),
-        _ => Ok(()),
+/// Whether the request is not from a web page, or from one of this server, or from one that `is_allowed` accepts.
+fn has_origin(
+    request: &HttpRequest,
+    sender: &Sender,
+    config: &HttpConfig,
+    is_allowed: impl Fn(&[crate::url::Origin], &[u8]) -> bool,
+) -> bool {
+    match request.headers().get(ORIGIN) {
+        Some(origin) => is_own(origin, request, sender, config) || is_allowed(&config.cors_origins, origin.as_bytes()),
+        // Browsers send no origin with images, links and the like.
+        None => !is_of_another_site(request.headers()) || is_allowed(&config.cors_origins, b""),
+    }
+}
+
+/// Whether `origin` is that of this server's own pages. The scheme may differ from the server's: a proxy may add TLS.
+fn is_own(origin: &HeaderValue, request: &HttpRequest, sender: &Sender, config: &HttpConfig) -> bool {
+    let Ok(origin) = origin.to_str() else { return false };
+    let Some((_, authority)) = origin.split_once("://") else { return false };
+    let forwarded = sender.forwarded.as_ref().and_then(|forwarded| forwarded.host.as_deref());
+    let addressed = forwarded.or_else(|| encode::requested_authority(request));
+    (origin.starts_with("http://") || origin.starts_with("https://"))
+        && (addressed.is_some_and(|own| own.eq_ignore_ascii_case(authority))
+            || config.public_url.as_ref().is_some_and(|url| url.authority().eq_ignore_ascii_case(authority)))
+}
+
+/// Whether the browser says that a page of another site caused the request (Fetch Metadata).
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site")
+}
+
+/// Logs the refused origin of a page, with the option that would allow it.
+fn report_origin(request: &HttpRequest, service: &Service) {
+    let Some(origin) = request.headers().get(ORIGIN).and_then(|origin| origin.to_str().ok()) else { return };
+    let origin = excerpt(origin);
+    service.notices.warn(origin, || {
+        tracing::warn!(origin, "refused a page of another origin; --cors-origins allows it");
+    });
+}
+
+/// Logs the origin of a page that the browser will keep from reading the response.
+pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender: &Sender) {
+    let config = &service.config;
+    if let Some(origin) = request.headers().get(ORIGIN)
+        && !is_own(origin, request, sender, config)
+    {
+        report_origin(request, service);
     }
 }
 
 /// Refuses host names that are not allowed. Requests without a host are accepted: browsers always send one.
-fn check_host(request: &HttpRequest, config: &HttpConfig) -> Result<(), HttpError> {
+fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError> {
+    let config = &service.config;
     match encode::requested_authority(request) {
         Some(name)
             if !name.is_empty() && !hosts::is_allowed(&config.allowed_hosts, name, config.public_url.as_ref()) =>
         {
-            let end = name.floor_char_boundary(HOST_EXCERPT);
-            Err(HttpError::HostRefused { host: name[..end].to_owned() })
+            let host = excerpt(name);
+            service.notices.warn(host, || {
+                tracing::warn!(host, "refused a request for another host; --allowed-hosts allows it");
+            });
+            Err(HttpError::HostRefused { host: host.to_owned() })
         }
         _ => Ok(()),
     }
 }
 
-/// Whether path, query and headers together are longer than `limit` bytes.
-fn head_is_longer_than(request: &HttpRequest, limit: usize) -> bool {
-    let uri = request.uri();
-    let target = uri.path().len() + uri.query().map_or(0, str::len);
-    // Four bytes for the colon, the space and the line break.
-    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    target + headers.sum::<usize>() > limit
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use actix_web::test::TestRequest;
-
-    #[test]
-    fn path_query_and_headers_count_towards_the_limit() {
-        let request = TestRequest::with_uri("/1234?56").insert_header(("a", "bc")).to_http_request();
-        assert!(!head_is_longer_than(&request, 14));
-        assert!(head_is_longer_than(&request, 13));
-    }
-
-    #[test]
-    fn refuses_other_host_names() {
-        let config = HttpConfig::default();
-        let long = "x".repeat(500);
-        for (host, refused) in [
-            (None, None),
-            (Some(""), None),
-            (Some("127.0.0.1:1"), None),
-            (Some("a.b:80"), Some("a.b:80")),
-            (Some(&*long), Some(&long[..64])),
-        ] {
-            let mut request = TestRequest::default();
-            if let Some(host) = host {
-                request = request.insert_header(("host", host));
-            }
-            match (check_host(&request.to_http_request(), &config), refused) {
-                (Ok(()), None) => {}
-                (Err(HttpError::HostRefused { host }), Some(expected)) => assert_eq!(host, expected),
-                (got, _) => panic!("{host:?}: {got:?}"),
-            }
-        }
-    }
+fn excerpt(text: &str) -> &str {
+    &text[..text.floor_char_boundary(EXCERPT)]
 }

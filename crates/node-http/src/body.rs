@@ -1,46 +1,47 @@
 //! Reads the body of a request, within its limits of size and time.
 
+use crate::clients::{Client, Limit};
 use crate::config::HttpConfig;
+use crate::dispatch;
 use crate::problem::HttpError;
+use crate::service::Service;
+use crate::transfer::SHORT;
+use crate::unpack::Packing;
 use actix_web::HttpRequest;
-use actix_web::body::{BodyStream, MessageBody};
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
+use futures_util::StreamExt;
+use node_core::context::Context;
+use node_core::cost::Cost;
 use node_types::wire::BodyError;
-use std::future::poll_fn;
-use std::pin::Pin;
-use tokio::sync::Semaphore;
+use std::sync::Arc;
 
-/// A first chunk of at most this many bytes needs no permits, so that short bodies are accepted even when memory is short.
-const SHORT: usize = 16 * 1024;
-
-/// All incomplete bodies together may take as much memory as this many bodies of maximum length.
-const LONG_BODIES: usize = 64;
-
-/// The memory for bodies that have not arrived completely, with one permit for each byte. Without this limit, every
-/// connection could hold an unfinished body of maximum length.
-pub(crate) fn memory(config: &HttpConfig) -> Semaphore {
-    Semaphore::new(config.max_body.saturating_mul(LONG_BODIES).min(Semaphore::MAX_PERMITS))
-}
-
-/// Reads the body of a request, which must be declared as JSON.
+/// Reads the body of a request of `client`, which must be declared as JSON, and unpacks it if it is compressed. What is left
+/// of a body that is refused stays in `payload`.
 pub(crate) async fn read_json(
     request: &HttpRequest,
-    payload: Payload,
-    config: &HttpConfig,
-    memory: &Semaphore,
+    payload: &mut Payload,
+    service: &Service,
+    client: &Arc<Client>,
 ) -> Result<Bytes, HttpError> {
-    let headers = request.headers();
+    let (headers, config) = (request.headers(), &service.config);
+    let limit = config.max_body;
     if !is_json(headers) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
         // A missing body is reported as such, and not as a wrong media type.
-        let is_empty = untyped && within(config, collect(payload, 0, memory)).await.is_ok();
+        let is_empty = untyped && within(config, collect(payload, 0, &service.transfers, client)).await.is_ok();
         return Err(if is_empty { HttpError::Body(BodyError::Empty) } else { HttpError::MediaType });
     }
-    if declared_length(headers).is_some_and(|length| length > config.max_body as u64) {
-        return Err(HttpError::BodyTooLarge { limit: config.max_body });
+    let packing = headers.get(CONTENT_ENCODING).map(Packing::of).transpose()?.flatten();
+    if declared_length(headers).is_some_and(|length| length > limit as u64) {
+        return Err(HttpError::BodyTooLarge { limit });
     }
-    within(config, collect(payload, config.max_body, memory)).await
+    let mut body = within(config, collect(payload, limit, &service.transfers, client)).await?;
+    if let Some(packing) = packing {
+        let unpack = Box::new(move |_: &Context| packing.unpack(&body, limit));
+        body = dispatch::run(&service.pools, Cost::Long, service.context(client), unpack).await?;
+    }
+    Ok(body)
 }
 
 /// Applies the time limit for receiving a body.
@@ -68,28 +69,30 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application") && format.eq_ignore_ascii_case("json")
 }
 
-async fn collect(payload: Payload, limit: usize, memory: &Semaphore) -> Result<Bytes, HttpError> {
-    let mut stream = BodyStream::new(payload);
-    let mut next = async || poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await.transpose();
+/// Reads a body of at most `limit` bytes. While it arrives, its bytes count as held by `client`.
+async fn collect(
+    payload: &mut Payload,
+    limit: usize,
+    transfers: &Arc<Limit>,
+    client: &Arc<Client>,
+) -> Result<Bytes, HttpError> {
+    let mut next = async || payload.next().await.transpose().map_err(|_| HttpError::BodyBroken);
     // Most bodies arrive in one chunk, which need not be copied.
-    let Some(first) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(Bytes::new()) };
+    let Some(first) = next().await? else { return Ok(Bytes::new()) };
     if first.len() > limit {
         return Err(HttpError::BodyTooLarge { limit });
     }
-    let reserve = |bytes: usize| {
-        let permits = u32::try_from(bytes).map_err(|_| HttpError::Overloaded)?;
-        memory.try_acquire_many(permits).map_err(|_| HttpError::Overloaded)
-    };
-    let mut reserved = reserve(if first.len() > SHORT { first.len() } else { 0 })?;
-    let Some(mut chunk) = next().await.map_err(|_| HttpError::BodyBroken)? else { return Ok(first) };
+    // Short bodies are accepted even when memory is short.
+    let mut held = transfers.take(client, if first.len() > SHORT { first.len() } else { 0 })?;
+    let Some(mut chunk) = next().await? else { return Ok(first) };
     let mut body = BytesMut::from(&first[..]);
     loop {
         if chunk.len() > limit - body.len() {
             return Err(HttpError::BodyTooLarge { limit });
         }
-        reserved.merge(reserve(chunk.len())?);
+        held.grow(chunk.len())?;
         body.extend_from_slice(&chunk);
-        match next().await.map_err(|_| HttpError::BodyBroken)? {
+        match next().await? {
             Some(more) => chunk = more,
             None => return Ok(body.freeze()),
         }

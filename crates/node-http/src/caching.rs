@@ -2,8 +2,6 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{EntityTag, Header, HeaderValue, IF_NONE_MATCH, IfNoneMatch};
-use node_core::context::ViewOf;
-use node_types::{BlockId, BlockNumber, BlockNumberOrTag};
 use twox_hash::XxHash3_128;
 
 /// How a response may be cached.
@@ -15,7 +13,8 @@ pub(crate) enum Caching {
     NoStore,
     /// It may be stored, and must be revalidated before each use.
     Revalidate,
-    /// It may be stored and used forever.
+    /// It may be stored and used forever: it describes a block that the request identifies by hash. Any other block may be
+    /// replaced, by a later import as well.
     Immutable,
 }
 
@@ -35,42 +34,6 @@ impl Caching {
     /// Whether caches may store the response.
     pub(crate) fn is_storable(self) -> bool {
         matches!(self, Self::Revalidate | Self::Immutable)
-    }
-}
-
-/// How long the response to a GET stays valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lifetime {
-    /// It may change at any time.
-    Volatile,
-    /// As long as the canonical block of this number stays canonical.
-    WithBlock(BlockNumber),
-    /// Forever: the response describes a block or transaction that the request identifies by hash.
-    Forever,
-}
-
-impl Lifetime {
-    /// The lifetime of a response about the canonical block of this number, or `Volatile` if there is none.
-    pub(crate) fn with_block(number: Option<BlockNumber>) -> Self {
-        number.map_or(Self::Volatile, Self::WithBlock)
-    }
-
-    /// The lifetime of a response about the block that a request specifies. A tag may refer to another block later.
-    pub(crate) fn with_requested<B: Copy + Into<BlockId>>(block: &B) -> Self {
-        match (*block).into() {
-            BlockId::Number(BlockNumberOrTag::Number(number)) => Self::WithBlock(number),
-            _ => Self::Volatile,
-        }
-    }
-
-    /// How a response that was read from `view` may be cached. Only finalized blocks cannot be replaced.
-    pub(crate) fn caching(self, view: Option<ViewOf>) -> Caching {
-        let finalized = view.and_then(|view| view.finalized);
-        match self {
-            Self::Forever => Caching::Immutable,
-            Self::WithBlock(number) if finalized.is_some_and(|finalized| number <= finalized) => Caching::Immutable,
-            Self::WithBlock(_) | Self::Volatile => Caching::Revalidate,
-        }
     }
 }
 
@@ -105,25 +68,6 @@ pub(crate) fn tag_value(tag: &EntityTag) -> Option<HeaderValue> {
 mod tests {
     use super::*;
     use actix_web::test::TestRequest;
-    use node_core::block::BlockRef;
-    use node_types::H256;
-
-    #[test]
-    fn only_finalized_blocks_are_immutable() {
-        let view = |finalized| Some(ViewOf { head: BlockRef { number: 9, hash: H256::zero() }, finalized });
-        let cases = [
-            (Lifetime::WithBlock(7), view(Some(7)), Caching::Immutable),
-            (Lifetime::WithBlock(8), view(Some(7)), Caching::Revalidate),
-            (Lifetime::WithBlock(0), view(None), Caching::Revalidate),
-            (Lifetime::WithBlock(0), None, Caching::Revalidate),
-            (Lifetime::Volatile, view(Some(9)), Caching::Revalidate),
-            (Lifetime::Forever, view(None), Caching::Immutable),
-            (Lifetime::with_block(None), view(Some(9)), Caching::Revalidate),
-        ];
-        for (lifetime, view, expected) in cases {
-            assert_eq!(lifetime.caching(view), expected, "{lifetime:?} {view:?}");
-        }
-    }
 
     #[test]
     fn tags_are_compared_weakly() {

@@ -1,5 +1,6 @@
 //! Compression of responses.
 
+use crate::streaming::Pieces;
 use actix_http::encoding::Encoder;
 use actix_web::body::{BoxBody, to_bytes};
 use actix_web::dev::ResponseHead;
@@ -67,10 +68,10 @@ impl CompressedDocuments {
     }
 }
 
-/// Compresses `body` while it is sent, and sets the headers for `encoding` in `head`. Long bodies are compressed on blocking
-/// threads.
+/// Compresses `body` piece by piece while it is sent, and sets the headers for `encoding` in `head`. Long pieces are compressed
+/// on blocking threads.
 pub(crate) fn encode(encoding: ContentEncoding, head: &mut ResponseHead, body: Bytes) -> BoxBody {
-    BoxBody::new(Encoder::response(encoding, head, body))
+    BoxBody::new(Encoder::response(encoding, head, Pieces(body)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Configuration of the HTTP interface.
 
+use crate::forwarded::ProxyNetwork;
 use crate::hosts::AllowedHost;
 use crate::metrics::Metrics;
 use crate::rate::RateLimit;
@@ -25,6 +26,9 @@ const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Outlasts short interruptions of a mobile line; data for a client that is gone is not held for longer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// 128 kbit/s, less than any mobile network of today has.
+const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("it is not zero");
 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -57,9 +61,19 @@ pub struct HttpConfig {
     /// URL at which clients reach the server, for links in responses [default: the host of each request]
     #[cfg_attr(feature = "clap", arg(long, env = "NODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening"))]
     pub public_url: Option<PublicUrl>,
-    /// Number of trusted proxies that append to X-Forwarded-For, from which the client address is then taken
-    #[cfg_attr(feature = "clap", arg(long, env = "NODE_TRUSTED_PROXIES", value_name = "COUNT", help_heading = "Listening", default_value_t = Self::default().trusted_proxies))]
-    pub trusted_proxies: usize,
+    /// Addresses or networks of proxies, such as 10.0.0.0/8; what they say about clients in Forwarded or X-Forwarded-* is
+    /// believed [default: none]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            env = "NODE_TRUSTED_PROXIES",
+            value_name = "NETWORK",
+            help_heading = "Listening",
+            value_delimiter = ','
+        )
+    )]
+    pub trusted_proxies: Vec<ProxyNetwork>,
     /// Certificate and key for TLS; `None` for plain HTTP.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub tls: Option<Tls>,
@@ -76,7 +90,7 @@ pub struct HttpConfig {
         arg(long, env = "NODE_CORS_ORIGINS", value_name = "ORIGIN", help_heading = "Access", value_delimiter = ',')
     )]
     pub cors_origins: Vec<Origin>,
-    /// Requests per second for each client, or off; auto is 1000, or off when listening on a loopback address
+    /// Requests per second for each client, or off; auto is 1000 for clients on other machines
     #[cfg_attr(
         feature = "clap",
         arg(long, env = "NODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
@@ -127,6 +141,12 @@ pub struct HttpConfig {
     /// Maximum number of open event streams and WebSockets
     #[cfg_attr(feature = "clap", arg(long, env = "NODE_MAX_STREAMS", value_name = "COUNT", help_heading = "Limits of all clients", default_value_t = Self::default().max_streams))]
     pub max_streams: usize,
+    /// Maximum number of bytes of long requests that are arriving and of long responses that clients have not read
+    #[cfg_attr(feature = "clap", arg(long, env = "NODE_TRANSFER_MEMORY", value_name = "BYTES", help_heading = "Limits of all clients", value_parser = values::at_least_one::<usize>, default_value_t = Self::default().transfer_memory))]
+    pub transfer_memory: usize,
+    /// Bytes per second that a client must read of a long response, once `write_timeout` has passed.
+    #[cfg_attr(feature = "clap", arg(skip = LEAST_READ_RATE))]
+    pub least_read_rate: NonZero<u32>,
     /// How long an idle connection stays open
     #[cfg_attr(feature = "clap", arg(long, env = "NODE_KEEP_ALIVE", value_name = "TIME", help_heading = "Limits of all clients", value_parser = values::duration, default_value = values::text(Self::default().keep_alive)))]
     pub keep_alive: Duration,
@@ -167,7 +187,7 @@ impl Default for HttpConfig {
             port: 8545,
             base_path: BasePath::default(),
             public_url: None,
-            trusted_proxies: 0,
+            trusted_proxies: Vec::new(),
             tls: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
@@ -187,6 +207,8 @@ impl Default for HttpConfig {
             max_connections: 4_096,
             max_requests: 16_384,
             max_streams: 256,
+            transfer_memory: 512 * 1024 * 1024,
+            least_read_rate: LEAST_READ_RATE,
             keep_alive: Duration::from_secs(75),
             workers: None,
             pool_threads: None,

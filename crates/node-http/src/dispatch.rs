@@ -76,6 +76,7 @@ pub(crate) async fn run<T: Send + 'static>(
         Cost::Code => &pools.code,
     };
     let (sender, receiver) = oneshot::channel();
+    let client = context.client();
     let guard = CancelOnDrop(context.clone());
     let job = move || {
         // A deadline that passes in the queue means that the server is overloaded, not that the work is too long.
@@ -86,8 +87,9 @@ pub(crate) async fn run<T: Send + 'static>(
         // The receiver is gone if the client has disconnected.
         let _ = sender.send(result);
     };
-    pool.submit(Box::new(job)).map_err(|_| HttpError::Overloaded)?;
-    let result = receiver.await.unwrap_or(Err(HttpError::Panicked));
+    pool.submit(client, Box::new(job)).map_err(|_| HttpError::Overloaded)?;
+    // A job that is dropped has lost its place in the queue to another client's.
+    let result = receiver.await.unwrap_or(Err(HttpError::Overloaded));
     drop(guard);
     result
 }

@@ -1,6 +1,7 @@
 //! Serializes responses, with the address of their schema as the first key.
 
 use crate::config::HttpConfig;
+use crate::forwarded::Forwarded;
 use crate::problem::HttpError;
 use crate::url::is_authority;
 use actix_web::HttpRequest;
@@ -8,20 +9,39 @@ use actix_web::http::header::HOST;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The URL at which the client reaches the server: the configured public URL, or the host that the request is addressed to.
-/// `listening` replaces a host that is missing or invalid.
-pub(crate) fn base_url(request: &HttpRequest, config: &HttpConfig, listening: &str) -> String {
+/// The URL at which the client reaches the server: the configured public URL, or that by which the client reached the trusted
+/// proxies that `forwarded` the request, or the host that the request is addressed to. `listening` replaces a host that is
+/// missing or invalid.
+pub(crate) fn base_url(
+    request: &HttpRequest,
+    forwarded: Option<&Forwarded>,
+    config: &HttpConfig,
+    listening: &str,
+) -> String {
     // The host is written into JSON strings and headers unescaped, so it must be a valid authority.
-    url_with_authority(config, requested_authority(request).filter(|name| is_authority(name)).unwrap_or(listening))
+    let addressed = || requested_authority(request).filter(|name| is_authority(name)).unwrap_or(listening);
+    match (&config.public_url, forwarded) {
+        (None, Some(Forwarded { scheme, host, prefix, .. })) => {
+            let scheme = scheme.unwrap_or(config.scheme());
+            let host = host.as_deref().unwrap_or_else(addressed);
+            [scheme, "://", host, prefix.as_str(), config.base_path.as_str()].concat()
+        }
+        _ => url_with_authority(config, addressed()),
+    }
 }
 
 /// The base of all URLs of the server: the configured public URL, or one with `authority`.
 pub(crate) fn url_with_authority(config: &HttpConfig, authority: &str) -> String {
-    let base = config.base_path.as_str();
     match &config.public_url {
-        Some(url) => [url.as_str(), base].concat(),
-        None => [config.scheme(), "://", authority, base].concat(),
+        Some(url) => url.with_base(&config.base_path),
+        None => [config.scheme(), "://", authority, config.base_path.as_str()].concat(),
     }
+}
+
+/// The path of `base_url`, without a slash at the end.
+pub(crate) fn path_of(base_url: &str) -> &str {
+    let authority = base_url.find("://").map_or(0, |at| at + 3);
+    base_url[authority..].find('/').map_or("", |at| &base_url[authority + at..])
 }
 
 /// The host that the request is addressed to, with or without a port.
@@ -103,6 +123,20 @@ mod tests {
         let plain = HttpConfig::default();
         let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..HttpConfig::default() };
         let public = HttpConfig { public_url: Some("https://node.example/x".parse().unwrap()), ..based.clone() };
+        let forwarded = Forwarded {
+            client: None,
+            scheme: Some("https"),
+            host: Some("outer.example".to_owned()),
+            prefix: "/proxy".parse().unwrap(),
+        };
+        let request = TestRequest::default().insert_header((HOST, "inner")).to_http_request();
+        let nothing = Forwarded::default();
+        let url = |config, forwarded| base_url(&request, Some(forwarded), config, "listening");
+        assert_eq!(url(&based, &forwarded), "https://outer.example/proxy/v1");
+        assert_eq!(url(&based, &nothing), "http://inner/v1");
+        assert_eq!(url(&public, &forwarded), "https://node.example/x/v1");
+        assert_eq!([path_of("http://a:1"), path_of("https://a/b/c")], ["", "/b/c"]);
+
         let cases = [
             (&plain, "node.local:8545", "http://node.local:8545"),
             (&plain, "[::1]:8545", "http://[::1]:8545"),
@@ -115,7 +149,7 @@ mod tests {
         ];
         for (config, host, expected) in cases {
             let request = TestRequest::default().insert_header((HOST, host)).to_http_request();
-            assert_eq!(base_url(&request, config, "listening"), expected, "{host}");
+            assert_eq!(base_url(&request, None, config, "listening"), expected, "{host}");
         }
     }
 }

@@ -3,14 +3,17 @@
 //! The next events are read when the connection can take more, so a slow client costs the memory of one batch. Between
 //! batches a stream sleeps until the chain or the pool changes.
 
+use crate::clients::Permit;
 use crate::convert;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::sender::Sender;
 use crate::service::Service;
 use crate::signal::Signal;
 use crate::streaming::streaming_body;
+use crate::transfer;
 use actix_web::HttpResponse;
 use actix_web::http::header::{CONNECTION, HeaderName, HeaderValue};
 use actix_web::http::{StatusCode, Version};
@@ -19,9 +22,8 @@ use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::EventStream;
 use node_types::wire::{Event, EventsInput};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 const EVENT_STREAM: &str = "text/event-stream";
@@ -35,21 +37,17 @@ const BATCH: usize = 256;
 /// Responds with events until the client disconnects.
 pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpError>) -> HttpResponse {
     let service = exchange.service().clone();
-    let permit = Arc::clone(&service.streams).try_acquire_owned();
-    let input = match (exchange.check_query(input), permit) {
-        (Ok(input), Ok(permit)) => Ok((input, permit)),
-        (Err(error), _) => Err(error),
-        (Ok(_), Err(_)) => Err(HttpError::TooManyStreams { limit: service.config.max_streams }),
-    };
-    let (input, permit) = match input {
-        Ok(input) => input,
+    let sender = exchange.sender().clone();
+    let admitted = exchange.check_query(input).and_then(|input| Ok((input, service.streams.take(&sender.client, 1)?)));
+    let (input, permit) = match admitted {
+        Ok(admitted) => admitted,
         Err(error) => return exchange.fail(&error),
     };
     let changes = changes_for(&input, &service).listen();
     let opening = service.clone();
     let query = convert::event::query(input);
     let open = Box::new(move |context: &Context| Ok(opening.node.events(context, &query)?));
-    let stream = match dispatch::run(&service.pools, Cost::Instant, service.context(), open).await {
+    let stream = match dispatch::run(&service.pools, Cost::Instant, exchange.context(), open).await {
         Ok(stream) => stream,
         Err(error) => return exchange.fail(&error),
     };
@@ -62,7 +60,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     }
     let closing = service.closing.subscribe();
     let reporter = exchange.reporter();
-    let body = EventBody { service, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
+    let body = EventBody { service, sender, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
     let response = exchange.start(StatusCode::OK, EVENT_STREAM);
     exchange.finish(response.set_body(streaming_body(body, EventBody::next)))
 }
@@ -78,13 +76,14 @@ fn changes_for<'a>(input: &EventsInput, service: &'a Service) -> &'a Signal {
 /// The body of an event stream.
 struct EventBody {
     service: web::Data<Service>,
+    sender: Sender,
     stream: EventStream,
     reporter: Reporter,
     changes: watch::Receiver<()>,
     closing: watch::Receiver<bool>,
     state: State,
     /// Counts this stream as open.
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,35 +108,35 @@ impl EventBody {
             _ = closing.wait_for(|closing| *closing) => None,
             text = self.next_text() => Some(text),
         };
-        text.map(|text| (text.into(), self))
+        text.map(|text| (text, self))
     }
 
     /// Waits for events, for an error, or until a keep-alive comment is due, and returns the text to send.
-    async fn next_text(&mut self) -> Vec<u8> {
+    async fn next_text(&mut self) -> Bytes {
         loop {
             if self.state == State::Idle {
                 tokio::select! {
                     biased;
                     _ = self.changes.changed() => self.state = State::Behind,
-                    () = sleep(self.service.config.stream_keep_alive) => return b": keep-alive\n\n".to_vec(),
+                    () = sleep(self.service.config.stream_keep_alive) => return Bytes::from_static(b": keep-alive\n\n"),
                 }
             }
             match self.next_batch().await {
                 Ok(text) if text.is_empty() => self.state = State::Idle,
                 Ok(text) => return text,
                 // Requests that wait for a response come first.
-                Err(HttpError::Overloaded) => sleep(RETRY_DELAY).await,
+                Err(HttpError::Overloaded | HttpError::Exhausted(_)) => sleep(RETRY_DELAY).await,
                 Err(error) => {
                     self.state = State::Ended;
                     let (_, problem) = self.reporter.problem(&error);
-                    return [&b"event: problem\ndata: "[..], &problem, b"\n\n"].concat();
+                    return [&b"event: problem\ndata: "[..], &problem, b"\n\n"].concat().into();
                 }
             }
         }
     }
 
     /// Returns the next events as text; empty if there are none.
-    async fn next_batch(&mut self) -> Result<Vec<u8>, HttpError> {
+    async fn next_batch(&mut self) -> Result<Bytes, HttpError> {
         // Marks changes as seen before reading, so that a change during the read wakes the stream again.
         self.changes.borrow_and_update();
         let (service, stream) = (self.service.clone(), self.stream.clone());
@@ -146,7 +145,9 @@ impl EventBody {
             let events: Vec<_> = events.into_iter().map(convert::event::event).collect();
             Ok((write(&events)?, stream))
         });
-        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, self.service.context(), work).await?;
+        let context = self.service.context(&self.sender.client);
+        let (text, stream) = dispatch::run(&self.service.pools, Cost::Brief, context, work).await?;
+        let text = transfer::hold(text.into(), &self.service, &self.sender)?;
         self.stream = stream;
         Ok(text)
     }

@@ -1,24 +1,34 @@
 //! Responses to requests that no route accepts.
 
 use crate::admission::Access;
+use crate::cors;
 use crate::exchange::Exchange;
 use crate::parameters::is_decodable;
 use crate::problem::HttpError;
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, web};
 
 /// Responds to a request whose path has no route, or whose method the route does not accept: `allow` lists those that it
 /// does.
-pub(crate) async fn refuse(request: HttpRequest, allow: Option<&'static str>) -> HttpResponse {
+pub(crate) async fn refuse(request: HttpRequest, payload: web::Payload, allow: Option<&'static str>) -> HttpResponse {
     let decodable = is_decodable(request.uri().path());
     let asks_for_options = request.method() == Method::OPTIONS;
-    let mut exchange = Exchange::new("none", request, None);
+    let is_preflight = asks_for_options && cors::is_preflight(request.headers());
+    let mut exchange = Exchange::new("none", request, Some(payload));
     if let Err(error) = exchange.admit(Access::Open) {
         return exchange.fail(&error);
     }
     match allow {
         _ if !decodable => exchange.fail(&HttpError::Path),
+        Some(_) if is_preflight => match exchange.check_origin() {
+            Ok(()) => {
+                let headers: Vec<_> = cors::preflight_headers(exchange.request().headers()).collect();
+                let with = |exchange: Exchange, (name, value)| exchange.with_header(name, value);
+                headers.into_iter().fold(exchange, with).respond_empty(StatusCode::OK)
+            }
+            Err(error) => exchange.fail(&error),
+        },
         Some(allow) if asks_for_options => {
             exchange.with_header(ALLOW, HeaderValue::from_static(allow)).respond_empty(StatusCode::NO_CONTENT)
         }

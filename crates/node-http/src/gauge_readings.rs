@@ -23,9 +23,9 @@ pub(crate) fn register(metrics: &Metrics, service: &web::Data<Service>) {
 }
 
 fn read(service: &Service, gauges: &Gauges) {
-    let config = &service.config;
-    gauges.connections.set(in_use(config.max_connections, service.connections.available_permits()));
-    gauges.streams.set(in_use(config.max_streams, service.streams.available_permits()));
+    gauges.connections.set(signed(service.connections.taken()));
+    gauges.streams.set(signed(service.streams.taken()));
+    gauges.transfers.set(signed(service.transfers.taken()));
     for (name, pool) in service.pools.usage() {
         let label = [("pool", name)];
         gauges.executor_threads.get_or_create(&label).set(signed(pool.threads));
@@ -69,10 +69,6 @@ fn read(service: &Service, gauges: &Gauges) {
 /// Sets a counter whose value another component counts.
 fn set(counter: &Counter, value: u64) {
     counter.inner().store(value, Ordering::Relaxed);
-}
-
-fn in_use(permits: usize, available: usize) -> i64 {
-    signed(permits.saturating_sub(available))
 }
 
 fn signed(value: impl TryInto<i64>) -> i64 {

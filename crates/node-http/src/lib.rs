@@ -15,9 +15,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+mod bare;
 mod block_cache;
 mod body;
 mod caching;
+mod clients;
+mod closer;
 mod compress;
 mod config;
 mod convert;
@@ -27,12 +30,14 @@ mod encode;
 mod events;
 mod exchange;
 mod fallback;
+mod forwarded;
 mod gauge_readings;
 mod h2_header_limit;
 mod hosts;
 mod listen;
 mod metrics;
 mod mount;
+mod notices;
 mod openapi;
 mod parameters;
 mod pool;
@@ -44,6 +49,7 @@ mod report;
 mod request_log;
 mod routes;
 mod rpc;
+mod sender;
 mod sent;
 mod serve;
 mod server;
@@ -55,12 +61,15 @@ mod tls;
 mod tokens;
 #[cfg(feature = "tower")]
 mod tower;
+mod transfer;
+mod unpack;
 mod url;
 #[cfg(feature = "clap")]
 pub mod values;
 mod websocket;
 
 pub use config::HttpConfig;
+pub use forwarded::{InvalidNetwork, ProxyNetwork};
 pub use hosts::{AllowedHost, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};

@@ -3,11 +3,14 @@
 //! This replaces actix-web's own acceptor. It limits the number of connections and the time to the first byte, and
 //! handles TLS and the choice between HTTP/1.1 and HTTP/2.
 
+use crate::bare;
+use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
 use crate::h2_header_limit::HeaderLimit;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::sender::Peer;
 use crate::sent::Sent;
 use crate::service::Service;
 use actix_http::Protocol;
@@ -16,13 +19,12 @@ use actix_web::rt::net::TcpStream;
 use actix_web::web;
 use socket2::SockRef;
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 use uuid::Uuid;
@@ -33,12 +35,75 @@ const PREFACE: &[u8] = b"PRI * HTTP/2";
 /// How long a client over the connection limit has to read the error.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Most bytes of a connection that wait in the system to be sent. What clients do not read stays in responses, which are
+/// counted.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const MAX_UNSENT: u32 = 64 * 1024;
+
 /// A connection, plain or encrypted, with the permit that counts it as open.
 pub(crate) struct Connection {
     stream: Stream,
+    peer: Peer,
+    /// Whether the client must read before more can be written. Until then nothing is read from it either: HTTP/2 would
+    /// accept requests and collect the responses.
+    is_blocked: bool,
     /// `None` for HTTP/1.1, whose headers actix-http limits itself.
     header_limit: Option<HeaderLimit>,
-    _permit: OwnedSemaphorePermit,
+    service: web::Data<Service>,
+    /// What is left of a problem that is sent in place of a bare response.
+    problem: Option<Vec<u8>>,
+    _permit: Permit,
+}
+
+impl Connection {
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Notes whether a write was blocked. Reading continues when it is not any more.
+    fn note<T>(&mut self, context: &Context<'_>, written: Poll<T>) -> Poll<T> {
+        let was_blocked = mem::replace(&mut self.is_blocked, written.is_pending());
+        if was_blocked && !self.is_blocked {
+            context.waker().wake_by_ref();
+        }
+        written
+    }
+
+    /// Writes a problem in place of a bare response of `length` bytes.
+    fn poll_write_problem(&mut self, cx: &mut Context<'_>, status: u16, length: usize) -> Poll<io::Result<usize>> {
+        let Self { service, stream, problem, .. } = self;
+        let rest = problem.get_or_insert_with(|| {
+            let error = bare::error(status, &service.config);
+            if let Some(limit) = error.limit() {
+                service.metrics.record_refusal(limit);
+            }
+            canned_response(service, &error)
+        });
+        while !rest.is_empty() {
+            let written = match stream {
+                Stream::Plain(stream) => Pin::new(stream).poll_write(cx, rest),
+                Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, rest),
+            };
+            match std::task::ready!(written)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => drop(rest.drain(..written)),
+            }
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    /// Returns an error if the connection must be closed. What it has not sent is then discarded.
+    fn check(&self, context: &Context<'_>) -> io::Result<()> {
+        self.peer.closer.check(context).inspect_err(|_| {
+            let socket = match &self.stream {
+                Stream::Plain(socket) => socket,
+                Stream::Encrypted(stream) => stream.get_ref().0,
+            };
+            if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
+                tracing::debug!(%error, "cannot discard unsent data");
+            }
+        })
+    }
 }
 
 enum Stream {
@@ -54,10 +119,17 @@ pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
 pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Result<Accepted, DispatchError> {
     let config = &service.config;
     set_options(&socket, config);
-    let peer = socket.peer_addr().ok();
-    let Ok(permit) = Arc::clone(&service.connections).try_acquire_owned() else {
-        reject(socket, &service).await?;
-        return Err(io::Error::from(io::ErrorKind::QuotaExceeded).into());
+    let address = socket.peer_addr().ok();
+    let peer = Peer::new(address.map(|address| address.ip()), &service.clients, &config.trusted_proxies);
+    let connections = &service.connections;
+    let permit =
+        if peer.is_proxy { connections.take_unshared(&peer.client, 1) } else { connections.take(&peer.client, 1) };
+    let permit = match permit {
+        Ok(permit) => permit,
+        Err(exhausted) => {
+            reject(socket, &service, &exhausted.into()).await?;
+            return Err(io::Error::from(io::ErrorKind::QuotaExceeded).into());
+        }
     };
     let mut closing = service.closing.subscribe();
     let handshake = async {
@@ -84,14 +156,17 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
         _ = closing.wait_for(|closing| *closing) => Err(io::ErrorKind::ConnectionAborted.into()),
     };
     let (stream, protocol) =
-        result.inspect_err(|error| tracing::debug!(%error, ?peer, "connection failed before the first request"))?;
+        result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
     let header_limit = matches!(protocol, Protocol::Http2).then(|| HeaderLimit::new(config.max_headers));
-    Ok((Connection { stream, header_limit, _permit: permit }, protocol, peer))
+    Ok((
+        Connection { stream, peer, is_blocked: false, header_limit, service, problem: None, _permit: permit },
+        protocol,
+        address,
+    ))
 }
 
 /// Sends an error without reading a request, and closes the connection.
-async fn reject(mut socket: TcpStream, service: &web::Data<Service>) -> io::Result<()> {
-    let error = HttpError::TooManyConnections { limit: service.config.max_connections };
+async fn reject(mut socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
     if let Some(limit) = error.limit() {
         service.metrics.record_refusal(limit);
     }
@@ -100,7 +175,7 @@ async fn reject(mut socket: TcpStream, service: &web::Data<Service>) -> io::Resu
         return Ok(());
     }
     let Ok(_permit) = service.rejections.try_acquire() else { return Ok(()) };
-    let response = canned_response(service, &error);
+    let response = canned_response(service, error);
     let send = async {
         socket.write_all(&response).await?;
         socket.shutdown().await?;
@@ -117,12 +192,13 @@ fn canned_response(service: &Service, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
     let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url, sent: Sent::default() };
     let (status, body) = reporter.problem(error);
+    service.metrics.record_response(reporter.operation, status, Duration::ZERO);
+    let retry_after = error.retry_after().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
-         x-request-id: {}\r\nretry-after: {}\r\nconnection: close\r\n\r\n",
+         x-request-id: {}\r\n{retry_after}connection: close\r\n\r\n",
         body.len(),
         reporter.id,
-        error.retry_after().unwrap_or(1),
     );
     [head.as_bytes(), &body].concat()
 }
@@ -131,23 +207,30 @@ fn set_options(socket: &TcpStream, config: &HttpConfig) {
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    set_write_timeout(socket, config.write_timeout);
+    limit_writing(socket, config.write_timeout);
 }
 
-/// Makes the system close the connection if the client acknowledges nothing for `timeout`. Otherwise an event stream to a
-/// client that is gone would never end.
+/// Makes the system hold few unsent bytes, and close the connection if the client acknowledges nothing for `timeout`.
+/// Otherwise an event stream to a client that is gone would never end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn set_write_timeout(socket: &TcpStream, timeout: Duration) {
-    if let Err(error) = SockRef::from(socket).set_tcp_user_timeout(Some(timeout)) {
-        tracing::debug!(%error, "cannot set the write timeout");
+fn limit_writing(socket: &TcpStream, timeout: Duration) {
+    let socket = SockRef::from(socket);
+    let set = socket.set_tcp_user_timeout(Some(timeout)).and_then(|()| socket.set_tcp_notsent_lowat(MAX_UNSENT));
+    if let Err(error) = set {
+        tracing::debug!(%error, "cannot limit unsent data");
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn set_write_timeout(_socket: &TcpStream, _timeout: Duration) {}
+fn limit_writing(_socket: &TcpStream, _timeout: Duration) {}
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.check(cx)?;
+        if self.is_blocked {
+            // The blocked write wakes the task.
+            return Poll::Pending;
+        }
         let Self { stream, header_limit, .. } = &mut *self;
         let before = buf.filled().len();
         let read = match stream {
@@ -165,10 +248,21 @@ impl AsyncRead for Connection {
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        self.check(cx)?;
+        let bare = if self.header_limit.is_none() { bare::find(bytes) } else { None };
+        let bytes = match bare {
+            Some((0, status)) => {
+                let written = self.poll_write_problem(cx, status, bytes.len());
+                return self.note(cx, written);
+            }
+            Some((at, _)) => &bytes[..at],
+            None => bytes,
+        };
+        let written = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        };
+        self.note(cx, written)
     }
 
     fn poll_write_vectored(
@@ -176,10 +270,12 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        self.check(cx)?;
+        let written = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        }
+        };
+        self.note(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -191,8 +287,12 @@ impl AsyncWrite for Connection {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
+            // There is nothing to flush.
+            Stream::Plain(_) => Poll::Ready(Ok(())),
+            Stream::Encrypted(stream) => {
+                let flushed = Pin::new(stream).poll_flush(cx);
+                self.note(cx, flushed)
+            }
         }
     }
 

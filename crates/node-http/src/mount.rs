@@ -1,14 +1,12 @@
 //! The routes as a part of another actix-web application.
 
 use crate::config::HttpConfig;
-use crate::cors;
 use crate::gauge_readings;
 use crate::openapi;
 use crate::routes::{self, spelling::Spellings};
 use crate::server::ServeError;
 use crate::service::Service;
 use actix_web::dev::{HttpServiceFactory, Service as _};
-use actix_web::middleware::Condition;
 use actix_web::web;
 use node_core::node::Node;
 use std::net::SocketAddr;
@@ -54,7 +52,7 @@ pub fn configure(node: Arc<Node>, options: HttpConfig) -> Result<Routes, ServeEr
 pub(crate) fn shared(node: Arc<Node>, options: HttpConfig) -> Result<web::Data<Service>, ServeError> {
     let address = SocketAddr::new(options.host, options.port);
     let metrics = options.metrics.clone();
-    let interface = openapi::documents(&options.base_path, node.producer().is_some()).map_err(ServeError::Start)?;
+    let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     gauge_readings::register(&metrics, &service);
     Ok(service)
@@ -88,11 +86,9 @@ impl Routes {
         let producing = self.service.node.producer().is_some();
         let base = self.service.config.base_path.as_str();
         let spellings = Rc::new(Spellings::new(base, &routes::operations()));
-        let cors = cors::rules(&self.service.config.cors_origins);
         web::scope(prefix)
             .app_data(self.service.clone())
             .configure(|scope| routes::configure(scope, "", producing))
-            .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
             .wrap_fn(move |mut request, routes| {
                 spellings.normalize(&mut request);
                 let response = routes.call(request);

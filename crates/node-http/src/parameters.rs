@@ -98,6 +98,9 @@ impl<'a> Parameters<'a> {
                 let json = serde_json::Value::from(text).to_string();
                 self.faults.push(Location::Property(&Location::Part("query"), key), message, Some(&json));
             };
+            if is_ignored(key) {
+                continue;
+            }
             let (Some(name), Some(text)) = (decode(key, true), decode(text, true)) else {
                 fault("expected percent-encoded UTF-8");
                 continue;
@@ -110,6 +113,11 @@ impl<'a> Parameters<'a> {
         }
         values
     }
+}
+
+/// Whether a query parameter has no meaning for servers: those that keep caches from responding, and those of analytics.
+fn is_ignored(name: &str) -> bool {
+    name == "_" || name.starts_with("utm_")
 }
 
 /// Whether a path can be decoded: every `%` starts an escape, and the bytes are UTF-8.
@@ -169,8 +177,9 @@ mod tests {
     fn queries() {
         /// The value, or the locations of faults.
         type Expected = Result<Option<&'static str>, &'static [&'static str]>;
-        let cases: [(&str, Expected); 7] = [
+        let cases: [(&str, Expected); 8] = [
             ("/", Ok(None)),
+            ("/?_=1&utm_source=%&BlockNumber=7&_=2", Ok(Some("7"))),
             ("/?", Ok(None)),
             ("/?BlockNumber=7", Ok(Some("7"))),
             ("/?&BlockNumber=%37", Ok(Some("7"))),

@@ -1,6 +1,7 @@
-//! A fixed number of threads with a bounded queue.
+//! A fixed number of threads with a bounded queue, both shared fairly by clients.
 
-use std::collections::VecDeque;
+use node_core::context::{ClientId, is_fair_share};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -21,10 +22,19 @@ pub(crate) struct PoolUsage {
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
-/// Work for a thread of a pool.
-pub(crate) type Job = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that run jobs in the order of submission. Dropping the pool ends them once the queue is empty.
+struct Queued {
+    /// `None` if it is a job of the server itself.
+    client: Option<ClientId>,
+    job: Job,
+}
+
+/// Threads that run jobs. Dropping the pool ends them once the queue is empty.
+///
+/// The next job is the oldest one of the clients with the fewest running jobs, but not of the same one again. A client may occupy as many threads as it
+/// leaves idle for others, and at least one. One that submits a job while the queue is full takes the place of a job of the
+/// client that has the most in the queue, unless that is itself.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
@@ -39,7 +49,11 @@ struct Shared {
 }
 
 struct Queue {
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<Queued>,
+    /// The number of running jobs of each client that has any.
+    running: HashMap<Option<ClientId>, usize>,
+    /// The client of the latest job that was started.
+    latest: Option<ClientId>,
     /// Threads that wait for a job.
     idle: usize,
     refused: u64,
@@ -50,7 +64,14 @@ impl Pool {
     /// Starts `threads` threads with a queue of `capacity` jobs. Each thread calls `prepare` first.
     pub(crate) fn new(name: &str, threads: usize, capacity: usize, prepare: fn()) -> io::Result<Self> {
         // Threads count as idle before they have started, so that no job is refused meanwhile.
-        let queue = Queue { jobs: VecDeque::new(), idle: threads, refused: 0, closed: false };
+        let queue = Queue {
+            jobs: VecDeque::new(),
+            running: HashMap::new(),
+            latest: None,
+            idle: threads,
+            refused: 0,
+            closed: false,
+        };
         let shared = Arc::new(Shared { threads, queue: Mutex::new(queue), ready: Condvar::new(), capacity });
         let pool = Self { shared };
         for number in 0..threads {
@@ -67,23 +88,27 @@ impl Pool {
         let queue = self.shared.lock();
         let threads = self.shared.threads;
         // Queued jobs that an idle thread is about to take count as running.
-        let taken = queue.jobs.len().min(queue.idle);
+        let taken = queue.runnable();
         let busy = threads - queue.idle + taken;
         PoolUsage { threads, busy, queued: queue.jobs.len() - taken, refused: queue.refused }
     }
 
-    /// Queues a job.
+    /// Queues a job of `client`.
     ///
     /// # Errors
-    /// [`QueueFull`] if all threads are busy and as many jobs wait as may.
-    pub(crate) fn submit(&self, job: Job) -> Result<(), QueueFull> {
+    /// [`QueueFull`] if all threads that the client may have are busy and as many jobs wait as may, none of them of a client
+    /// with more jobs. A job that loses its place to another one is dropped.
+    pub(crate) fn submit(&self, client: Option<ClientId>, job: Job) -> Result<(), QueueFull> {
         let mut queue = self.shared.lock();
+        let mut displaced = None;
         if queue.jobs.len() >= queue.idle + self.shared.capacity {
             queue.refused += 1;
-            return Err(QueueFull);
+            displaced = Some(queue.displace_for(client).ok_or(QueueFull)?);
         }
-        queue.jobs.push_back(job);
+        queue.jobs.push_back(Queued { client, job });
         drop(queue);
+        // Dropping a job may run code of the request, which must not hold the lock.
+        drop(displaced);
         self.shared.ready.notify_one();
         Ok(())
     }
@@ -93,6 +118,65 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.ready.notify_all();
+    }
+}
+
+impl Queue {
+    /// Takes the next job; `None` if no client with a job may have another thread.
+    fn next(&mut self) -> Option<Queued> {
+        let candidates = self.jobs.iter().enumerate().filter(|(_, queued)| self.may_run(queued.client));
+        let (at, _) =
+            candidates.min_by_key(|(_, queued)| (self.running(queued.client), queued.client == self.latest))?;
+        let next = self.jobs.remove(at)?;
+        self.latest = next.client;
+        Some(next)
+    }
+
+    fn running(&self, client: Option<ClientId>) -> usize {
+        self.running.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Whether `client` may have another thread, if one is idle.
+    fn may_run(&self, client: Option<ClientId>) -> bool {
+        let fair = || is_fair_share(self.running(client) + 1, self.idle - 1);
+        self.idle > 0 && (self.closed || client.is_none() || fair())
+    }
+
+    fn ended(&mut self, client: Option<ClientId>) {
+        if let Some(running) = self.running.get_mut(&client) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(&client);
+            }
+        }
+    }
+
+    /// The number of queued jobs that idle threads will take at once.
+    fn runnable(&self) -> usize {
+        let (mut idle, mut running) = (self.idle, self.running.clone());
+        for Queued { client, .. } in &self.jobs {
+            let held = running.entry(*client).or_default();
+            if idle > 0 && (client.is_none() || is_fair_share(*held + 1, idle - 1)) {
+                *held += 1;
+                idle -= 1;
+            }
+        }
+        self.idle - idle
+    }
+
+    /// Removes the newest job of the client that has the most in the queue, if it has at least two more than `client` has.
+    fn displace_for(&mut self, client: Option<ClientId>) -> Option<Queued> {
+        let mut counts = HashMap::<_, usize>::new();
+        for queued in &self.jobs {
+            *counts.entry(queued.client).or_default() += 1;
+        }
+        let own = counts.get(&client).copied().unwrap_or(0);
+        let (greedy, most) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        if most < own + 2 {
+            return None;
+        }
+        let at = self.jobs.iter().rposition(|queued| queued.client == greedy)?;
+        self.jobs.remove(at)
     }
 }
 
@@ -106,17 +190,92 @@ impl Shared {
     fn work(&self) {
         let mut queue = self.lock();
         loop {
-            if let Some(job) = queue.jobs.pop_front() {
+            if let Some(Queued { client, job }) = queue.next() {
                 queue.idle -= 1;
+                *queue.running.entry(client).or_default() += 1;
                 drop(queue);
                 job();
                 queue = self.lock();
                 queue.idle += 1;
-            } else if queue.closed {
+                queue.ended(client);
+            } else if queue.closed && queue.jobs.is_empty() {
                 return;
             } else {
                 queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    const FIRST: Option<ClientId> = Some(ClientId(1));
+    const SECOND: Option<ClientId> = Some(ClientId(2));
+
+    /// Submits a job that runs until the returned sender is dropped, and then sends `name`.
+    fn occupy(pool: &Pool, client: Option<ClientId>, name: u32, ended: &Sender<u32>) -> Result<Sender<()>, QueueFull> {
+        let (release, blocked) = channel::<()>();
+        let ended = ended.clone();
+        let job = move || {
+            let _ = blocked.recv();
+            let _ = ended.send(name);
+        };
+        pool.submit(client, Box::new(job))?;
+        Ok(release)
+    }
+
+    fn received(ended: &Receiver<u32>) -> u32 {
+        ended.recv_timeout(std::time::Duration::from_secs(60)).unwrap()
+    }
+
+    #[test]
+    fn a_client_leaves_threads_to_others() {
+        let pool = Pool::new("test", 4, 8, || {}).unwrap();
+        let (ended, jobs) = channel();
+        let endless: Vec<_> = (0..6).map(|name| occupy(&pool, FIRST, name, &ended).unwrap()).collect();
+        assert_eq!(pool.usage(), PoolUsage { threads: 4, busy: 2, queued: 4, refused: 0 });
+        for name in 10..13 {
+            drop(occupy(&pool, SECOND, name, &ended).unwrap());
+            assert_eq!(received(&jobs), name, "it does not wait");
+        }
+        drop(endless);
+        let mut rest: Vec<_> = (0..6).map(|_| received(&jobs)).collect();
+        rest.sort_unstable();
+        assert_eq!(rest, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_client_with_the_fewest_running_jobs_is_next() {
+        let pool = Pool::new("test", 2, 8, || {}).unwrap();
+        let (ended, jobs) = channel();
+        let [first, second] = [(FIRST, 0), (SECOND, 1)].map(|(client, name)| occupy(&pool, client, name, &ended));
+        while pool.shared.lock().idle > 0 {
+            thread::yield_now();
+        }
+        drop([(FIRST, 2), (Some(ClientId(3)), 3)].map(|(client, name)| occupy(&pool, client, name, &ended)));
+        drop(second);
+        assert_eq!([0; 2].map(|_| received(&jobs)), [1, 3]);
+        drop(first);
+        assert_eq!([0; 2].map(|_| received(&jobs)), [0, 2]);
+    }
+
+    #[test]
+    fn a_full_queue_makes_room_for_clients_with_fewer_jobs() {
+        let pool = Pool::new("test", 1, 3, || {}).unwrap();
+        let (ended, jobs) = channel();
+        let mut releases = vec![occupy(&pool, FIRST, 0, &ended).unwrap()];
+        while pool.shared.lock().idle > 0 {
+            thread::yield_now();
+        }
+        releases.extend((1..4).map(|name| occupy(&pool, FIRST, name, &ended).unwrap()));
+        assert!(occupy(&pool, FIRST, 4, &ended).is_err());
+        releases.push(occupy(&pool, SECOND, 5, &ended).unwrap());
+        assert!(occupy(&pool, SECOND, 6, &ended).is_err(), "two against one would become one against two");
+        assert_eq!(pool.usage().refused, 3);
+        drop(releases);
+        assert_eq!([0; 4].map(|_| received(&jobs)), [0, 5, 1, 2], "clients take turns");
     }
 }

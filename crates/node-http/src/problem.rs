@@ -1,5 +1,6 @@
 //! Errors of requests, and one exhaustive match from errors to HTTP statuses.
 
+use crate::clients::Exhausted;
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::sent::Sent;
@@ -36,18 +37,38 @@ pub(crate) enum HttpError {
     /// The path is for WebSocket only.
     #[error("this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET")]
     NoWebSocket,
+    /// The request is not HTTP.
+    #[error("this is no valid request of HTTP/1.1, which has a request line, one Host and an unambiguous length")]
+    NotHttp,
+    /// The headers arrived too slowly.
+    #[error("the headers did not arrive in time")]
+    HeadersTimeout,
     /// The body's framing is broken, or it ended early.
     #[error("the body cannot be read to its end")]
     BodyBroken,
-    /// Control is restricted to clients on the same machine.
-    #[error("control of the chain is refused, because other machines can reach the server on {0}")]
-    ControlRefused(IpAddr),
-    /// Control is refused to web pages of other origins.
-    #[error("control of the chain is refused to pages of other origins")]
+    /// Control is restricted to programs on the same machine.
+    #[error("control of the chain is refused to clients that may be on other machines (`force-control`)")]
+    ControlRefused,
+    /// Control is refused to whoever a proxy that is not trusted forwards requests for.
+    #[error(
+        "control of the chain is refused to requests that {0} forwards, which is not a trusted proxy (`trusted-proxies`)"
+    )]
+    ControlForwarded(IpAddr),
+    /// The request comes from a web page of an origin that is not allowed.
+    #[error("this is refused to pages of other origins (`cors-origins`)")]
     ForeignOrigin,
+    /// Nothing is left of what all clients share, or of the client's share.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// The body is declared as something other than JSON.
     #[error("the body must be of media type application/json")]
     MediaType,
+    /// The body is compressed in an unknown way.
+    #[error("the body may be compressed with one of gzip, deflate, br and zstd")]
+    ContentEncoding,
+    /// The body is not what its encoding says.
+    #[error("the body cannot be decompressed")]
+    BodyUnpackable,
     /// The body is too long.
     #[error("the body is longer than {limit} bytes (`max-body`)")]
     BodyTooLarge {
@@ -75,30 +96,12 @@ pub(crate) enum HttpError {
     /// The client has sent too many requests.
     #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
     TooFast(TooFast),
-    /// The limit of connections is reached.
-    #[error("there are {limit} connections already, the maximum (`max-connections`)")]
-    TooManyConnections {
-        /// Most connections at a time.
-        limit: usize,
-    },
-    /// The limit of concurrent requests is reached.
-    #[error("there are {limit} requests already, the maximum (`max-requests`)")]
-    TooManyRequests {
-        /// Most requests at a time.
-        limit: usize,
-    },
     /// The server is not ready, or is shutting down.
     #[error("not ready: {0}")]
     NotReady(String),
     /// All threads are busy, and the queue is full.
     #[error("the server is busy, try again soon")]
     Overloaded,
-    /// The limit of event streams is reached.
-    #[error("there are {limit} event streams already, the maximum (`max-streams`)")]
-    TooManyStreams {
-        /// Most streams at a time.
-        limit: usize,
-    },
     /// The operation panicked, which is a defect.
     #[error("the operation panicked")]
     Panicked,
@@ -113,13 +116,12 @@ impl HttpError {
         Some(match self {
             Self::BodyTooLarge { .. } => "max-body",
             Self::BodyTimeout => "body-timeout",
+            Self::HeadersTimeout => "header-timeout",
             Self::HostRefused { .. } => "allowed-hosts",
             Self::HeadersTooLong { .. } => "max-headers",
             Self::TooFast(_) => "rate-limit",
-            Self::TooManyConnections { .. } => "max-connections",
-            Self::TooManyRequests { .. } => "max-requests",
+            Self::Exhausted(exhausted) => exhausted.resource.option(),
             Self::Overloaded => "pool-queue",
-            Self::TooManyStreams { .. } => "max-streams",
             Self::Node(error) => return error.limit().map(options::name),
             _ => return None,
         })
@@ -127,10 +129,7 @@ impl HttpError {
 
     /// Whether the error is normal for a server that is busy or shutting down.
     pub(crate) fn is_expected(&self) -> bool {
-        use HttpError::*;
-        let busy =
-            matches!(self, Overloaded | TooManyStreams { .. } | TooManyConnections { .. } | TooManyRequests { .. });
-        busy || matches!(self, NotReady(_))
+        matches!(self, Self::Overloaded | Self::Exhausted(_) | Self::NotReady(_))
     }
 
     /// Returns the seconds after which the client may retry, or `None` if waiting does not help.
@@ -210,27 +209,28 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
     let blank = |status| (status, None);
     match error {
         HttpError::Node(error) => classify_node(error),
-        HttpError::Body(BodyError::Empty | BodyError::Malformed { .. }) | HttpError::Path | HttpError::BodyBroken => {
-            blank(StatusCode::BAD_REQUEST)
-        }
+        HttpError::Body(BodyError::Empty | BodyError::Malformed { .. })
+        | HttpError::Path
+        | HttpError::NotHttp
+        | HttpError::BodyBroken
+        | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
         HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
         HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),
-        HttpError::ControlRefused(_) | HttpError::ForeignOrigin | HttpError::HostRefused { .. } => {
-            blank(StatusCode::FORBIDDEN)
-        }
+        HttpError::ControlRefused
+        | HttpError::ControlForwarded(_)
+        | HttpError::ForeignOrigin
+        | HttpError::HostRefused { .. } => blank(StatusCode::FORBIDDEN),
         HttpError::Unauthorized => blank(StatusCode::UNAUTHORIZED),
         HttpError::HeadersTooLong { .. } => blank(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
         HttpError::TooFast(_) => blank(StatusCode::TOO_MANY_REQUESTS),
-        HttpError::MediaType => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        HttpError::MediaType | HttpError::ContentEncoding => blank(StatusCode::UNSUPPORTED_MEDIA_TYPE),
         HttpError::BodyTooLarge { .. } => blank(StatusCode::PAYLOAD_TOO_LARGE),
-        HttpError::BodyTimeout => blank(StatusCode::REQUEST_TIMEOUT),
-        HttpError::Overloaded
-        | HttpError::TooManyStreams { .. }
-        | HttpError::TooManyConnections { .. }
-        | HttpError::TooManyRequests { .. }
-        | HttpError::NotReady(_) => blank(StatusCode::SERVICE_UNAVAILABLE),
+        HttpError::BodyTimeout | HttpError::HeadersTimeout => blank(StatusCode::REQUEST_TIMEOUT),
+        HttpError::Overloaded | HttpError::Exhausted(_) | HttpError::NotReady(_) => {
+            blank(StatusCode::SERVICE_UNAVAILABLE)
+        }
         HttpError::Panicked | HttpError::Encode(_) => blank(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }

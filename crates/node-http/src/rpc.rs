@@ -5,10 +5,11 @@ use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
 use crate::request_log::Failure;
+use crate::sender::Sender;
 use crate::service::Service;
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
+use actix_web::{HttpRequest, HttpResponse};
 use node_core::context::{Context, Interrupted};
 use node_core::cost::Cost;
 use node_core::node::NodeError;
@@ -18,20 +19,20 @@ use std::sync::Arc;
 /// Responds to the message in the body of a request.
 pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
-    let context = exchange.service().message_context();
+    let context = exchange.service().message_context(&exchange.sender().client);
     let body = match exchange.raw_body().await {
         Ok(body) => body,
         Err(error) => return exchange.fail(&error),
     };
-    let controls = admission::may_control(exchange.request(), exchange.config()).is_ok();
     let service = exchange.service().clone();
-    let message = match read(&service, body).await {
+    let controls = may_control(exchange.request(), &service, exchange.sender());
+    let message = match read(&service, exchange.context(), body).await {
         Ok(Ok(message)) => message,
         Ok(Err(error)) => return respond(exchange, &context, error.into()),
         Err(error) => return exchange.fail(&error),
     };
     exchange.set_operation(message.operation());
-    if let Err(error) = admission::count_requests(exchange.request(), &service, message.requests() - 1) {
+    if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
     }
     match run(service, context.clone(), message, None, controls).await {
@@ -42,7 +43,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
 
 /// Responds with the result of running a message under `context`.
 fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpResponse {
-    exchange.set_view(context.view());
+    exchange.set_head(context.head());
     if let Some(error) = reply.error {
         exchange.set_failure(Failure { code: error.code, message: error.message, requests: reply.failed });
     }
@@ -75,15 +76,27 @@ fn rpc_error(error: &HttpError) -> RpcError {
     RpcError::new(code, message)
 }
 
+/// Whether the requests of a message may control the chain.
+pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> bool {
+    let allowed = admission::may_control(request, service, sender);
+    if let Err(error @ HttpError::ControlForwarded(_)) = &allowed
+        && service.node.producer().is_some()
+    {
+        admission::report_refusal(error, request, service);
+    }
+    allowed.is_ok()
+}
+
 /// Parses a message. The inner error is that of a body that is not a message.
 pub(crate) async fn read(
     service: &web::Data<Service>,
+    context: Context,
     body: Bytes,
 ) -> Result<Result<Arc<Message>, RpcError>, HttpError> {
     let cost = dispatch::decoding_cost(body.len());
     let reader = service.clone();
     let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body).map(Arc::new)));
-    dispatch::run(&service.pools, cost, service.context(), read).await
+    dispatch::run(&service.pools, cost, context, read).await
 }
 
 /// Runs the requests of a message under `context`.
@@ -108,9 +121,11 @@ pub(crate) async fn run(
     dispatch::run(&service.pools, cost, context, work).await
 }
 
-/// Returns the next notifications for the subscriptions of a session; empty if nothing has happened.
+/// Returns the next notifications for the subscriptions of a session; empty if nothing has happened. `context` must hold no
+/// view, so that each subscription reads the newest state.
 pub(crate) async fn notifications(
     service: &web::Data<Service>,
+    context: Context,
     session: &Arc<Session>,
 ) -> Result<Vec<Vec<u8>>, HttpError> {
     let (reader, session) = (service.clone(), session.clone());
@@ -120,6 +135,5 @@ pub(crate) async fn notifications(
             HttpError::Overloaded
         })
     });
-    // Uses a context without a held view, so that each subscription reads the newest state.
-    dispatch::run(&service.pools, Cost::Long, service.context(), work).await
+    dispatch::run(&service.pools, Cost::Long, context, work).await
 }

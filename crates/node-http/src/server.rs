@@ -1,9 +1,8 @@
 //! Binds the listener and passes its connections to the routes.
 
 use crate::config::HttpConfig;
-use crate::cors;
 use crate::gauge_readings;
-use crate::listen;
+use crate::listen::{self, Connection};
 use crate::openapi;
 use crate::routes::{self, spelling::Spellings};
 use crate::service::{MAX_REJECTIONS, Service};
@@ -12,7 +11,6 @@ use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Service as _, ServiceResponse};
-use actix_web::middleware::Condition;
 use actix_web::{App, Error, web};
 use node_core::node::Node;
 use std::io;
@@ -56,7 +54,7 @@ impl Server {
         let listener = bind(requested).map_err(|source| ServeError::Bind { address: requested, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: requested, source })?;
         let settings = config.clone();
-        let interface = openapi::documents(&config.base_path, node.producer().is_some()).map_err(ServeError::Start)?;
+        let interface = openapi::documents(&config, node.producer().is_some()).map_err(ServeError::Start)?;
         let service = web::Data::new(Service::new(node, config, address, interface).map_err(ServeError::Start)?);
         gauge_readings::register(&settings.metrics, &service);
         let builder = actix_server::Server::build()
@@ -78,6 +76,9 @@ impl Server {
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
                 // A client that closes its sending half has left; its work is cancelled.
                 .h1_allow_half_closed(false)
+                .on_connect_ext(|connection: &Connection, data| {
+                    data.insert(connection.peer().clone());
+                })
                 .graceful_shutdown_signal(move || {
                     let shutdown = shutdown.clone();
                     async move { shutdown.notified().await }
@@ -121,9 +122,7 @@ pub(crate) fn app(
 > + use<> {
     let producing = service.node.producer().is_some();
     let spellings = Rc::new(Spellings::new(base, &routes::operations()));
-    let cors = cors::rules(&service.config.cors_origins);
     let app = App::new()
-        .wrap(Condition::new(cors.is_some(), cors.unwrap_or_default()))
         .wrap_fn(move |mut request, routes| {
             spellings.normalize(&mut request);
             routes.call(request)

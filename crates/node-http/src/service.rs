@@ -1,11 +1,12 @@
 //! The state that every request handler shares.
 
 use crate::block_cache::BlockCache;
-use crate::body;
+use crate::clients::{Client, Clients, Limit, Resource};
 use crate::compress::CompressedDocuments;
 use crate::config::HttpConfig;
 use crate::dispatch::Pools;
 use crate::metrics::Metrics;
+use crate::notices::Notices;
 use crate::rate::RateLimiter;
 use crate::signal::Signal;
 use crate::tls::Tls;
@@ -31,18 +32,20 @@ pub(crate) struct Service {
     pub(crate) rpc: Rpc,
     pub(crate) pools: Pools,
     pub(crate) metrics: Metrics,
-    /// One permit for each connection that may still be opened.
-    pub(crate) connections: Arc<Semaphore>,
+    pub(crate) clients: Clients,
+    /// Open connections.
+    pub(crate) connections: Arc<Limit>,
     /// One permit for each connection over the limit that may still be sent an error.
     pub(crate) rejections: Semaphore,
-    /// One permit for each request that may still be in progress.
-    pub(crate) requests: Arc<Semaphore>,
-    /// One permit for each byte of memory left for request bodies that have not arrived completely.
-    pub(crate) body_memory: Semaphore,
-    /// One permit for each event stream or WebSocket that may still be opened.
-    pub(crate) streams: Arc<Semaphore>,
+    /// Requests in progress.
+    pub(crate) requests: Arc<Limit>,
+    /// Bytes of long request bodies that have not arrived completely, and of long responses that have not been sent.
+    pub(crate) transfers: Arc<Limit>,
+    /// Open event streams and WebSockets.
+    pub(crate) streams: Arc<Limit>,
     /// `None` if clients may send any number of requests.
     pub(crate) rate_limiter: Option<RateLimiter>,
+    pub(crate) notices: Notices,
     pub(crate) tls: Option<TlsAcceptor>,
     /// Serialized blocks.
     pub(crate) blocks: BlockCache,
@@ -81,18 +84,19 @@ impl Service {
         node.backend().subscribe(head_changes.clone());
         node.backend().subscribe(Arc::new(config.metrics.clone()));
         node.pool().subscribe(pool_arrivals.clone());
-        let permits = |limit: usize| Semaphore::new(limit.min(Semaphore::MAX_PERMITS));
         Ok(Self {
             rpc: Rpc::new(node.clone(), config.rpc_limits()),
             node,
             pools,
             metrics: config.metrics.clone(),
-            connections: Arc::new(permits(config.max_connections)),
-            rejections: permits(MAX_REJECTIONS),
-            requests: Arc::new(permits(config.max_requests)),
-            body_memory: body::memory(&config),
-            streams: Arc::new(permits(config.max_streams)),
-            rate_limiter: RateLimiter::new(config.rate_limit, config.host),
+            clients: Clients::default(),
+            connections: Limit::new(Resource::Connections, config.max_connections),
+            rejections: Semaphore::new(MAX_REJECTIONS),
+            requests: Limit::new(Resource::Requests, config.max_requests),
+            transfers: Limit::new(Resource::Transfers, config.transfer_memory),
+            streams: Limit::new(Resource::Streams, config.max_streams),
+            rate_limiter: RateLimiter::new(config.rate_limit),
+            notices: Notices::default(),
             tls: config.tls.as_ref().map(Tls::acceptor),
             blocks: BlockCache::new(config.block_cache),
             documents: CompressedDocuments::new(),
@@ -110,13 +114,13 @@ impl Service {
         request.app_data::<web::Data<Self>>().expect("every app is built with its service").clone()
     }
 
-    /// A context for a request that starts now, with the configured deadline.
-    pub(crate) fn context(&self) -> Context {
-        Context::unbounded().with_timeout(self.config.call_timeout)
+    /// A context for a request of `client` that starts now, with the configured deadline.
+    pub(crate) fn context(&self, client: &Client) -> Context {
+        Context::unbounded().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
     }
 
     /// Like [`context`](Self::context), for a JSON-RPC message: all its requests read the same view.
-    pub(crate) fn message_context(&self) -> Context {
-        Context::holding_view().with_timeout(self.config.call_timeout)
+    pub(crate) fn message_context(&self, client: &Client) -> Context {
+        Context::holding_view().with_timeout(self.config.call_timeout).on_behalf_of(client.id())
     }
 }

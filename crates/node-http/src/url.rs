@@ -1,5 +1,6 @@
 //! Paths, URLs and origins in the configuration.
 
+use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
@@ -33,15 +34,27 @@ impl FromStr for BasePath {
 pub struct PublicUrl(String);
 
 impl PublicUrl {
-    /// The URL. [`BasePath`] and the path of an operation are appended to it.
+    /// The URL. [`BasePath`], unless it ends with that, and the path of an operation are appended to it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The host, without a port.
     pub(crate) fn host(&self) -> &str {
+        host_of(self.authority())
+    }
+
+    /// The host, with a port if there is one.
+    pub(crate) fn authority(&self) -> &str {
         let rest = self.0.split_once("://").map_or(self.as_str(), |(_, rest)| rest);
-        host_of(rest.split('/').next().unwrap_or(rest))
+        rest.split('/').next().unwrap_or(rest)
+    }
+
+    /// The URL of paths under `base`, which is appended unless the URL already ends with it.
+    pub(crate) fn with_base(&self, base: &BasePath) -> String {
+        let path = self.0.splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
+        let base = if path.ends_with(base.as_str()) { "" } else { base.as_str() };
+        [&self.0, base].concat()
     }
 }
 
@@ -59,19 +72,27 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// The origin of a web page, such as `https://wallet.example`, or `*` for every origin.
+/// Web pages that may use the server, besides its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(String);
+pub enum Origin {
+    /// `*`: those of every origin.
+    Any,
+    /// `loopback`: those that a server on the same machine as the browser serves, at any port.
+    Loopback,
+    /// `extensions`: those of browser extensions, such as wallets.
+    Extensions,
+    /// Those of one origin as browsers send it, such as `https://wallet.example`.
+    Page(String),
+}
 
-impl Origin {
-    /// The origin as browsers send it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether it is `*`.
-    pub fn is_any(&self) -> bool {
-        self.0 == "*"
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "*",
+            Self::Loopback => "loopback",
+            Self::Extensions => "extensions",
+            Self::Page(origin) => origin,
+        })
     }
 }
 
@@ -79,8 +100,11 @@ impl FromStr for Origin {
     type Err = InvalidUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
-        if text == "*" {
-            return Ok(Self(text.to_owned()));
+        match text {
+            "*" => return Ok(Self::Any),
+            "loopback" => return Ok(Self::Loopback),
+            "extensions" => return Ok(Self::Extensions),
+            _ => {}
         }
         let (scheme, authority) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
@@ -91,7 +115,7 @@ impl FromStr for Origin {
         if !is_authority(&authority) {
             return Err(InvalidUrl::Authority);
         }
-        Ok(Self(format!("{scheme}://{authority}")))
+        Ok(Self::Page(format!("{scheme}://{authority}")))
     }
 }
 
@@ -158,6 +182,8 @@ mod tests {
     fn parses_origins() {
         let cases = [
             ("*", Ok("*")),
+            ("loopback", Ok("loopback")),
+            ("extensions", Ok("extensions")),
             ("https://wallet.example", Ok("https://wallet.example")),
             ("http://LOCALHOST:3000", Ok("http://localhost:3000")),
             ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
@@ -169,7 +195,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let got = text.parse::<Origin>();
-            assert_eq!(got.as_ref().map(Origin::as_str), expected.as_ref().copied(), "{text}");
+            assert_eq!(got.map(|origin| origin.to_string()), expected.map(str::to_owned), "{text}");
         }
     }
 
@@ -178,6 +204,23 @@ mod tests {
         for (url, host) in [("https://Node.example:8/x", "Node.example"), ("http://[::1]:80", "::1"), ("http://a", "a")]
         {
             assert_eq!(url.parse::<PublicUrl>().unwrap().host(), host, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_public_url_may_contain_the_base_path() {
+        let cases = [
+            ("https://node.example", "", "https://node.example"),
+            ("https://node.example", "/v1", "https://node.example/v1"),
+            ("https://node.example/v1/", "/v1", "https://node.example/v1"),
+            ("https://node.example/proxy", "/v1", "https://node.example/proxy/v1"),
+            ("https://node.example/proxy/v1", "/v1", "https://node.example/proxy/v1"),
+            ("https://node.example/xv1", "/v1", "https://node.example/xv1/v1"),
+            ("https://v1", "/v1", "https://v1/v1"),
+        ];
+        for (url, base, expected) in cases {
+            let url: PublicUrl = url.parse().unwrap();
+            assert_eq!(url.with_base(&base.parse().unwrap()), expected, "{url:?} {base}");
         }
     }
 

@@ -4,26 +4,28 @@
 //! So a client that does not read its responses cannot send further requests, and costs the memory of one response.
 
 use crate::admission;
+use crate::clients::{Exhausted, Permit};
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
 use crate::request_log::{self, Failure};
 use crate::rpc;
+use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
+use crate::transfer::{self, SHORT};
 use actix_http::ConnectionType;
 use actix_http::ws::{self, CloseCode, CloseReason, Codec, Frame, Item, Message as Outgoing, ProtocolError};
-use actix_web::body::{BodyStream, MessageBody};
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use actix_web::web::{self, Bytes, BytesMut, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use futures_util::StreamExt;
 use node_core::context::Context;
 use node_rpc::{Reply, Session, SessionLimits};
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
 use uuid::Uuid;
@@ -40,10 +42,7 @@ const UNREAD: &str = "rpc";
 /// Upgrades the connection to WebSocket (RFC 6455, section 4.2.2).
 pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let mut exchange = exchange.no_store();
-    let config = exchange.config();
-    let allowed = admission::may_read(exchange.request(), config);
-    let controls = admission::may_control(exchange.request(), config).is_ok();
-    if let Err(error) = allowed {
+    if let Err(error) = exchange.check_origin() {
         return exchange.fail(&error);
     }
     if ws::verify_handshake(exchange.request().head()).is_err() {
@@ -52,18 +51,23 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let key = exchange.request().headers().get(SEC_WEBSOCKET_KEY);
     let accept = key.and_then(|key| HeaderValue::from_bytes(&ws::hash_key(key.as_bytes())).ok());
     let service = exchange.service().clone();
-    let permit = Arc::clone(&service.streams).try_acquire_owned();
+    let sender = exchange.sender().clone();
+    let controls = rpc::may_control(exchange.request(), &service, &sender);
+    let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
         return exchange.fail(&HttpError::NoWebSocket);
     };
-    let Ok(permit) = permit else {
-        return exchange.fail(&HttpError::TooManyStreams { limit: service.config.max_streams });
+    let permits = permit.and_then(|permit| Ok((permit, service.transfers.take(&sender.client, 0)?)));
+    let (permit, incoming_permit) = match permits {
+        Ok(permits) => permits,
+        Err(exhausted) => return exchange.fail(&exhausted.into()),
     };
     let socket = Socket {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
-        request: exchange.request().clone(),
+        sender,
         controls,
-        incoming: Box::pin(BodyStream::new(payload)),
+        incoming: payload,
+        incoming_permit,
         buffer: BytesMut::new(),
         codec: Codec::new().max_size(service.config.max_body),
         fragments: BytesMut::new(),
@@ -90,10 +94,12 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
 struct Socket {
     service: web::Data<Service>,
     session: Arc<Session>,
-    request: HttpRequest,
+    sender: Sender,
     /// Whether the client may control the chain.
     controls: bool,
-    incoming: Pin<Box<BodyStream<Payload>>>,
+    incoming: Payload,
+    /// Counts the bytes of a long message that has not arrived completely.
+    incoming_permit: Permit,
     /// Received bytes that are not a complete frame yet.
     buffer: BytesMut,
     codec: Codec,
@@ -110,7 +116,7 @@ struct Socket {
     unanswered_pings: u32,
     ended: bool,
     /// Counts this connection as an open stream.
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 /// What the connection reacts to.
@@ -120,6 +126,8 @@ enum Event {
     Disconnected,
     /// The chain or the pool may have changed.
     Changed,
+    /// There is no memory for the rest of a message.
+    Exhausted(Exhausted),
     /// A ping is due.
     Ping,
     /// The server is shutting down.
@@ -139,7 +147,7 @@ impl Socket {
             }
             if !out.is_empty() {
                 self.postpone_ping();
-                return Some((out.freeze(), self));
+                return Some((self.hold(out), self));
             }
         }
         None
@@ -147,7 +155,19 @@ impl Socket {
 
     /// Waits for the next event.
     async fn event(&mut self) -> Event {
-        let Self { codec, buffer, incoming, head_changes, pool_arrivals, closing, session, next_ping, .. } = self;
+        let Self {
+            codec,
+            buffer,
+            fragments,
+            incoming,
+            incoming_permit,
+            head_changes,
+            pool_arrivals,
+            closing,
+            session,
+            next_ping,
+            ..
+        } = self;
         let limit = self.service.config.max_body;
         if let Some(frame) = decode(codec, buffer, limit) {
             return Event::Frame(frame);
@@ -157,10 +177,19 @@ impl Socket {
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Event::Closing,
-            piece = poll_fn(|context| incoming.as_mut().poll_next(context)) => match piece {
+            piece = incoming.next() => match piece {
                 Some(Ok(piece)) => {
                     buffer.extend_from_slice(&piece);
-                    decode(codec, buffer, limit).map_or(Event::Changed, Event::Frame)
+                    match decode(codec, buffer, limit) {
+                        Some(frame) => Event::Frame(frame),
+                        // The rest of a long message is waited for.
+                        None if buffer.len() + fragments.len() > SHORT => {
+                            let length = buffer.len() + fragments.len();
+                            let more = length.saturating_sub(incoming_permit.amount());
+                            incoming_permit.grow(more).map_or_else(Event::Exhausted, |()| Event::Changed)
+                        }
+                        None => Event::Changed,
+                    }
                 }
                 Some(Err(_)) | None => Event::Disconnected,
             },
@@ -178,6 +207,7 @@ impl Socket {
         match event {
             Event::Disconnected => self.ended = true,
             Event::Changed => self.behind = !self.session.is_empty(),
+            Event::Exhausted(exhausted) => self.close(CloseCode::Again, &exhausted.to_string(), out),
             Event::Closing => self.close(CloseCode::Away, "the server is shutting down", out),
             Event::Ping if self.unanswered_pings >= MAX_UNANSWERED_PINGS => self.ended = true,
             Event::Ping => {
@@ -194,13 +224,14 @@ impl Socket {
         match frame {
             Frame::Text(message) | Frame::Binary(message) => self.respond(message, out).await,
             Frame::Continuation(Item::FirstText(piece) | Item::FirstBinary(piece)) => {
-                self.fragments = BytesMut::from(&piece[..]);
+                self.fragments = BytesMut::new();
+                self.collect(&piece, out);
             }
             Frame::Continuation(Item::Continue(piece)) => self.collect(&piece, out),
             Frame::Continuation(Item::Last(piece)) => {
                 self.collect(&piece, out);
                 if !self.ended {
-                    let message = self.fragments.split().freeze();
+                    let message = mem::take(&mut self.fragments).freeze();
                     self.respond(message, out).await;
                 }
             }
@@ -216,16 +247,24 @@ impl Socket {
     fn collect(&mut self, piece: &[u8], out: &mut BytesMut) {
         let limit = self.service.config.max_body;
         if piece.len() > limit - self.fragments.len() {
-            self.close_too_long(out);
-        } else {
-            self.fragments.extend_from_slice(piece);
+            return self.close_too_long(out);
+        }
+        self.fragments.extend_from_slice(piece);
+        let more = self.fragments.len().saturating_sub(SHORT.max(self.incoming_permit.amount()));
+        if let Err(exhausted) = self.incoming_permit.grow(more) {
+            self.close(CloseCode::Again, &exhausted.to_string(), out);
         }
     }
 
     /// Responds to a message, which counts as a request in metrics and logs.
     async fn respond(&mut self, body: Bytes, out: &mut BytesMut) {
         let started = Instant::now();
-        let context = self.service.message_context();
+        self.incoming_permit.give_back(self.incoming_permit.amount());
+        if self.buffer.is_empty() {
+            // A long message has made it as long.
+            self.buffer = BytesMut::new();
+        }
+        let context = self.service.message_context(&self.sender.client);
         let (operation, result) = self.run(context, body).await;
         let id = Uuid::new_v4();
         let elapsed = started.elapsed();
@@ -241,8 +280,28 @@ impl Socket {
         });
         let failure = error.map(|error| Failure { code: error.code, message: error.message, requests: failed });
         request_log::log(id, operation, status, elapsed, failure.as_ref());
-        if let Some(response) = body {
-            self.send_text(response, out);
+        let Some(response) = body else { return };
+        match self.service.transfers.take(&self.sender.client, response.len()) {
+            Err(exhausted) if response.len() > SHORT => {
+                self.service.metrics.record_refusal(exhausted.resource.option());
+                if let Some(refusal) = rpc::refuse_unread(&exhausted.into()).body {
+                    self.send_text(refusal, out);
+                }
+            }
+            _ => self.send_text(response, out),
+        }
+    }
+
+    /// Counts `out` until the client has read it. If there is no memory for it, the connection is closed instead: the client
+    /// must know that it has missed something.
+    fn hold(&mut self, out: BytesMut) -> Bytes {
+        match transfer::hold(out.freeze(), &self.service, &self.sender) {
+            Ok(bytes) => bytes,
+            Err(exhausted) => {
+                let mut out = BytesMut::new();
+                self.close(CloseCode::Again, &exhausted.to_string(), &mut out);
+                out.freeze()
+            }
         }
     }
 
@@ -253,17 +312,19 @@ impl Socket {
             let refusal = rpc::refuse_unread(&error);
             (UNREAD, Err((error, refusal)))
         };
-        let limit = service.config.max_requests;
-        let Ok(_permit) = Arc::clone(&service.requests).try_acquire_owned() else {
-            return unread(HttpError::TooManyRequests { limit });
+        // What is no JSON counts, too.
+        let admitted = admission::count_requests(&self.sender, service, 1);
+        let _permit = match admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?)) {
+            Ok(permit) => permit,
+            Err(error) => return unread(error),
         };
-        let message = match rpc::read(service, body).await {
+        let message = match rpc::read(service, service.context(&self.sender.client), body).await {
             Ok(Ok(message)) => message,
             Ok(Err(error)) => return (UNREAD, Ok(error.into())),
             Err(error) => return unread(error),
         };
         let session = Some(self.session.clone());
-        let result = match admission::count_requests(&self.request, service, message.requests()) {
+        let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
             Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.controls).await,
             Err(error) => Err(error),
         };
@@ -279,7 +340,7 @@ impl Socket {
         // Marks changes as seen before reading, so that a change during the read is looked at again.
         self.head_changes.borrow_and_update();
         self.pool_arrivals.borrow_and_update();
-        match rpc::notifications(&self.service, &self.session).await {
+        match rpc::notifications(&self.service, self.service.context(&self.sender.client), &self.session).await {
             Ok(messages) if messages.is_empty() => self.behind = false,
             Ok(messages) => messages.into_iter().for_each(|message| self.send_text(message, out)),
             // Requests that wait for a response come first.

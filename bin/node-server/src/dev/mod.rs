@@ -24,7 +24,7 @@ use node_core::clock::SystemClock;
 use node_core::context::Context;
 use node_core::pool::PoolLimits;
 use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
-use node_http::{HttpConfig, Shutdown, serve};
+use node_http::{HttpConfig, Origin, Shutdown, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
 use std::io::{self, Write};
@@ -34,7 +34,11 @@ use summary::Summary;
 /// Creates the chain, or opens that of the folder, and serves it until SIGINT or SIGTERM. Shows in `terminal` what happens.
 pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
-    let http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
+    let mut http = HttpConfig { remote_control: options.force_control, ..options.server.http_config()? };
+    if http.cors_origins.is_empty() {
+        // Pages under development and wallets.
+        http.cors_origins = vec![Origin::Loopback, Origin::Extensions];
+    }
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     let caches = &options.storage.caches;

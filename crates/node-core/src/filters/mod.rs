@@ -21,7 +21,7 @@ pub use subscription::{ChainPosition, Cursor, Subscription};
 use crate::backend::{BackendError, RecordKind, StateBackend};
 use crate::block::LogPosition;
 use crate::clock::Clock;
-use crate::context::Context;
+use crate::context::{ClientId, Context, is_fair_share};
 use crate::logs::{self, LogScan};
 use crate::pool::Pool;
 use parking_lot::Mutex;
@@ -35,7 +35,7 @@ use std::time::Duration;
 pub struct FilterLimits {
     /// Time after its last use when a filter expires.
     pub ttl: Duration,
-    /// The most filters at a time.
+    /// The most filters at a time. A client may have at most as many as it leaves to others.
     pub count: usize,
     /// The most entries that one poll reports; the rest follows with the next poll. A page may end inside a block.
     pub page: usize,
@@ -61,6 +61,8 @@ pub struct Filters {
 }
 
 struct Filter {
+    /// The client that created it; `None` after a restart.
+    owner: Option<ClientId>,
     /// `None` once the filter is removed. Locked only briefly, or while the filter's record is written; never while the
     /// chain is searched.
     state: Mutex<Option<Subscription>>,
@@ -71,8 +73,9 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(state: Subscription, last_used: u64) -> Arc<Self> {
+    fn new(owner: Option<ClientId>, state: Subscription, last_used: u64) -> Arc<Self> {
         Arc::new(Self {
+            owner,
             state: Mutex::new(Some(state)),
             last_used: AtomicU64::new(last_used),
             recorded_use: AtomicU64::new(last_used),
@@ -101,7 +104,7 @@ impl Filters {
                     }
                     // The last use may have been this much later than recorded.
                     let last_used = recorded_use.saturating_add(filters.record_interval()).min(filters.now());
-                    filters.filters.lock().insert(id, Filter::new(state, last_used));
+                    filters.filters.lock().insert(id, Filter::new(None, state, last_used));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a filter cannot be read from its record");
@@ -121,14 +124,15 @@ impl Filters {
         self.filters.lock().len()
     }
 
-    /// Creates a filter that reports what happens from now on.
+    /// Creates a filter of the client of `context`, which reports what happens from now on.
     ///
     /// # Errors
     /// [`FilterError::TooMany`], and failures of the backend.
-    pub fn install(&self, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
+    pub fn install(&self, context: &Context, criteria: FilterCriteria) -> Result<FilterId, FilterError> {
         let _installing = self.installing.lock();
         self.sweep()?;
-        if self.filters.lock().len() >= self.limits.count {
+        let owner = context.client();
+        if !self.has_room_for(owner) {
             return Err(FilterError::TooMany(self.limits.count));
         }
         let cursor = match criteria {
@@ -140,8 +144,16 @@ impl Filters {
         let (id, now) = (FilterId::random(), self.now());
         let state = Subscription { criteria, cursor };
         self.backend.write_records(&[record::put(id, &state, now)])?;
-        self.filters.lock().insert(id, Filter::new(state, now));
+        self.filters.lock().insert(id, Filter::new(owner, state, now));
         Ok(id)
+    }
+
+    /// Whether there may be one more filter, and `owner` may have it.
+    fn has_room_for(&self, owner: Option<ClientId>) -> bool {
+        let filters = self.filters.lock();
+        let Some(left) = self.limits.count.checked_sub(filters.len() + 1) else { return false };
+        let owned = || filters.values().filter(|filter| filter.owner == owner).count();
+        owner.is_none() || is_fair_share(owned() + 1, left)
     }
 
     /// Returns what happened since the last successful poll, or since the filter was created.

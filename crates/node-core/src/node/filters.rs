@@ -38,7 +38,7 @@ impl Node {
         if !faults.is_empty() {
             return Err(NodeError::Invalid(faults));
         }
-        Ok(self.filters.install(FilterCriteria::Logs(LogCriteria { filter, from, to }))?)
+        Ok(self.filters.install(context, FilterCriteria::Logs(LogCriteria { filter, from, to }))?)
     }
 
     /// Installs a filter for new blocks.
@@ -47,7 +47,7 @@ impl Node {
     /// [`NodeError::TooManyFilters`].
     pub fn new_block_filter(&self, context: &Context) -> Result<FilterId, NodeError> {
         context.check()?;
-        Ok(self.filters.install(FilterCriteria::Blocks)?)
+        Ok(self.filters.install(context, FilterCriteria::Blocks)?)
     }
 
     /// Installs a filter for transactions that enter the pool.
@@ -56,7 +56,7 @@ impl Node {
     /// [`NodeError::TooManyFilters`].
     pub fn new_pending_transaction_filter(&self, context: &Context) -> Result<FilterId, NodeError> {
         context.check()?;
-        Ok(self.filters.install(FilterCriteria::PendingTransactions)?)
+        Ok(self.filters.install(context, FilterCriteria::PendingTransactions)?)
     }
 
     /// Returns what happened since the last successful poll, or since the filter was installed.

@@ -56,14 +56,14 @@ use crate::accounts::Accounts;
 use crate::assembly::NextHeader;
 use crate::backend::StateBackend;
 use crate::caches::CacheUse;
-use crate::context::{Context, ViewOf};
+use crate::context::Context;
 use crate::crypto::SenderRecovery;
 use crate::executor::Executor;
 use crate::filters::Filters;
 use crate::forks::ChainSpec;
 use crate::pool::Pool;
 use crate::producer::Producer;
-use node_types::{BlockId, BlockNumberOrTag};
+use node_types::BlockId;
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::RequestView;
@@ -137,9 +137,7 @@ impl Node {
     }
 
     fn snapshot_of(&self, context: &Context, snapshot: RequestView) -> Result<RequestView, NodeError> {
-        // A chain that is controlled can be reverted to any block.
-        let finalized = self.producer.is_none().then(|| snapshot.height(BlockNumberOrTag::Finalized));
-        context.answered_from(ViewOf { head: snapshot.mined_head()?, finalized });
+        context.answered_from(snapshot.mined_head()?);
         Ok(snapshot)
     }
 

@@ -21,8 +21,8 @@ impl Exchange {
     /// # Errors
     /// If the body is not declared as JSON, exceeds a limit, or does not arrive completely.
     pub(crate) async fn raw_body(&mut self) -> Result<Bytes, HttpError> {
-        let Some(payload) = self.payload.take() else { return Err(HttpError::Body(BodyError::Empty)) };
-        let body = body::read_json(&self.request, payload, &self.service.config, &self.service.body_memory).await?;
+        let Some(payload) = &mut self.payload else { return Err(HttpError::Body(BodyError::Empty)) };
+        let body = body::read_json(&self.request, payload, &self.service, &self.sender.client).await?;
         self.sent_body = (body.len() <= Sent::SHORT_BODY).then(|| body.clone());
         Ok(body)
     }
@@ -43,7 +43,7 @@ impl Exchange {
         let service = self.service.clone();
         let cost = dispatch::decoding_cost(body.len());
         let decode = Box::new(move |_: &Context| decode(&service.node, &body));
-        dispatch::run(&self.service.pools, cost, self.service.context(), decode).await
+        dispatch::run(&self.service.pools, cost, self.context(), decode).await
     }
 
     /// Reads an input from path and query parameters.

@@ -1,8 +1,9 @@
 //! One HTTP request and its response.
 //!
-//! [`input`] reads the request, [`operation`] runs an operation of the node and responds with its output, and
+//! [`input`] reads the request, [`drain`] what is left of it, [`operation`] runs an operation of the node and responds with its output, and
 //! [`response`] writes responses of every kind.
 
+mod drain;
 mod input;
 mod negotiation;
 mod operation;
@@ -13,21 +14,23 @@ pub(crate) use operation::{Job, Reply};
 
 use crate::admission::{self, Access};
 use crate::caching::Caching;
+use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::report::Reporter;
 use crate::request_log::Failure;
+use crate::sender::{self, Sender};
 use crate::sent::Sent;
 use crate::service::Service;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue, VARY};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
-use node_core::context::ViewOf;
+use node_core::block::BlockRef;
+use node_core::context::Context;
 use std::cell::Cell;
 use std::time::Instant;
-use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 /// A request on its way through a handler, with what is known of its response so far.
@@ -44,14 +47,17 @@ pub(crate) struct Exchange {
     query_read: Cell<bool>,
     /// How the response may be cached.
     caching: Caching,
-    /// The view that the response was read from.
-    view: Option<ViewOf>,
+    /// The newest block of the view that the response was read from.
+    head: Option<BlockRef>,
     /// Additional headers of the response.
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Why the request failed, for the log.
     failure: Option<Failure>,
+    sender: Sender,
+    /// Length of path, query and headers in bytes.
+    head_length: usize,
     /// The permit that counts this request as in progress.
-    permit: Option<OwnedSemaphorePermit>,
+    permit: Option<Permit>,
 }
 
 impl Exchange {
@@ -60,6 +66,8 @@ impl Exchange {
         let service = Service::of(&request);
         let started = Instant::now();
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let (head_length, is_forwarded) = sender::measure_head(&request);
+        let sender = Sender::new(&request, is_forwarded, &service.config, &service.clients);
         Self {
             operation,
             request,
@@ -70,9 +78,11 @@ impl Exchange {
             started,
             query_read: Cell::new(false),
             caching: if reads { Caching::Revalidate } else { Caching::Unspecified },
-            view: None,
+            head: None,
             headers: Vec::new(),
             failure: None,
+            sender,
+            head_length,
             permit: None,
         }
     }
@@ -82,13 +92,30 @@ impl Exchange {
     /// # Errors
     /// The first check that fails; the caller then responds with it.
     pub(crate) fn admit(&mut self, access: Access) -> Result<(), HttpError> {
-        self.permit = Some(admission::admit(&self.request, &self.service, access)?);
+        self.permit = Some(admission::admit(&self.request, &self.service, &self.sender, self.head_length, access)?);
         Ok(())
+    }
+
+    /// Refuses the request if it may not control the chain.
+    pub(crate) fn check_control(&self) -> Result<(), HttpError> {
+        let allowed = admission::may_control(&self.request, &self.service, &self.sender);
+        allowed.inspect_err(|error| admission::report_refusal(error, &self.request, &self.service))
+    }
+
+    /// Refuses pages of origins that may not read.
+    pub(crate) fn check_origin(&self) -> Result<(), HttpError> {
+        admission::may_read(&self.request, &self.service, &self.sender)
     }
 
     /// Forbids caches to store the response, because the request creates or advances something.
     pub(crate) fn no_store(mut self) -> Self {
         self.caching = Caching::NoStore;
+        self
+    }
+
+    /// Allows caches to store the output forever, because it is of a block that the request identifies by hash.
+    pub(crate) fn immutable(mut self) -> Self {
+        self.caching = Caching::Immutable;
         self
     }
 
@@ -113,9 +140,9 @@ impl Exchange {
         self.failure = Some(failure);
     }
 
-    /// Records the view that the response was read from.
-    pub(crate) fn set_view(&mut self, view: Option<ViewOf>) {
-        self.view = view;
+    /// Records the newest block of the view that the response was read from.
+    pub(crate) fn set_head(&mut self, head: Option<BlockRef>) {
+        self.head = head;
     }
 
     pub(crate) fn service(&self) -> &web::Data<Service> {
@@ -124,6 +151,15 @@ impl Exchange {
 
     pub(crate) fn config(&self) -> &HttpConfig {
         &self.service.config
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// A context for this request, which starts now.
+    pub(crate) fn context(&self) -> Context {
+        self.service.context(&self.sender.client)
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -155,7 +191,9 @@ impl Exchange {
         }
     }
 
-    fn base_url(&self) -> String {
-        encode::base_url(&self.request, &self.service.config, &self.service.listening)
+    /// The URL of the server as the client reaches it.
+    pub(crate) fn base_url(&self) -> String {
+        let forwarded = self.sender.forwarded.as_deref();
+        encode::base_url(&self.request, forwarded, &self.service.config, &self.service.listening)
     }
 }

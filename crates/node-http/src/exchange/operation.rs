@@ -3,7 +3,6 @@
 use super::Exchange;
 use super::response::{JSON, described_by};
 use crate::block_cache::BlockKey;
-use crate::caching::Lifetime;
 use crate::convert::output;
 use crate::dispatch;
 use crate::encode;
@@ -24,13 +23,12 @@ pub(crate) struct Reply<O> {
     pub(crate) output: O,
     /// Path and query of the next page, relative to the base of all paths.
     pub(crate) next: Option<String>,
-    pub(crate) lifetime: Lifetime,
 }
 
-impl<O> Reply<O> {
-    /// A reply without further pages that may change at any time.
-    pub(crate) fn volatile(output: O) -> Self {
-        Self { output, next: None, lifetime: Lifetime::Volatile }
+impl<O> From<O> for Reply<O> {
+    /// A reply without further pages.
+    fn from(output: O) -> Self {
+        Self { output, next: None }
     }
 }
 
@@ -51,14 +49,14 @@ impl Job {
         work: impl Fn(&Node, &Context) -> Result<Reply<O>, NodeError> + Send + 'static,
     ) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str| {
-            let Reply { output, next, lifetime } = work(&service.node, context)?;
-            Ok(Reply { output: encode::with_schema(schema, &output)?, next, lifetime })
+            let Reply { output, next } = work(&service.node, context)?;
+            Ok(Reply { output: encode::with_schema(schema, &output)?, next })
         };
         Self { cost, work: Box::new(work) }
     }
 
     /// A job whose response is the block of `key`, from the cache of serialized blocks if it is there.
-    pub(crate) fn block(service: &Service, key: BlockKey, lifetime: Lifetime) -> Self {
+    pub(crate) fn block(service: &Service, key: BlockKey) -> Self {
         let cached = service.blocks.get(key);
         let cost = if cached.is_some() { Cost::Instant } else { Cost::of_block(key.hash, key.detail) };
         let work = move |service: &Service, context: &Context, schema: &str| {
@@ -74,7 +72,7 @@ impl Job {
                     body
                 }
             };
-            Ok(Reply { output: body, next: None, lifetime })
+            Ok(body.into())
         };
         Self { cost, work: Box::new(work) }
     }
@@ -83,7 +81,7 @@ impl Job {
 impl Exchange {
     /// Runs `job` on a thread that suits its cost, and responds with its output.
     pub(crate) async fn run(self, job: Result<Job, HttpError>) -> HttpResponse {
-        let context = self.service.context();
+        let context = self.context();
         self.run_under(context, job).await
     }
 
@@ -98,16 +96,13 @@ impl Exchange {
         let service = self.service.clone();
         let work = Box::new(move |context: &Context| work(&service, context, &schema));
         let result = dispatch::run(&self.service.pools, cost, context.clone(), work).await;
-        self.view = context.view();
+        self.head = context.head();
         match result {
-            Ok(Reply { output, next, lifetime }) => {
-                let next =
-                    next.map(|next| format!("<{}/{next}>; rel=\"next\"", self.service.config.base_path.as_str()));
+            Ok(Reply { output, next }) => {
+                let base_url = self.base_url();
+                let next = next.map(|next| format!("<{}/{next}>; rel=\"next\"", encode::path_of(&base_url)));
                 let next = next.and_then(|next| HeaderValue::try_from(next).ok());
                 self.headers.extend(described_by.into_iter().chain(next).map(|link| (LINK, link)));
-                if self.caching.is_storable() {
-                    self.caching = lifetime.caching(self.view);
-                }
                 self.respond(StatusCode::OK, JSON, output.into())
             }
             Err(error) => self.fail(&error),

@@ -1,24 +1,28 @@
 //! Writing the response: status, headers, caching and compression.
 
 use super::Exchange;
+use crate::admission;
 use crate::caching::{self, Caching};
 use crate::compress;
+use crate::cors;
 use crate::problem::{self, HttpError};
 use crate::report;
 use crate::request_log::{self, Failure};
+use crate::streaming;
+use crate::transfer;
 use actix_web::HttpResponse;
-use actix_web::body::BoxBody;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderName, HeaderValue, LINK,
-    RETRY_AFTER, UPGRADE, VARY, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderMap, HeaderName, HeaderValue,
+    LINK, ORIGIN, RETRY_AFTER, UPGRADE, VARY, WWW_AUTHENTICATE,
 };
+use actix_web::http::{StatusCode, Version};
 use actix_web::web::Bytes;
-use node_core::context::ViewOf;
 
 pub(super) const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+/// Encodings of request bodies.
+const ENCODINGS: &str = "gzip, deflate, br, zstd";
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -37,6 +41,9 @@ impl Exchange {
         match error {
             HttpError::MethodNotAllowed { allow } => self.headers.push((ALLOW, HeaderValue::from_static(allow))),
             HttpError::NoWebSocket => self.headers.push((UPGRADE, HeaderValue::from_static("websocket"))),
+            HttpError::ContentEncoding => {
+                self.headers.push((HeaderName::from_static("accept-encoding"), HeaderValue::from_static(ENCODINGS)));
+            }
             HttpError::Unauthorized => self.headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             _ => {}
         }
@@ -71,23 +78,42 @@ impl Exchange {
         let compressed = self.service.documents.get(encoding, digest, &body).await;
         self.headers.push((CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str())));
         self.headers.push((VARY, ACCEPT_ENCODING));
+        let compressed = self.counted(compressed);
         let response = self.start(StatusCode::OK, media_type);
-        self.finish(response.set_body(BoxBody::new(compressed)))
+        self.finish(response.set_body(streaming::body(compressed)))
     }
 
-    /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it.
+    /// Responds with a complete body, compressed if the client accepts it, or with 304 if the client already has it. If too
+    /// many responses are unread, responds with that problem instead.
     pub(crate) fn respond(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
         if status == StatusCode::OK && self.caching.is_storable() && self.is_known(caching::digest(&body)) {
             return self.not_modified(&body);
         }
+        let body = match transfer::hold(body, &self.service, &self.sender) {
+            Ok(body) => body,
+            Err(exhausted) => {
+                self.headers.clear();
+                return self.fail(&exhausted.into());
+            }
+        };
         match self.encoding(&body) {
             Some(encoding) => {
+                let body = self.counted(body);
                 let mut response = self.start(status, media_type);
                 // The encoder adds `Vary` itself.
                 let body = compress::encode(encoding, response.head_mut(), body);
                 self.finish(response.set_body(body))
             }
             None => self.send(status, media_type, body),
+        }
+    }
+
+    /// Counts this request as in progress until `body` is sent, if that may take long: a connection of HTTP/2 has any number
+    /// of requests, one of HTTP/1 has one.
+    fn counted(&mut self, body: Bytes) -> Bytes {
+        match self.permit.take_if(|_| self.request.version() >= Version::HTTP_2) {
+            Some(permit) => transfer::hold_request(body, permit),
+            None => body,
         }
     }
 
@@ -107,8 +133,9 @@ impl Exchange {
     /// Responds with `body` uncompressed.
     fn send(mut self, status: StatusCode, media_type: &'static str, body: Bytes) -> HttpResponse {
         self.vary_by_encoding(&body);
+        let body = self.counted(body);
         let response = self.start(status, media_type);
-        self.finish(response.set_body(BoxBody::new(body)))
+        self.finish(response.set_body(streaming::body(body)))
     }
 
     /// Adds `Vary: accept-encoding` if another client could get `body` compressed.
@@ -136,7 +163,7 @@ impl Exchange {
         if let Ok(id) = HeaderValue::from_str(self.id.hyphenated().encode_lower(&mut id)) {
             headers.insert(REQUEST_ID, id);
         }
-        if let Some(ViewOf { head, .. }) = self.view {
+        if let Some(head) = self.head {
             headers.insert(HEAD_NUMBER, head.number.into());
             if let Ok(hash) = HeaderValue::try_from(const_hex::encode_prefixed(head.hash)) {
                 headers.insert(HEAD_HASH, hash);
@@ -148,11 +175,29 @@ impl Exchange {
         for (name, value) in self.headers.drain(..) {
             headers.append(name, value);
         }
+        self.add_cors_headers(headers);
         response
     }
 
+    /// Tells the browser whether a page of another origin may read the response.
+    fn add_cors_headers(&self, headers: &mut HeaderMap) {
+        let allowed = &self.service.config.cors_origins;
+        if self.caching.is_storable() && cors::varies(allowed) {
+            headers.append(VARY, HeaderValue::from_static("origin"));
+        }
+        let Some(origin) = self.request.headers().get(ORIGIN) else { return };
+        if cors::may_read(allowed, origin.as_bytes()) {
+            for (name, value) in cors::headers(allowed, origin) {
+                headers.insert(name, value);
+            }
+        } else {
+            admission::report_unreadable(&self.request, &self.service, &self.sender);
+        }
+    }
+
     /// Records the response in the metrics and in the log.
-    pub(crate) fn finish(self, response: HttpResponse) -> HttpResponse {
+    pub(crate) fn finish(mut self, response: HttpResponse) -> HttpResponse {
+        self.drain();
         let (status, elapsed) = (response.status(), self.started.elapsed());
         self.service.metrics.record_response(self.operation, status, elapsed);
         request_log::log(self.id, self.operation, status, elapsed, self.failure.as_ref());

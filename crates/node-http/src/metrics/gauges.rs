@@ -8,6 +8,7 @@ use prometheus_client::registry::Registry;
 pub(crate) struct Gauges {
     pub(crate) connections: Gauge,
     pub(crate) streams: Gauge,
+    pub(crate) transfers: Gauge,
     pub(crate) executor_threads: LabeledGauges,
     pub(crate) executor_busy: LabeledGauges,
     pub(crate) executor_queue: LabeledGauges,
@@ -33,6 +34,7 @@ impl Gauges {
         let mut gauge = |name, help, gauge: &Gauge| registry.register(name, help, gauge.clone());
         gauge("node_http_connections", "Open connections", &self.connections);
         gauge("node_http_streams", "Open event streams and WebSockets", &self.streams);
+        gauge("node_http_transfer_bytes", "Bytes of long requests and responses in transfer", &self.transfers);
         gauge("node_head_number", "Number of the head block", &self.head_number);
         gauge("node_head_timestamp_seconds", "Timestamp of the head block, in Unix seconds", &self.head_timestamp);
         gauge("node_head_base_fee_wei", "Base fee of the head block, in wei per gas", &self.head_base_fee);

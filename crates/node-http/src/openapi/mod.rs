@@ -9,6 +9,7 @@ mod operation;
 pub(crate) mod problems;
 mod reference;
 
+use crate::config::HttpConfig;
 use crate::routes::{self, DEVELOPMENT, TAGS};
 use crate::service::InterfaceDocuments;
 use crate::url::BasePath;
@@ -83,8 +84,11 @@ pub fn openapi(base: &BasePath, producing: bool) -> Value {
 ///
 /// # Errors
 /// Those of [`openapi_yaml`].
-pub(crate) fn documents(base: &BasePath, producing: bool) -> io::Result<InterfaceDocuments> {
-    let openapi = openapi(base, producing);
+pub(crate) fn documents(config: &HttpConfig, producing: bool) -> io::Result<InterfaceDocuments> {
+    let mut openapi = openapi(&config.base_path, producing);
+    if let Some(url) = &config.public_url {
+        openapi["servers"][0]["url"] = url.with_base(&config.base_path).into();
+    }
     let yaml = openapi_yaml(&openapi)?;
     let schemas = routes::schemas(&routes::operations());
     Ok(InterfaceDocuments { schemas, openapi_json: openapi.to_string().into(), openapi_yaml: yaml.into() })

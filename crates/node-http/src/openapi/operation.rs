@@ -29,7 +29,7 @@ pub(super) fn describe(operation: &Declaration) -> Value {
     if let Some(body) = &operation.body {
         object["requestBody"] = describe_body(body, operation);
     }
-    if operation.access == Access::Open {
+    if operation.access != Access::Guarded {
         object["security"] = json!([]);
     }
     object
@@ -71,7 +71,7 @@ fn responses(operation: &Declaration) -> Value {
     if is_cached(operation) {
         responses.insert("304".to_owned(), reference("responses", "NotModified"));
     }
-    let open = operation.access == Access::Open;
+    let open = operation.access != Access::Guarded;
     let has_input = matches!(operation.content, Content::Output(_)) || !open;
     for (status, name) in problems::STATUSES {
         let possible = match status {
@@ -110,7 +110,8 @@ fn pages(operation: &Declaration) -> Vec<ProblemPage> {
 /// Whether what is requested may not exist.
 fn may_be_missing(operation: &Declaration) -> bool {
     let not_found = |page: &ProblemPage| problems::status_of(*page) == 404;
-    operation.problems.iter().any(not_found) || (operation.access == Access::Open && !operation.parameters.is_empty())
+    operation.problems.iter().any(not_found)
+        || (operation.access != Access::Guarded && !operation.parameters.is_empty())
 }
 
 fn success(operation: &Declaration) -> Value {

@@ -2,6 +2,7 @@
 
 use super::headers;
 use super::reference::reference;
+use crate::clients::{Exhausted, Resource};
 use crate::config::HttpConfig;
 use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
@@ -15,7 +16,6 @@ use node_core::pool::{PoolError, Rejection};
 use node_types::wire::{BodyError, ErrorDetail};
 use node_types::{BlockId, H256};
 use serde_json::{Map, Value, json};
-use std::net::Ipv4Addr;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -93,6 +93,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("body-empty", "The body is missing", HttpError::Body(BodyError::Empty)),
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
         ("body-broken", "The body ended early", HttpError::BodyBroken),
+        ("not-http", "The request is not HTTP", HttpError::NotHttp),
         ("no-token", "A token is required", HttpError::Unauthorized),
         (
             "foreign-host",
@@ -106,12 +107,12 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             HttpError::TooFast(TooFast { limit: 1_000, wait: Duration::from_millis(700) }),
         ),
         ("path-undecodable", "The path has a broken escape", HttpError::Path),
-        ("foreign-origin", "A page of another origin tries to control the chain", HttpError::ForeignOrigin),
         (
-            "control-refused",
-            "The server is reachable from other machines, which must not control the chain",
-            HttpError::ControlRefused(Ipv4Addr::UNSPECIFIED.into()),
+            "foreign-origin",
+            "A page of another origin tries to control the chain, or to create something",
+            HttpError::ForeignOrigin,
         ),
+        ("control-refused", "Only programs on the same machine may control the chain", HttpError::ControlRefused),
         (UNKNOWN_ROUTE, "The path does not exist", HttpError::UnknownRoute),
         (
             "block-not-found",
@@ -132,6 +133,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("body-timeout", "The body arrived too slowly", HttpError::BodyTimeout),
         ("body-too-large", "The body is too long", HttpError::BodyTooLarge { limit: http.max_body }),
         ("media-type", "The body is not declared as JSON", HttpError::MediaType),
+        ("content-encoding", "The body is compressed in an unknown way", HttpError::ContentEncoding),
         (INVALID, "A field has the wrong type, range or name", HttpError::Parameters(vec![fault])),
         ("not-producing", "The node does not produce blocks", NodeError::NotProducing.into()),
         ("execution-reverted", "The contract reverted", reverted.into()),
@@ -168,18 +170,23 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         (
             "too-many-connections",
             "The limit of connections is reached",
-            HttpError::TooManyConnections { limit: http.max_connections },
+            Exhausted { resource: Resource::Connections, capacity: http.max_connections }.into(),
         ),
         (
             "too-many-requests",
             "The limit of concurrent requests is reached",
-            HttpError::TooManyRequests { limit: http.max_requests },
+            Exhausted { resource: Resource::Requests, capacity: http.max_requests }.into(),
         ),
         ("not-ready", "The server is not ready", HttpError::NotReady("the server is shutting down".to_owned())),
         (
             "too-many-streams",
             "The limit of event streams is reached",
-            HttpError::TooManyStreams { limit: http.max_streams },
+            Exhausted { resource: Resource::Streams, capacity: http.max_streams }.into(),
+        ),
+        (
+            "too-much-unread",
+            "Clients have too many responses to read",
+            Exhausted { resource: Resource::Transfers, capacity: http.transfer_memory }.into(),
         ),
     ]
 }

@@ -2,9 +2,8 @@
 
 use super::operation::Operation;
 use crate::block_cache::BlockKey;
-use crate::caching::Lifetime;
 use crate::convert::output;
-use crate::exchange::{Exchange, Job, Reply};
+use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use actix_web::HttpResponse;
@@ -91,13 +90,12 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
-        .cacheable_parameters(
+        .parameters(
             |_, _: &BlockNumberInput| Cost::RECEIPTS,
             |node, context, input| {
                 let transaction_receipts = output::receipts(&node.get_receipts(context, input.block_number)?);
                 Ok(GetBlockReceiptsOutput { transaction_receipts })
             },
-            lifetime,
         ),
         Operation::get(
             "getBlockTransactionCountByHash",
@@ -107,10 +105,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Hash", Hash, HASH)
         .problems(KNOWN)
-        .cacheable_parameters(
+        .immutable_parameters(
             |_, _: &HashInput| Cost::Instant,
             |node, context, input| Ok(transaction_count(&*node.get_body(context, input.hash.0)?)),
-            |_, _| Lifetime::Forever,
         ),
         Operation::get(
             "getBlockTransactionCountByNumber",
@@ -120,10 +117,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
-        .cacheable_parameters(
+        .parameters(
             cost,
             |node, context, input| Ok(transaction_count(&*node.get_canonical_body(context, input.block_number)?)),
-            lifetime,
         ),
         Operation::get(
             "getUncleCountByBlockHash",
@@ -133,10 +129,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Hash", Hash, HASH)
         .problems(KNOWN)
-        .cacheable_parameters(
+        .immutable_parameters(
             |_, _: &HashInput| Cost::Instant,
             |node, context, input| Ok(uncle_count(&*node.get_body(context, input.hash.0)?)),
-            |_, _| Lifetime::Forever,
         ),
         Operation::get(
             "getUncleCountByBlockNumber",
@@ -146,10 +141,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
-        .cacheable_parameters(
+        .parameters(
             cost,
             |node, context, input| Ok(uncle_count(&*node.get_canonical_body(context, input.block_number)?)),
-            lifetime,
         ),
     ]
 }
@@ -170,19 +164,18 @@ fn get_block_by_hash(exchange: Exchange) -> impl Future<Output = HttpResponse> {
 /// serialized blocks, if it is there.
 async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
     let service = exchange.service();
-    let context = service.context();
+    let context = exchange.context();
     let job = input.map(|(block, detail)| {
         let hash = match block {
             Id::Number(number) => service.node.get_block_hash(&context, number),
             Id::Hash(hash) => service.node.get_header(&context, block).map(|known| known.map(|_| hash)),
         };
-        let lifetime = if matches!(block, Id::Hash(_)) { Lifetime::Forever } else { Lifetime::with_requested(&block) };
         match hash {
-            Ok(Some(hash)) => Job::block(service, BlockKey { hash, detail }, lifetime),
+            Ok(Some(hash)) => Job::block(service, BlockKey { hash, detail }),
             // The pending block, one that does not exist, or one whose lookup fails again.
             _ => Job::new(Cost::of_block(block, detail), move |node, context| {
                 let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
-                Ok(Reply::volatile(GetBlockByNumberOutput { block }))
+                Ok(GetBlockByNumberOutput { block }.into())
             }),
         }
     });
@@ -199,8 +192,4 @@ fn uncle_count(body: &Body) -> UncleCountOutput {
 
 fn cost(_: &Node, input: &BlockNumberInput) -> Cost {
     Cost::of_reading(input.block_number)
-}
-
-fn lifetime<O>(input: &BlockNumberInput, _: &O) -> Lifetime {
-    Lifetime::with_requested(&input.block_number)
 }

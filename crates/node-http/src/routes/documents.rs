@@ -3,11 +3,11 @@
 use super::operation::{Content, Operation};
 use crate::encode;
 use crate::exchange::Exchange;
-use crate::openapi::problems;
+use crate::openapi::{self, problems};
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
 use actix_web::HttpResponse;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// `schemas` are the names of the schemas that are served.
 pub(super) fn operations(schemas: impl Iterator<Item = String>) -> Vec<Operation> {
@@ -82,10 +82,27 @@ async fn problem(exchange: Exchange) -> HttpResponse {
 
 async fn openapi_json(exchange: Exchange) -> HttpResponse {
     let json = exchange.service().interface.openapi_json.clone();
+    let json = match behind_prefix(&exchange, &json) {
+        Some(document) => document.to_string().into(),
+        None => json,
+    };
     exchange.respond_document("application/json", json).await
 }
 
+/// The OpenAPI document for a client behind proxies that remove a prefix of paths; `None` if they remove none.
+fn behind_prefix(exchange: &Exchange, json: &[u8]) -> Option<Value> {
+    let removed = exchange.sender().forwarded.as_ref().is_some_and(|forwarded| !forwarded.prefix.as_str().is_empty());
+    let mut document: Value = removed.then(|| serde_json::from_slice(json).ok())??;
+    document["servers"][0]["url"] = exchange.base_url().into();
+    Some(document)
+}
+
 async fn openapi_yaml(exchange: Exchange) -> HttpResponse {
-    let yaml = exchange.service().interface.openapi_yaml.clone();
+    let interface = &exchange.service().interface;
+    let document = behind_prefix(&exchange, &interface.openapi_json);
+    let yaml = match document.and_then(|document| openapi::openapi_yaml(&document).ok()) {
+        Some(yaml) => yaml.into(),
+        None => interface.openapi_yaml.clone(),
+    };
     exchange.respond_document("application/yaml", yaml).await
 }

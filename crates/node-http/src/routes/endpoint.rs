@@ -1,7 +1,7 @@
 //! Endpoints: a handler for some methods of a path, with the checks before it.
 
 use super::operation::{Handler, Method, Operation};
-use crate::admission::{self, Access};
+use crate::admission::Access;
 use crate::exchange::Exchange;
 use crate::fallback;
 use actix_web::dev::RequestHead;
@@ -27,6 +27,17 @@ pub(super) enum Methods {
     Upgrade,
 }
 
+/// What an endpoint requires of a request that comes from a web page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guard {
+    /// Nothing: browsers keep pages of other origins from reading responses, or from sending JSON.
+    None,
+    /// That its origin may read.
+    Origin,
+    /// That its origin, and its sender, may control the chain.
+    Control,
+}
+
 /// A handler for some methods of a path.
 #[derive(Clone)]
 pub(super) struct Endpoint {
@@ -36,8 +47,7 @@ pub(super) struct Endpoint {
     access: Access,
     /// Whether caches may store the response.
     storable: bool,
-    /// Whether it controls a chain.
-    controls: bool,
+    guard: Guard,
     handler: Handler,
 }
 
@@ -53,7 +63,12 @@ impl From<Operation> for Endpoint {
             methods,
             access: operation.access,
             storable: operation.storable,
-            controls: operation.controls(),
+            guard: match operation.method {
+                _ if operation.controls() => Guard::Control,
+                // A page of any site can have a browser send a GET.
+                Method::Get if !operation.accepts_head() => Guard::Origin,
+                _ => Guard::None,
+            },
             handler: operation.handler,
         }
     }
@@ -66,7 +81,7 @@ impl Endpoint {
         R: Future<Output = HttpResponse> + 'static,
     {
         let handler: Handler = Rc::new(move |exchange| Box::pin(handler(exchange)));
-        Self { operation, methods, access, storable: true, controls: false, handler }
+        Self { operation, methods, access, storable: true, guard: Guard::None, handler }
     }
 
     fn route(self) -> Route {
@@ -87,9 +102,12 @@ impl Endpoint {
         if !self.storable {
             exchange = exchange.no_store();
         }
-        if self.controls
-            && let Err(error) = admission::may_control(exchange.request(), exchange.config())
-        {
+        let allowed = match self.guard {
+            Guard::None => Ok(()),
+            Guard::Origin => exchange.check_origin(),
+            Guard::Control => exchange.check_control(),
+        };
+        if let Err(error) = allowed {
             return exchange.fail(&error);
         }
         (self.handler)(exchange).await
@@ -133,7 +151,7 @@ impl Routes<'_> {
     /// Serves `endpoints` at `path`, and refuses other methods there.
     pub(super) fn serve(&mut self, path: &str, endpoints: Vec<Endpoint>) {
         let allow = allow(&endpoints);
-        let refuse = move |request: HttpRequest| fallback::refuse(request, Some(allow));
+        let refuse = move |request: HttpRequest, payload: web::Payload| fallback::refuse(request, payload, Some(allow));
         let resource = web::resource([self.base, path].concat());
         let resource = endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(endpoint.route()));
         self.app.service(resource.default_service(web::to(refuse)));

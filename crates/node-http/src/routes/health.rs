@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use crate::dispatch;
-use crate::exchange::{Exchange, Job, Reply};
+use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
 use actix_web::HttpResponse;
 use node_core::backend::BackendHealth;
@@ -15,7 +15,7 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get("health", "/health", "Check that the server runs", "200 as long as the server responds at all.")
             .no_store()
-            .open()
+            .probe()
             .parameters(|_, ()| Cost::Instant, |_, _, ()| Ok(HealthOutput { status: HealthStatus::Ok })),
         Operation::get(
             "ready",
@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .limits("unlimited age of the head, unless the operator sets one (`max-head-age`).")
         .no_store()
-        .open()
+        .probe()
         .output::<ReadyOutput>()
         .handler(ready),
     ]
@@ -40,7 +40,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
     let service = exchange.service();
-    let head = match dispatch::run(&service.pools, Cost::Long, service.context(), read).await {
+    let head = match dispatch::run(&service.pools, Cost::Long, exchange.context(), read).await {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
@@ -67,7 +67,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         block_number: Quantity(head.header.number),
         head_age: Quantity(age.as_secs()),
     };
-    exchange.run(Ok(Job::new(Cost::Instant, move |_, _| Ok(Reply::volatile(output.clone()))))).await
+    exchange.run(Ok(Job::new(Cost::Instant, move |_, _| Ok(output.clone().into())))).await
 }
 
 /// The age of a block with this timestamp; zero if the timestamp is in the future.

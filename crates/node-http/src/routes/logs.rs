@@ -59,7 +59,7 @@ async fn get_logs(mut exchange: Exchange) -> HttpResponse {
             } else {
                 (node.get_logs(context, &query)?, None)
             };
-            Ok(Reply { next, ..Reply::volatile(GetLogsOutput { logs: output::logs(logs) }) })
+            Ok(Reply { output: GetLogsOutput { logs: output::logs(logs) }, next })
         }))
     };
     let job = exchange.decode_body(true, Arc::new(decode)).await;

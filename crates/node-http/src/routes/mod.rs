@@ -99,5 +99,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: boo
         routes.serve(path, endpoints);
     }
     pages::register(&mut routes);
-    routes.app.default_service(web::to(|request: HttpRequest| fallback::refuse(request, None)));
+    routes.app.default_service(web::to(|request: HttpRequest, payload: web::Payload| {
+        fallback::refuse(request, payload, None)
+    }));
 }

@@ -4,8 +4,7 @@
 //! document, and the names in metrics and logs are derived from it.
 
 use crate::admission::Access;
-use crate::caching::Lifetime;
-use crate::exchange::{DecodeBody, Exchange, Job, Reply};
+use crate::exchange::{DecodeBody, Exchange, Job};
 use crate::parameters::Parameters;
 use crate::problem::HttpError;
 use crate::problem_page::ProblemPage;
@@ -40,9 +39,6 @@ type Work<I, O> = fn(&Node, &Context, I) -> Result<O, NodeError>;
 
 /// The cost of an operation for an input.
 type CostOf<I> = fn(&Node, &I) -> Cost;
-
-/// How long an output stays valid.
-type LifetimeOf<I, O> = fn(&I, &O) -> Lifetime;
 
 /// Makes the parameters of a request the input of a job.
 type DecodeParametersOf = dyn Fn(&Node, &mut Parameters<'_>) -> Result<Job, Vec<ErrorDetail>>;
@@ -175,7 +171,7 @@ impl Declaration {
 
     /// Whether it also accepts HEAD: only if a GET changes nothing.
     pub(super) fn accepts_head(&self) -> bool {
-        self.method == Method::Get && (self.storable || self.access == Access::Open)
+        self.method == Method::Get && (self.storable || self.access != Access::Guarded)
     }
 
     pub(super) fn limits(self, limits: &'static str) -> Self {
@@ -223,6 +219,11 @@ impl Declaration {
         Self { access: Access::Open, ..self }
     }
 
+    /// Needs no token, and is outside the rate limit.
+    pub(super) fn probe(self) -> Self {
+        Self { access: Access::Probe, ..self }
+    }
+
     /// Creates, advances or consumes something, so caches must not store the response.
     pub(super) fn no_store(self) -> Self {
         Self { storable: false, ..self }
@@ -248,7 +249,7 @@ impl Declaration {
     {
         self.input::<I>(true).output::<O>().decoding_body(move |node, body| {
             let input = wire::decode_body(body).map_err(HttpError::Body)?;
-            Ok(job(node, input, cost, work, |_, _| Lifetime::Volatile))
+            Ok(job(node, input, cost, work))
         })
     }
 
@@ -263,7 +264,7 @@ impl Declaration {
                 Err(BodyError::Empty) => I::default(),
                 input => input.map_err(HttpError::Body)?,
             };
-            Ok(job(node, input, cost, work, |_, _| Lifetime::Volatile))
+            Ok(job(node, input, cost, work))
         })
     }
 
@@ -289,16 +290,19 @@ impl Declaration {
         I: DecodeParameters + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
     {
-        self.cacheable_parameters(cost, work, |_, _| Lifetime::Volatile)
+        self.parameters_of(cost, work, false)
     }
 
-    /// Like [`parameters`](Self::parameters), for output that stays valid for the time that `lifetime` returns.
-    pub(super) fn cacheable_parameters<I, O>(
-        self,
-        cost: CostOf<I>,
-        work: Work<I, O>,
-        lifetime: LifetimeOf<I, O>,
-    ) -> Operation
+    /// Like [`parameters`](Self::parameters), for output that never changes: of a block that the request identifies by hash.
+    pub(super) fn immutable_parameters<I, O>(self, cost: CostOf<I>, work: Work<I, O>) -> Operation
+    where
+        I: DecodeParameters + Clone + Send + 'static,
+        O: Serialize + ToSchema + 'static,
+    {
+        self.parameters_of(cost, work, true)
+    }
+
+    fn parameters_of<I, O>(self, cost: CostOf<I>, work: Work<I, O>, immutable: bool) -> Operation
     where
         I: DecodeParameters + Clone + Send + 'static,
         O: Serialize + ToSchema + 'static,
@@ -306,9 +310,10 @@ impl Declaration {
         let in_query = self.parameters.iter().filter(|parameter| parameter.part == "query");
         let in_query: Vec<_> = in_query.map(|parameter| parameter.name).collect();
         let decode: Box<DecodeParametersOf> =
-            Box::new(move |node, parameters| Ok(job(node, parameters.input(&in_query)?, cost, work, lifetime)));
+            Box::new(move |node, parameters| Ok(job(node, parameters.input(&in_query)?, cost, work)));
         self.output::<O>().handler(move |exchange: Exchange| {
             let job = exchange.parameters(|parameters| decode(&exchange.service().node, parameters));
+            let exchange = if immutable { exchange.immutable() } else { exchange };
             exchange.run(job)
         })
     }
@@ -324,14 +329,10 @@ impl Declaration {
 }
 
 /// The job that runs `work` on `input`.
-fn job<I, O>(node: &Node, input: I, cost: CostOf<I>, work: Work<I, O>, lifetime: LifetimeOf<I, O>) -> Job
+fn job<I, O>(node: &Node, input: I, cost: CostOf<I>, work: Work<I, O>) -> Job
 where
     I: Clone + Send + 'static,
     O: Serialize + 'static,
 {
-    Job::new(cost(node, &input), move |node, context| {
-        let output = work(node, context, input.clone())?;
-        let lifetime = lifetime(&input, &output);
-        Ok(Reply { output, next: None, lifetime })
-    })
+    Job::new(cost(node, &input), move |node, context| Ok(work(node, context, input.clone())?.into()))
 }

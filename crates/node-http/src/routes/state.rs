@@ -1,7 +1,6 @@
 //! Accounts, storage and proofs.
 
 use super::operation::Operation;
-use crate::caching::Lifetime;
 use crate::convert::output;
 use crate::problem_page::ProblemPage::{self, BlockNotFound, ExecutionFailed, LimitExceeded, StatePruned};
 use node_core::context::Context;
@@ -64,7 +63,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Address", Address, ACCOUNT)
         .path("BlockNumber", BlockId, "The block whose state is read.")
         .problems(STATE)
-        .cacheable_parameters(proof_cost, get_account, lifetime),
+        .parameters(proof_cost, get_account),
         Operation::get(
             "getAccountAtLatest",
             "/getAccount/{Address}/",
@@ -73,7 +72,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Address", Address, ACCOUNT)
         .problems(STATE)
-        .cacheable_parameters(proof_cost, get_account, lifetime),
+        .parameters(proof_cost, get_account),
         Operation::get(
             "getBalance",
             "/getBalance/{Address}/",
@@ -83,13 +82,12 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Address", Address, ACCOUNT)
         .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
         .problems(STATE)
-        .cacheable_parameters(
+        .parameters(
             cost,
             |node, context, input| {
                 let balance = node.get_balance(context, input.address.0, input.block_number)?;
                 Ok(GetBalanceOutput { balance: Quantity(balance) })
             },
-            lifetime,
         ),
         Operation::get(
             "getCode",
@@ -100,12 +98,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Address", Address, ACCOUNT)
         .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
         .problems(STATE)
-        .cacheable_parameters(
+        .parameters(
             cost,
             |node, context, input| {
                 Ok(GetCodeOutput { bytecode: Data(node.get_code(context, input.address.0, input.block_number)?) })
             },
-            lifetime,
         ),
         Operation::get(
             "getTransactionCount",
@@ -117,7 +114,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("Address", Address, ACCOUNT)
         .path("BlockNumber", BlockId, BLOCK)
         .problems(STATE)
-        .cacheable_parameters(cost, get_transaction_count, lifetime),
+        .parameters(cost, get_transaction_count),
         Operation::get(
             "getTransactionCountAtLatest",
             "/getTransactionCount/{Address}/",
@@ -126,7 +123,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Address", Address, ACCOUNT)
         .problems(STATE)
-        .cacheable_parameters(cost, get_transaction_count, lifetime),
+        .parameters(cost, get_transaction_count),
     ]
 }
 
@@ -150,8 +147,4 @@ fn cost(_: &Node, input: &AccountInput) -> Cost {
 /// The storage root comes from a proof.
 fn proof_cost(node: &Node, _: &AccountInput) -> Cost {
     Cost::of_proof(node.proves_quickly(), 0)
-}
-
-fn lifetime<O>(input: &AccountInput, _: &O) -> Lifetime {
-    Lifetime::with_requested(&input.block_number)
 }

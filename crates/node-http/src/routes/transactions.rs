@@ -1,7 +1,6 @@
 //! Transactions and their receipts.
 
 use super::operation::{Link, Operation};
-use crate::caching::Lifetime;
 use crate::convert::output;
 use crate::problem_page::ProblemPage::{ExecutionFailed, LimitExceeded, TransactionRejected};
 use node_core::cost::Cost;
@@ -50,9 +49,9 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns a transaction of the canonical chain or of the pool, or null if there is none.",
         )
         .path("Hash", Hash, HASH)
-        .cacheable_parameters(instant, |node, context, input| {
+        .parameters(instant, |node, context, input| {
             Ok(transaction(node.get_transaction(context, input.hash.0)?))
-        }, lifetime),
+        }),
         Operation::get(
             "getTransactionByBlockHashAndIndex",
             "/getTransactionByBlockHashAndIndex/{Hash}/{Index}/",
@@ -61,10 +60,9 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Hash", Hash, "Hash of the block.")
         .path("Index", Number, INDEX)
-        .cacheable_parameters(
+        .parameters(
             |_, _: &GetTransactionByBlockHashAndIndexInput| Cost::Instant,
             |node, context, input| Ok(transaction(node.get_transaction_at(context, input.hash.0.into(), input.index.0)?)),
-            lifetime,
         ),
         Operation::get(
             "getTransactionByBlockNumberAndIndex",
@@ -75,12 +73,11 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag.")
         .path("Index", Number, INDEX)
         .problems(&[ExecutionFailed, LimitExceeded])
-        .cacheable_parameters(
+        .parameters(
             |_, input: &GetTransactionByBlockNumberAndIndexInput| Cost::of_reading(input.block_number),
             |node, context, input| {
                 Ok(transaction(node.get_transaction_at(context, input.block_number.into(), input.index.0)?))
             },
-            |input, _| Lifetime::with_requested(&input.block_number),
         ),
         Operation::get(
             "getTransactionReceipt",
@@ -89,16 +86,12 @@ pub(super) fn operations() -> Vec<Operation> {
             "Returns the receipt of a mined transaction, or null if no transaction with this hash was mined.",
         )
         .path("Hash", Hash, HASH)
-        .cacheable_parameters(
+        .parameters(
             instant,
             |node, context, input| {
                 let found = node.get_receipt(context, input.hash.0)?;
                 let transaction_receipt = found.and_then(|(receipts, index)| output::receipt(&receipts, index));
                 Ok(GetTransactionReceiptOutput { transaction_receipt })
-            },
-            |_, output: &GetTransactionReceiptOutput| {
-                let block = output.transaction_receipt.as_ref().and_then(|receipt| receipt.block_number);
-                Lifetime::with_block(block.map(|number| number.0))
             },
         ),
         Operation::get(
@@ -132,10 +125,4 @@ fn transaction(found: Option<FoundTransaction>) -> TransactionOutput {
 
 fn instant(_: &Node, _: &HashInput) -> Cost {
     Cost::Instant
-}
-
-/// A transaction stays in its place as long as its block stays canonical.
-fn lifetime<I>(_: &I, output: &TransactionOutput) -> Lifetime {
-    let block = output.transaction.as_ref().and_then(|transaction| transaction.block_number);
-    Lifetime::with_block(block.map(|number| number.0))
 }

@@ -29,6 +29,10 @@ fn open(world: &World, limits: FilterLimits) -> Filters {
     Filters::open(world.backend.clone(), pool, world.clock.clone(), limits).unwrap()
 }
 
+fn context() -> Context {
+    Context::unbounded()
+}
+
 fn all_logs(from: u64, to: Option<u64>) -> FilterCriteria {
     FilterCriteria::Logs(LogCriteria { filter: LogFilter::default(), from, to })
 }
@@ -60,7 +64,7 @@ fn logs_are_delivered_once_from_creation_on() {
     let world = World::new(Fork::Osaka);
     world.mine(plan(0, &[1]));
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     assert_eq!(poll(&filters, id), [], "what was before is not a change");
     world.mine(plan(0, &[2, 3]));
     world.mine(plan(0, &[4]));
@@ -83,7 +87,7 @@ fn reports_logs_within_criteria_and_range() {
     ];
     let ids: Vec<_> = (cases.iter())
         .map(|(_, filter, from, to, _)| LogCriteria { filter: filter.clone(), from: *from, to: *to })
-        .map(|criteria| filters.install(FilterCriteria::Logs(criteria)).unwrap())
+        .map(|criteria| filters.install(&context(), FilterCriteria::Logs(criteria)).unwrap())
         .collect();
     for logs in [&[1][..], &[2, 5], &[1], &[2]] {
         world.mine(plan(0, logs));
@@ -97,8 +101,8 @@ fn reports_logs_within_criteria_and_range() {
 fn after_a_reorganization_removed_logs_come_first() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(all_logs(0, None)).unwrap();
-    let blocks = filters.install(FilterCriteria::Blocks).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
+    let blocks = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     for number in [1, 2, 3] {
         world.mine(plan(0, &[number]));
     }
@@ -122,7 +126,7 @@ fn after_a_reorganization_removed_logs_come_first() {
 fn a_failed_poll_does_not_advance() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     world.mine(plan(0, &[1]));
     let cancelled = Context::unbounded();
     cancelled.cancel();
@@ -142,7 +146,7 @@ fn a_failed_poll_does_not_advance() {
 fn removes_logs_of_a_long_branch_that_were_reported_long_ago() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     world.mine(plan(0, &[1]));
     assert_eq!(poll(&filters, id), [(1, 1)]);
     world.reorganize(0, (0..1_100).map(|_| plan(1, &[])).collect());
@@ -153,8 +157,8 @@ fn removes_logs_of_a_long_branch_that_were_reported_long_ago() {
 fn many_logs_come_in_pages() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits { page: 3, ..Default::default() });
-    let id = filters.install(all_logs(0, None)).unwrap();
-    let blocks = filters.install(FilterCriteria::Blocks).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
+    let blocks = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     for logs in [&[1, 2][..], &[3, 4], &[5, 6, 7, 8], &[], &[9]] {
         world.mine(plan(0, logs));
     }
@@ -176,8 +180,8 @@ fn filters_survive_a_restart_even_with_a_reorganization() {
         from: 7,
         to: Some(9),
     });
-    let exact = filters.install(criteria.clone()).unwrap();
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let exact = filters.install(&context(), criteria.clone()).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     world.mine(plan(0, &[1]));
     assert_eq!(poll(&filters, id), [(1, 1)]);
     drop(filters);
@@ -193,19 +197,31 @@ fn filters_survive_a_restart_even_with_a_reorganization() {
 }
 
 #[test]
+fn a_client_leaves_as_many_filters_to_others_as_it_has() {
+    let world = World::new(Fork::Osaka);
+    let filters = open(&world, FilterLimits { count: 8, ..FilterLimits::default() });
+    let installed = |client: u128| {
+        let context = context().on_behalf_of(ClientId(client));
+        (0..9).take_while(|_| filters.install(&context, FilterCriteria::Blocks).is_ok()).count()
+    };
+    assert_eq!([installed(1), installed(2), installed(3), installed(1)], [4, 2, 1, 0]);
+    assert!(filters.install(&context(), FilterCriteria::Blocks).is_ok(), "the program itself has no share");
+}
+
+#[test]
 fn unused_filters_expire_and_polls_keep_them_alive() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
-    let unused = filters.install(FilterCriteria::Blocks).unwrap();
-    let used = filters.install(FilterCriteria::Blocks).unwrap();
-    assert!(matches!(filters.install(FilterCriteria::Blocks), Err(FilterError::TooMany(2))));
+    let unused = filters.install(&context(), FilterCriteria::Blocks).unwrap();
+    let used = filters.install(&context(), FilterCriteria::Blocks).unwrap();
+    assert!(matches!(filters.install(&context(), FilterCriteria::Blocks), Err(FilterError::TooMany(2))));
     world.clock.advance(9_500);
     assert_eq!(poll_hashes(&filters, used), []);
     world.clock.advance(9_500);
     let expired = filters.changes(&Context::unbounded(), unused);
     assert!(matches!(expired, Err(FilterError::NotFound(id)) if id == unused), "{expired:?}");
     assert_eq!(poll_hashes(&filters, used), [], "an empty poll was a use");
-    filters.install(FilterCriteria::Blocks).unwrap();
+    filters.install(&context(), FilterCriteria::Blocks).unwrap();
     assert_eq!(world.backend.records(RecordKind::Filter).unwrap().len(), 2);
 
     drop(filters);
@@ -218,12 +234,12 @@ fn unused_filters_expire_and_polls_keep_them_alive() {
 fn lifetimes_do_not_depend_on_the_time_of_day() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits { ttl: Duration::from_secs(10), count: 2, page: 10 });
-    let filter = filters.install(FilterCriteria::Blocks).unwrap();
+    let filter = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     world.clock.set(0);
     world.clock.advance(10_001);
     let expired = filters.changes(&Context::unbounded(), filter);
     assert!(matches!(expired, Err(FilterError::NotFound(_))), "{expired:?}");
-    let filter = filters.install(FilterCriteria::Blocks).unwrap();
+    let filter = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     world.clock.set(u64::MAX / 2);
     assert_eq!(poll_hashes(&filters, filter), []);
 }
@@ -232,7 +248,7 @@ fn lifetimes_do_not_depend_on_the_time_of_day() {
 fn pending_transactions_are_reported_after_a_restart_with_the_clock_set_back() {
     let mut world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(FilterCriteria::PendingTransactions).unwrap();
+    let id = filters.install(&context(), FilterCriteria::PendingTransactions).unwrap();
     drop(filters);
     world.clock = Arc::new(ManualClock::at(1_000));
     let filters = open(&world, FilterLimits::default());
@@ -245,7 +261,7 @@ fn pending_transactions_are_reported_after_a_restart_with_the_clock_set_back() {
 fn removed_filters_are_unknown() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(FilterCriteria::Blocks).unwrap();
+    let id = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     assert!(matches!(filters.logs(&Context::unbounded(), id, 1), Err(FilterError::NotALogFilter(_))));
     assert!(filters.uninstall(id).unwrap());
     assert!(!filters.uninstall(id).unwrap());
@@ -257,7 +273,7 @@ fn removed_filters_are_unknown() {
 fn removed_logs_come_in_pages_too() {
     let world = World::new(Fork::Osaka);
     let filters = open(&world, FilterLimits::default());
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     for logs in [&[1, 2][..], &[3], &[], &[4, 5, 6, 7], &[8, 9]] {
         world.mine(plan(0, logs));
     }
@@ -322,7 +338,7 @@ fn a_poll_blocks_nothing_else() {
     let world = World::new(Fork::Osaka);
     let limits = FilterLimits { count: 1, ..FilterLimits::default() };
     let filters = open(&world, limits);
-    let id = filters.install(all_logs(0, None)).unwrap();
+    let id = filters.install(&context(), all_logs(0, None)).unwrap();
     world.mine(plan(0, &[1]));
     let (slow, fast) = during_a_poll(&world, &filters, id, || poll(&filters, id));
     assert_eq!(fast, Some(vec![(1, 1)]), "another poll");
@@ -333,10 +349,10 @@ fn a_poll_blocks_nothing_else() {
     assert_eq!(ended, Some(true), "the end");
     assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
 
-    let id = filters.install(FilterCriteria::Blocks).unwrap();
+    let id = filters.install(&context(), FilterCriteria::Blocks).unwrap();
     let (slow, swept) = during_a_poll(&world, &filters, id, || {
         world.clock.advance(2 * u64::try_from(limits.ttl.as_millis()).unwrap());
-        filters.install(FilterCriteria::Blocks).map_err(|error| error.to_string())
+        filters.install(&context(), FilterCriteria::Blocks).map_err(|error| error.to_string())
     });
     assert!(matches!(swept, Some(Ok(_))), "a new filter in the place of an expired one: {swept:?}");
     assert!(matches!(slow, Err(FilterError::NotFound(_))), "{slow:?}");
@@ -351,7 +367,7 @@ fn pending_transactions_are_reported_in_order_of_arrival() {
         filters.pool.add_transaction(PooledTransaction { transaction, sidecar: None }).unwrap()
     };
     send(0);
-    let id = filters.install(FilterCriteria::PendingTransactions).unwrap();
+    let id = filters.install(&context(), FilterCriteria::PendingTransactions).unwrap();
     let (second, third) = (send(1), send(2));
     assert_eq!(poll_hashes(&filters, id), [second, third]);
     assert_eq!(poll_hashes(&filters, id), []);

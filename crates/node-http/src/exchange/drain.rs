@@ -1,0 +1,42 @@
+//! Bodies that are not read to their end.
+
+use super::Exchange;
+use crate::transfer;
+use actix_web::http::Version;
+use actix_web::{rt, web};
+use futures_util::{FutureExt, StreamExt};
+use tokio::time::timeout;
+
+/// Most bytes that are read of a body that was refused, as a multiple of the longest body.
+const LENGTHS: usize = 2;
+
+impl Exchange {
+    /// Reads and discards what is left of the body, within limits of size and time, while the response is sent. Over HTTP/2
+    /// the stream would be reset otherwise, and clients may report that in place of the response. Over HTTP/1.1 actix does
+    /// the same.
+    pub(super) fn drain(&mut self) {
+        let Some(mut payload) = self.payload.take_if(|_| self.request.version() >= Version::HTTP_2) else { return };
+        // Most requests have no body, or one that was read.
+        if let Some(None | Some(Err(_))) = payload.next().now_or_never() {
+            return;
+        }
+        // What waits costs memory, too.
+        let Ok(permit) = self.service.transfers.take(&self.sender.client, transfer::SHORT) else { return };
+        let config = &self.service.config;
+        let rest = timeout(config.body_timeout, discard(payload, config.max_body.saturating_mul(LENGTHS)));
+        rt::spawn(async move {
+            let _permit = permit;
+            let _ = rest.await;
+        });
+    }
+}
+
+/// Reads up to `limit` bytes of `payload`.
+async fn discard(mut payload: web::Payload, mut limit: usize) {
+    while let Some(Ok(chunk)) = payload.next().await {
+        match limit.checked_sub(chunk.len()) {
+            Some(left) => limit = left,
+            None => return,
+        }
+    }
+}

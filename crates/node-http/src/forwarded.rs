@@ -1,0 +1,279 @@
+//! What proxies say about the requests that they forward (RFC 7239, and the older `X-Forwarded-*`).
+
+use crate::url::{BasePath, is_authority};
+use actix_web::http::header::HeaderMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A network whose hosts are proxies of this server: an address, or an address and the length of its prefix, such as
+/// `10.0.0.0/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProxyNetwork {
+    address: IpAddr,
+    /// Number of leading bits that a host's address shares with `address`.
+    prefix: u32,
+}
+
+impl ProxyNetwork {
+    /// Whether the network contains `address`.
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        let differing = match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
+            (IpAddr::V6(own), IpAddr::V6(other)) => (own.to_bits() ^ other.to_bits()).leading_zeros(),
+            _ => return false,
+        };
+        differing >= self.prefix
+    }
+}
+
+impl FromStr for ProxyNetwork {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let address = address.parse::<IpAddr>().map_err(|_| InvalidNetwork)?.to_canonical();
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Ok(bits), |prefix| prefix.parse().map_err(|_| InvalidNetwork))?;
+        if prefix > bits { Err(InvalidNetwork) } else { Ok(Self { address, prefix }) }
+    }
+}
+
+impl fmt::Display for ProxyNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+/// The text is not a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an IP address, or one with the length of a prefix, such as 10.0.0.0/8")]
+pub struct InvalidNetwork;
+
+/// Whether `name` is a header in which proxies describe the client.
+pub(crate) fn describes_client(name: &str) -> bool {
+    name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+}
+
+/// What the proxies say about a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Forwarded {
+    /// The address of the client; `None` if it is unknown.
+    pub(crate) client: Option<IpAddr>,
+    /// `http` or `https`, as the client connected.
+    pub(crate) scheme: Option<&'static str>,
+    /// The host that the client asked for.
+    pub(crate) host: Option<String>,
+    /// The path prefix that the proxies removed.
+    pub(crate) prefix: BasePath,
+}
+
+impl Forwarded {
+    /// Reads the headers of a request that came from a proxy in one of the networks `trusted`.
+    ///
+    /// Each proxy appends the address of whoever connected to it. So the client is the last address that is not a proxy's;
+    /// those before it could be forged. Scheme, host and prefix are those that the first trusted proxy saw.
+    pub(crate) fn read(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
+        if headers.contains_key("forwarded") {
+            Self::standard(headers, trusted)
+        } else {
+            Self::customary(headers, trusted)
+        }
+    }
+
+    /// Reads `Forwarded`.
+    fn standard(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
+        let mut forwarded = Self::default();
+        for element in list(headers, "forwarded").into_iter().rev() {
+            let mut address = None;
+            for (name, value) in split(element, ';').into_iter().filter_map(|pair| pair.split_once('=')) {
+                let value = unquoted(value.trim());
+                match &*name.trim().to_ascii_lowercase() {
+                    "for" => address = node_address(&value),
+                    "proto" => forwarded.scheme = scheme(&value).or(forwarded.scheme),
+                    "host" => forwarded.host = authority(&value).or(forwarded.host.take()),
+                    _ => {}
+                }
+            }
+            forwarded.client = address;
+            if !address.is_some_and(|address| is_proxy(address, trusted)) {
+                break;
+            }
+        }
+        Self { prefix: prefix(headers), ..forwarded }
+    }
+
+    /// Reads `X-Forwarded-For` and the like, or `X-Real-IP`.
+    fn customary(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
+        let mut hops = list(headers, "x-forwarded-for");
+        if hops.is_empty() {
+            hops = list(headers, "x-real-ip");
+        }
+        let mut client = None;
+        let mut depth = 0;
+        for hop in hops.into_iter().rev() {
+            client = node_address(hop);
+            if !client.is_some_and(|address| is_proxy(address, trusted)) {
+                break;
+            }
+            depth += 1;
+        }
+        // A proxy that appends to one header may replace another, which then has fewer entries.
+        let at = |name| {
+            let values = list(headers, name);
+            values.iter().rev().nth(depth).or(values.first()).copied()
+        };
+        Self {
+            client,
+            scheme: at("x-forwarded-proto").and_then(scheme),
+            host: at("x-forwarded-host").and_then(authority),
+            prefix: prefix(headers),
+        }
+    }
+}
+
+fn is_proxy(address: IpAddr, trusted: &[ProxyNetwork]) -> bool {
+    trusted.iter().any(|network| network.contains(address))
+}
+
+/// The elements of a header that is a list, over all its lines.
+fn list<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
+    let lines = headers.get_all(name).filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| split(line, ',')).map(str::trim).filter(|element| !element.is_empty()).collect()
+}
+
+/// Splits `text` where `separator` is outside of quotes.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(|character| {
+        if std::mem::take(&mut escaped) {
+            return false;
+        }
+        escaped = quoted && character == '\\';
+        quoted ^= character == '"';
+        character == separator && !quoted
+    })
+    .collect()
+}
+
+fn unquoted(value: &str) -> String {
+    match value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(inner) => inner.replace('\\', ""),
+        None => value.to_owned(),
+    }
+}
+
+/// The address of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; `None` if it is hidden.
+fn node_address(node: &str) -> Option<IpAddr> {
+    let host = match node.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None if node.matches(':').count() == 1 => node.split(':').next()?,
+        None => node,
+    };
+    host.parse().ok()
+}
+
+fn scheme(text: &str) -> Option<&'static str> {
+    ["http", "https"].into_iter().find(|known| text.eq_ignore_ascii_case(known))
+}
+
+fn authority(text: &str) -> Option<String> {
+    is_authority(text).then(|| text.to_owned())
+}
+
+/// The path prefix that the proxies removed. An invalid one is ignored.
+fn prefix(headers: &HeaderMap) -> BasePath {
+    let value = list(headers, "x-forwarded-prefix").first().copied();
+    value.and_then(|prefix| prefix.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    fn networks(texts: &[&str]) -> Vec<ProxyNetwork> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn networks_contain_the_addresses_with_their_prefix() {
+        let cases = [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.0.0.0/8", "11.0.0.1", false),
+            ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+            ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("0.0.0.0/0", "203.0.113.1", true),
+            ("0.0.0.0/0", "::1", false),
+            ("2001:db8::/32", "2001:db8:1::1", true),
+            ("2001:db8::/32", "2001:db9::1", false),
+        ];
+        for (network, address, expected) in cases {
+            let network: ProxyNetwork = network.parse().unwrap();
+            assert_eq!(network.contains(address.parse().unwrap()), expected, "{network} {address}");
+        }
+        for text in ["", "1", "proxy.example", "10.0.0.0/33", "10.0.0.0/x", "::/129", "10.0.0.0/"] {
+            assert_eq!(text.parse::<ProxyNetwork>(), Err(InvalidNetwork), "{text}");
+        }
+    }
+
+    /// Header lines, and the address of the client.
+    type Case = (&'static [(&'static str, &'static str)], Option<&'static str>);
+
+    #[test]
+    fn the_client_is_the_last_address_that_is_not_a_proxy() {
+        let cases: [Case; 13] = [
+            (&[("x-forwarded-for", "203.0.113.5")], Some("203.0.113.5")),
+            (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5")], Some("203.0.113.5")),
+            (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5, 10.0.0.9")], Some("203.0.113.5")),
+            (&[("x-forwarded-for", "203.0.113.5"), ("x-forwarded-for", "10.0.0.9")], Some("203.0.113.5")),
+            (&[("x-forwarded-for", "10.0.0.8, 10.0.0.9")], Some("10.0.0.8")),
+            (&[("x-forwarded-for", "203.0.113.5:1234")], Some("203.0.113.5")),
+            (&[("x-forwarded-for", "198.51.100.1, unknown")], None),
+            (&[("x-real-ip", "203.0.113.5")], Some("203.0.113.5")),
+            (&[("forwarded", "for=203.0.113.5;proto=https")], Some("203.0.113.5")),
+            (&[("forwarded", "for=198.51.100.1, FOR=\"[2001:db8::1]:80\", for=10.0.0.9")], Some("2001:db8::1")),
+            (&[("forwarded", "for=\"_hidden, for=1.2.3.4\"")], None),
+            (&[("forwarded", "for=203.0.113.5"), ("x-forwarded-for", "198.51.100.1")], Some("203.0.113.5")),
+            (&[], None),
+        ];
+        for (lines, expected) in cases {
+            let got = Forwarded::read(&headers(lines), &networks(&["10.0.0.0/8"]));
+            assert_eq!(got.client, expected.map(|address| address.parse().unwrap()), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn reads_scheme_host_and_prefix_as_the_client_saw_them() {
+        let read = |lines: &[(&'static str, &'static str)]| {
+            let Forwarded { scheme, host, prefix, .. } = Forwarded::read(&headers(lines), &networks(&["10.0.0.0/8"]));
+            (scheme, host.unwrap_or_default(), prefix.as_str().to_owned())
+        };
+        let expected = (Some("https"), "node.example:444".to_owned(), "/v1".to_owned());
+        let customary = [
+            ("x-forwarded-for", "203.0.113.5, 10.0.0.9"),
+            ("x-forwarded-proto", "https, http"),
+            ("x-forwarded-host", "node.example:444, inner"),
+            ("x-forwarded-prefix", "/v1/"),
+        ];
+        assert_eq!(read(&customary), expected);
+        let standard = [(
+            "forwarded",
+            "for=203.0.113.5;proto=https;host=\"node.example:444\", for=10.0.0.9;proto=http;host=inner",
+        )];
+        assert_eq!(read(&[standard[0], customary[3]]), expected);
+        assert_eq!(read(&customary[..3]).2, "");
+        let forged =
+            [("x-forwarded-proto", "javascript"), ("x-forwarded-host", "a\"b"), ("x-forwarded-prefix", "/<script>")];
+        assert_eq!(read(&forged), (None, String::new(), String::new()));
+    }
+}

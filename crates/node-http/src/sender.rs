@@ -1,0 +1,153 @@
+//! Who sent a request, and how it came here.
+
+use crate::clients::{Client, Clients};
+use crate::closer::Closer;
+use crate::config::HttpConfig;
+use crate::forwarded::{self, Forwarded, ProxyNetwork};
+use actix_web::HttpRequest;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// The other end of a connection.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    pub(crate) client: Arc<Client>,
+    /// Whether it is a trusted proxy.
+    pub(crate) is_proxy: bool,
+    /// Closes the connection.
+    pub(crate) closer: Arc<Closer>,
+}
+
+impl Peer {
+    /// The peer with this address, which is unspecified if the system does not know it.
+    pub(crate) fn new(address: Option<IpAddr>, clients: &Clients, trusted: &[ProxyNetwork]) -> Self {
+        let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
+        let is_proxy = trusted.iter().any(|network| network.contains(address));
+        Self { address, client: clients.at(address), is_proxy, closer: Arc::default() }
+    }
+}
+
+/// The sender of a request.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    pub(crate) client: Arc<Client>,
+    pub(crate) closer: Arc<Closer>,
+    pub(crate) origin: Origin,
+    /// What the trusted proxies say about the request.
+    pub(crate) forwarded: Option<Box<Forwarded>>,
+}
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A program on this machine that connected directly.
+    ThisMachine,
+    /// Another machine, or one that is not known.
+    Elsewhere,
+    /// A host that is not trusted says that it forwards the request for another one.
+    UntrustedProxy(IpAddr),
+}
+
+impl Sender {
+    /// The sender of `request`. `is_forwarded` is whether the request has a header in which a proxy describes the client.
+    pub(crate) fn new(request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
+        match request.conn_data::<Peer>() {
+            Some(peer) => Self::behind(peer, request, is_forwarded, config, clients),
+            // Requests of unit tests have no connection.
+            None => {
+                let address = request.peer_addr().map(|peer| peer.ip());
+                let peer = Peer::new(address, clients, &config.trusted_proxies);
+                Self::behind(&peer, request, is_forwarded, config, clients)
+            }
+        }
+    }
+
+    fn behind(peer: &Peer, request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
+        let forwarded = (is_forwarded && peer.is_proxy)
+            .then(|| Box::new(Forwarded::read(request.headers(), &config.trusted_proxies)));
+        let origin = match &forwarded {
+            None if is_forwarded => Origin::UntrustedProxy(peer.address),
+            // A proxy that names nobody stands for anyone. So does the local one that a public URL usually means.
+            None if peer.address.is_loopback() && !peer.is_proxy && !is_public(config) => Origin::ThisMachine,
+            _ => Origin::Elsewhere,
+        };
+        let client = match forwarded.as_ref().and_then(|forwarded| forwarded.client) {
+            Some(address) => clients.at(address),
+            None => peer.client.clone(),
+        };
+        Self { client, closer: peer.closer.clone(), origin, forwarded }
+    }
+
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        self.origin == Origin::ThisMachine
+    }
+}
+
+/// Whether clients on other machines reach the server by its public URL.
+fn is_public(config: &HttpConfig) -> bool {
+    config.public_url.as_ref().is_some_and(|url| {
+        let host = url.host();
+        !host.eq_ignore_ascii_case("localhost") && !host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Length of path, query and headers of a request in bytes, and whether a proxy describes the client in a header.
+pub(crate) fn measure_head(request: &HttpRequest) -> (usize, bool) {
+    let uri = request.uri();
+    let mut length = uri.path().len() + uri.query().map_or(0, str::len);
+    let mut is_forwarded = false;
+    for (name, value) in request.headers() {
+        // Four bytes for the colon, the space and the line break.
+        length += name.as_str().len() + value.len() + 4;
+        is_forwarded |= forwarded::describes_client(name.as_str());
+    }
+    (length, is_forwarded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn path_query_and_headers_count_towards_the_length() {
+        let request = TestRequest::with_uri("/1234?56").insert_header(("a", "bc")).to_http_request();
+        assert_eq!(measure_head(&request), (14, false));
+        let request = TestRequest::default().insert_header(("X-Forwarded-Host", "")).to_http_request();
+        assert!(measure_head(&request).1);
+    }
+
+    #[test]
+    fn only_direct_connections_without_a_public_url_are_of_this_machine() {
+        use Origin::*;
+        let proxy = || IpAddr::from([127, 0, 0, 1]);
+        let cases = [
+            ("", None, "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
+            ("", None, "[::1]:1", None, ThisMachine, "::"),
+            ("", None, "192.0.2.9:1", None, Elsewhere, "192.0.2.9"),
+            ("", None, "127.0.0.1:1", Some("203.0.113.5"), UntrustedProxy(proxy()), "127.0.0.1"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", None, Elsewhere, "127.0.0.1"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", Some("203.0.113.5"), Elsewhere, "203.0.113.5"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", Some("127.0.0.1"), Elsewhere, "127.0.0.1"),
+            ("192.0.2.9", None, "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
+            ("", Some("https://node.example"), "127.0.0.1:1", None, Elsewhere, "127.0.0.1"),
+            ("", Some("http://localhost:8545"), "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
+            ("", Some("http://[::1]:8545"), "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
+        ];
+        for (trusted, public_url, peer, header, origin, client) in cases {
+            let config = HttpConfig {
+                trusted_proxies: trusted.split(',').filter_map(|network| network.parse().ok()).collect(),
+                public_url: public_url.map(|url| url.parse().unwrap()),
+                ..HttpConfig::default()
+            };
+            let mut request = TestRequest::default().peer_addr(peer.parse().unwrap());
+            if let Some(header) = header {
+                request = request.insert_header(("x-forwarded-for", header));
+            }
+            let sender = Sender::new(&request.to_http_request(), header.is_some(), &config, &Clients::default());
+            let got = (sender.origin, sender.client.network());
+            assert_eq!(got, (origin, client.parse().unwrap()), "{trusted} {public_url:?} {peer} {header:?}");
+        }
+    }
+}

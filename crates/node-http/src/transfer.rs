@@ -1,0 +1,81 @@
+//! Responses that are being sent. Their memory is limited for all clients together, and the time that a client may take to
+//! read them.
+
+use crate::clients::{Exhausted, Permit};
+use crate::config::HttpConfig;
+use crate::sender::Sender;
+use crate::service::Service;
+use actix_web::rt;
+use actix_web::web::Bytes;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// Bodies of at most this length, in bytes, are not counted: there are at most as many as connections and requests.
+pub(crate) const SHORT: usize = 16 * 1024;
+
+/// Counts `bytes` among those that clients may still have to read, until the last copy of them is dropped. If they are not
+/// read at the least rate, the connection is closed.
+///
+/// # Errors
+/// If too many bytes are unread, of all clients or of this one.
+pub(crate) fn hold(bytes: Bytes, service: &Service, sender: &Sender) -> Result<Bytes, Exhausted> {
+    if bytes.len() <= SHORT {
+        return Ok(bytes);
+    }
+    let permit = service.transfers.take(&sender.client, bytes.len())?;
+    let (unread, read) = oneshot::channel::<()>();
+    let limit = time_limit(bytes.len(), &service.config);
+    let (closer, metrics) = (sender.closer.clone(), service.metrics.clone());
+    rt::spawn(async move {
+        // The sender is dropped with the bytes.
+        if timeout(limit, read).await.is_err() {
+            tracing::debug!("closing a connection whose client reads too slowly");
+            metrics.record_refusal("read-rate");
+            closer.close();
+        }
+    });
+    Ok(Bytes::from_owner(Held { bytes, _permit: permit, _unread: unread }))
+}
+
+/// The time in which `length` bytes must be read.
+fn time_limit(length: usize, config: &HttpConfig) -> Duration {
+    config.write_timeout + Duration::from_millis(length as u64 * 1_000 / u64::from(config.least_read_rate.get()))
+}
+
+struct Held {
+    bytes: Bytes,
+    _permit: Permit,
+    _unread: oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Counts the request of `permit` as in progress until the last copy of `bytes` is dropped.
+pub(crate) fn hold_request(bytes: Bytes, permit: Permit) -> Bytes {
+    struct Counted(Bytes, #[expect(dead_code, reason = "it is held")] Permit);
+    impl AsRef<[u8]> for Counted {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    Bytes::from_owner(Counted(bytes, permit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_responses_have_more_time() {
+        let config = HttpConfig::default();
+        let cases = [(0, 60_000), (16 * 1024, 61_000), (10 * 1024 * 1024, 700_000)];
+        for (length, milliseconds) in cases {
+            assert_eq!(time_limit(length, &config), Duration::from_millis(milliseconds), "{length}");
+        }
+    }
+}

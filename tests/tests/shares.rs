@@ -1,0 +1,120 @@
+//! One client takes all that it can get; another one is served.
+
+#![allow(clippy::unwrap_used)]
+
+mod in_process;
+
+use node_http::HttpConfig;
+use node_tests::server::{Server, Transport};
+use node_tests::websocket::Socket;
+use serde_json::json;
+use std::io::{ErrorKind, Read, Write};
+use std::iter;
+use std::net::IpAddr;
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+const NONE: [&str; 0] = [];
+const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
+const GREEDY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 1));
+const MODEST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
+
+/// A message whose response has more than a megabyte.
+fn long_request() -> String {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["earliest", false]});
+    json!(vec![request; 900]).to_string()
+}
+
+#[test]
+fn streams_and_websockets() {
+    let server = Server::start(NONE);
+    let begin = |source| server.begin(source, "GET", "/events/", &[], 0, "").responding();
+    let streams: Vec<_> = iter::repeat_with(|| begin(GREEDY)).take_while(|stream| stream.status() == 200).collect();
+    assert_eq!(streams.len(), 128, "half of 256");
+    assert!(Socket::connect(server.address(), &[]).is_err(), "WebSockets are streams, too");
+    let more: Vec<_> = (0..64).map(|_| begin(MODEST).status()).collect();
+    assert_eq!(more, [200; 64]);
+    drop(streams);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Socket::connect(server.address(), &[]).is_err() {
+        assert!(Instant::now() < deadline, "streams that are over still count");
+    }
+}
+
+#[test]
+fn filters() {
+    let server = Server::start(NONE);
+    let create = |source| server.send_from(source, "GET", "/newBlockFilter/", &[], "").status;
+    let created = (0..1_100).take_while(|_| create(GREEDY) == 200).count();
+    assert_eq!(created, 512, "half of 1,024");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_newBlockFilter"}).to_string();
+    let over_rpc = |source| server.send_from(source, "POST", "/", &JSON, &body).field("error").is_null();
+    assert_eq!((create(GREEDY), over_rpc(GREEDY)), (429, false));
+    assert_eq!((create(MODEST), over_rpc(MODEST)), (200, true));
+}
+
+#[test]
+fn calls_without_end() {
+    let server = Server::start(["--gas-cap", "18446744073709551615", "--call-timeout", "10m"]);
+    let call = |code: &str| json!({"Transaction": {"Data": code, "Gas": u64::MAX.to_string()}}).to_string();
+    // JUMPDEST, PUSH1 0, JUMP.
+    let endless = call("0x5b600056");
+    let begin = || server.begin(GREEDY, "POST", "/call/", &JSON, endless.len(), &endless);
+    let _endless: Vec<_> = (0..24).map(|_| begin()).collect();
+    assert_eq!(server.get("/chainId/").status, 200);
+    for _ in 0..20 {
+        let response = server.send_from(MODEST, "POST", "/call/", &JSON, &call("0x"));
+        assert_eq!(response.status, 200, "{}", response.text);
+    }
+}
+
+#[test]
+fn responses_that_nobody_reads() {
+    for transport in Transport::ALL {
+        let server = Server::over(transport, ["--transfer-memory", "16000000", "--rate-limit", "off"]);
+        let request = long_request();
+        let begin = || server.begin(GREEDY, "POST", "/", &JSON, request.len(), &request).responding();
+        let unread: Vec<_> = (0..16).map(|_| begin()).collect();
+        let served = unread.iter().filter(|response| response.status() == 200).count();
+        assert!((2..9).contains(&served), "{transport:?}: {served} of 16 responses may wait to be read");
+        assert!(unread.iter().all(|response| [200, 503].contains(&response.status())));
+        let refused = server.send("POST", "/", &JSON, &request);
+        assert_eq!(refused.problem_faults(503), NONE, "{}", refused.text);
+        assert!(refused.text.contains("`transfer-memory`") && refused.header("retry-after").is_some());
+        assert_eq!(server.get("/chainId/").status, 200, "{transport:?}: short responses are not counted");
+        let whole = server.send_from(MODEST, "POST", "/", &JSON, &request);
+        assert_eq!((whole.status, whole.body.as_array().map(Vec::len)), (200, Some(900)), "{transport:?}");
+        drop(unread);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.send("POST", "/", &JSON, &request).status != 200 {
+            assert!(Instant::now() < deadline, "{transport:?}: responses of clients that are gone still count");
+        }
+    }
+}
+
+#[test]
+fn a_response_must_be_read_at_the_least_rate() {
+    let config = HttpConfig {
+        write_timeout: Duration::from_millis(500),
+        least_read_rate: NonZero::<u32>::MAX,
+        ..HttpConfig::default()
+    };
+    let (_chain, server) = in_process::serve_dev(config);
+    let mut stream = server.connect();
+    let body = long_request();
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    let (mut byte, deadline) = ([0], Instant::now() + Duration::from_secs(60));
+    // A byte now and then is not enough.
+    loop {
+        assert!(Instant::now() < deadline, "the connection is still open");
+        match stream.read(&mut byte) {
+            Ok(1) => std::thread::sleep(Duration::from_millis(5)),
+            Ok(_) => break,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+                break;
+            }
+        }
+    }
+}
