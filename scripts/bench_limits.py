@@ -7,6 +7,7 @@ slow    1,000 connections send one byte per second; the p99 of other clients les
 calls   32 endless calls end at their time limit, while /health responds within 50 ms
 flood   a client above its rate gets 429 for the excess only; another client is not affected
 deaf    64 WebSockets that send requests and subscribe, but read nothing, take less than 1 MiB of memory each
+unread  4,096 connections and WebSockets of four clients that ask for long responses and read nothing: less than 1 GiB of memory
 ending  SIGTERM under load truncates no response
 cost    requests per second of getStorageAt with all features enabled, compared with a bare route (tests/examples/bare.rs)
 
@@ -15,6 +16,7 @@ The exit status is 1 if a check fails.
 
 import argparse
 import re
+import resource
 import socket
 import statistics
 import subprocess
@@ -162,7 +164,7 @@ def calls(programs, verdicts, seconds):
 def flood(programs, verdicts, seconds):
     """Far more than the allowed rate from one client, and a few requests from another."""
     limit = 200
-    server = nodes.Server(programs / "node-server", "dev", "--rate-limit", limit, "--trusted-proxies", "1")
+    server = nodes.Server(programs / "node-server", "dev", "--rate-limit", limit, "--trusted-proxies", "127.0.0.1")
     polite = []
 
     def ask():
@@ -237,6 +239,62 @@ def deaf(programs, verdicts, seconds):
         )
         for stream in streams:
             stream.close()
+        server.stop()
+
+
+def unread(programs, verdicts, seconds):
+    """4,096 connections from four addresses that ask for long responses, and 256 WebSockets, all of which read nothing."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with nodes.Server(programs / "node-server", "dev", "--max-connections", "16384", "--rate-limit", "off") as server:
+        server.ask("/dev/impersonate/", {"Address": ACCOUNT})
+        # A response of 200 KiB.
+        sent = {"From": ACCOUNT, "To": ACCOUNT, "Data": "0x" + "00" * 100_000}
+        server.ask("/dev/sendTransaction/", {"Transaction": sent})
+        get = b"GET /getBlockByNumber/1/true/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ask = frame('{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}')
+        upgrade = (b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                   b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        begun, streams = server.status("VmRSS"), []
+
+        def connect(index):
+            stream = socket.socket()
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            stream.bind((f"127.0.0.{2 + index % 4}", 0))
+            stream.connect(address(server.url))
+            streams.append(stream)
+            return stream
+
+        sockets = []
+        for index in range(256):
+            stream = connect(index)
+            stream.sendall(upgrade)
+            if stream.recv(4096).startswith(b"HTTP/1.1 101"):
+                sockets.append(stream)
+        plain = [connect(index) for index in range(4_096)]
+        asking = set(sockets)
+        for stream in plain + sockets:
+            stream.setblocking(False)
+            try:
+                stream.send((ask if stream in asking else get) * 16)
+            except OSError:
+                pass
+        peak, ends = 0, time.monotonic() + max(seconds, 20)
+        while time.monotonic() < ends:
+            peak = max(peak, server.status("VmRSS"))
+            time.sleep(0.2)
+        connection = server.connect()
+        began = time.monotonic()
+        status, _ = connection.send(connection.get_bytes("/getBlockByNumber/1/true/"))
+        took = time.monotonic() - began
+        verdicts.report(
+            f"unread: 4,096 connections and {len(sockets)} WebSockets that read nothing: {peak >> 20} MiB at most "
+            f"({begun >> 20} before); another client got {status} in {took * 1e3:.0f} ms",
+            peak < 1 << 30 and status == 200,
+        )
+        for stream in streams:
+            stream.close()
+        time.sleep(5)
+        print(f"     {server.status('VmRSS') >> 20} MiB afterwards", flush=True)
         server.stop()
 
 
@@ -336,7 +394,7 @@ def cost(programs, verdicts, seconds):
     verdicts.report(f"cost: {full:.0f} requests/s with all features, {plain:.0f} bare: {ratio:.2f}", ratio >= 0.85)
 
 
-PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "ending": ending, "cost": cost}
+PARTS = {"slow": slow, "calls": calls, "flood": flood, "deaf": deaf, "unread": unread, "ending": ending, "cost": cost}
 
 
 def main():
