@@ -24,7 +24,7 @@ rounds=${1:-5}
 seconds=${2:-3}
 cd "$(dirname "$0")/.."
 
-cargo build --profile dist --quiet -p node-server
+cargo build --profile dist --all-features --quiet -p node-server
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 work=$(mktemp -d)
 "$target/dist/node-server" run --port 0 --data-dir :memory: --genesis "$genesis" --import "$chain" >"$work/stdout" &

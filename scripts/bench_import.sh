@@ -12,7 +12,7 @@ runs=${2:-5}
 bar=3
 cd "$(dirname "$0")/.."
 
-cargo build --profile dist --quiet -p node-server
+cargo build --profile dist --all-features --quiet -p node-server
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 work=$(mktemp -d)
 server=

@@ -27,7 +27,8 @@ def build(*packages, profile="release"):
     """
     for package in ("node-server", *packages):
         name, _, program = package.partition(":")
-        command = ["cargo", "build", "--profile", profile, "--quiet", "-p", name, *(["--bin", program] if program else [])]
+        command = ["cargo", "build", "--profile", profile, "--all-features", "--quiet", "-p", name]
+        command += ["--bin", program] if program else []
         subprocess.run(command, cwd=ROOT, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True

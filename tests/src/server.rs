@@ -531,7 +531,8 @@ fn binary() -> &'static Path {
         let built = binary.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
         if built < newest_source(workspace) {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.current_dir(workspace).args(["build", "--quiet", "-p", "node-server", "--target-dir"]);
+            let arguments = "build --quiet --package node-server --all-features --target-dir";
+            cargo.current_dir(workspace).args(arguments.split(' '));
             cargo.arg(profile.parent().expect("the profile's folder lies below the target folder"));
             if profile.ends_with("release") {
                 cargo.arg("--release");

@@ -10,10 +10,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
@@ -46,7 +46,7 @@ impl Logs {
     /// # Errors
     /// If `filter` is not a valid log filter.
     pub(crate) fn start(filter: &str, format: LogFormat, requests: Option<RequestLayer>) -> Result<Self, ParseError> {
-        let filter = EnvFilter::try_new(filter)?;
+        let filter: Targets = filter.parse()?;
         let builder =
             NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
         let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));

@@ -1,7 +1,7 @@
 //! Parsers for the values of options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 /// The address at which a client on this machine reaches a server that listens on `address`.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
@@ -20,6 +20,5 @@ pub(crate) fn ether(text: &str) -> Result<u64, String> {
 
 /// Checks that `text` is a log filter.
 pub(crate) fn log_filter(text: &str) -> Result<String, String> {
-    EnvFilter::try_new(text).map_err(|error| error.to_string())?;
-    Ok(text.to_owned())
+    text.parse::<Targets>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

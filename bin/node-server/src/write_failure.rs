@@ -1,7 +1,7 @@
 //! The end of the process when changes cannot be stored.
 
 use crate::error::CommandError;
-use crate::options::server::OperationOptions;
+use crate::options::OperationOptions;
 use node_core::backend::StateBackend;
 use std::process;
 use std::sync::Arc;

@@ -58,7 +58,7 @@ impl Accounts {
         let prefix = options.derivation_path.strip_suffix('/').unwrap_or(&options.derivation_path);
         let path = DerivationPath::from_str(prefix).map_err(bad_path)?;
         let seed = Zeroizing::new(mnemonic.to_seed_normalized(""));
-        let parent = XPrv::derive_from_path(&*seed, &path).map_err(bad_path)?;
+        let parent = XPrv::derive_from_path(*seed, &path).map_err(bad_path)?;
         let mut accounts = Vec::new();
         for number in 0..options.count {
             let key = parent.derive_child(ChildNumber(number)).map_err(bad_path)?;
