@@ -141,7 +141,10 @@ fn rejects_invalid_transactions_and_bodies(chain: &TestChain) {
         chain,
         last + 1,
         &[
-            (|block| block.transactions[0].signature.r = 0.into(), "transaction 0 is invalid: invalid signature"),
+            (
+                |block| block.transactions[0].signature.r = 0.into(),
+                "transaction 0 is invalid: invalid sender: r and s must be above zero",
+            ),
             (|block| block.transactions.insert(1, block.transactions[0].clone()), "transaction 1 is invalid: nonce "),
             (|block| block.transactions.clear(), "transactions root "),
             (|block| block.ommers.push(Header::default()), "ommers after the merge"),

@@ -111,7 +111,7 @@ fn every_link_leads_somewhere() {
     let folder = tempfile::tempdir().unwrap();
     let chain = folder.path().join("chain.rlp");
     let mut blocks = Vec::new();
-    Generator::new(Shape::default()).write(3, &mut blocks).unwrap();
+    Generator::new(Shape::default()).write(8, &mut blocks).unwrap();
     fs::write(&chain, blocks).unwrap();
     let import = ["--import", chain.to_str().unwrap(), "--max-logs", "2"];
     const PUBLIC: &[(&str, &str)] = &[("Host", "node.example")];

@@ -197,7 +197,8 @@ fn deep_and_huge_bodies() {
         for depth in [200, 10_000, 100_000] {
             let response = server.post("/", format!("{}1{}", open.repeat(depth), close.repeat(depth)));
             assert_eq!(response.status, 200, "{depth} times {open}");
-            let code = response.body["error"]["code"].as_i64();
+            // Nested arrays are a batch whose only request is an array.
+            let code = response.body.get(0).unwrap_or(&response.body)["error"]["code"].as_i64();
             assert!([Some(-32600), Some(-32700)].contains(&code), "{depth} times {open}: {}", response.text);
         }
     }

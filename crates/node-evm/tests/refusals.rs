@@ -350,9 +350,9 @@ fn the_schedule_limits_the_blobs_of_a_block() {
     };
     for (timestamp, counts, expected) in [
         (99, &[6, 3][..], Ok(9)),
-        (99, &[6, 4], Err("10 blobs, at most 9 are allowed")),
+        (99, &[6, 4], Err("too many blobs: have 10, permitted 9")),
         (100, &[2, 1], Ok(3)),
-        (100, &[2, 2], Err("4 blobs, at most 3 are allowed")),
+        (100, &[2, 2], Err("too many blobs: have 4, permitted 3")),
     ] {
         let header = node_types::consensus::Header { timestamp, ..world.next_header() };
         let outcome = world.execute_with(&header, &transactions(counts), &[], None);

@@ -172,7 +172,11 @@ fn table(root: &Command) -> String {
     let mut known = BTreeMap::new();
     for command in root.get_subcommands().filter(|command| command.get_name() != "help") {
         for option in command.get_arguments() {
-            let Some(long) = option.get_long().filter(|long| !["help", "version"].contains(long)) else { continue };
+            // Counted flags, help and version are for the command line alone.
+            if !matches!(option.get_action(), ArgAction::Set | ArgAction::Append | ArgAction::SetTrue) {
+                continue;
+            }
+            let Some(long) = option.get_long() else { continue };
             let row = row(option, long);
             let index = *known.entry(row.clone()).or_insert_with(|| {
                 rows.push((row, Vec::new()));

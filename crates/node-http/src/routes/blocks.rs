@@ -162,7 +162,8 @@ fn get_block_by_hash(exchange: Exchange) -> impl Future<Output = HttpResponse> {
 
 /// Responds with a block, and with its whole transactions if the flag is set. A block that exists comes from the cache of
 /// serialized blocks, if it is there.
-async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
+async fn get_block(mut exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
+    let mut immutable = false;
     let service = exchange.service();
     let context = exchange.context();
     let job = input.map(|(block, detail)| {
@@ -171,7 +172,10 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
             Id::Hash(hash) => service.node.get_header(&context, block).map(|known| known.map(|_| hash)),
         };
         match hash {
-            Ok(Some(hash)) => Job::block(service, BlockKey { hash, detail }),
+            Ok(Some(hash)) => {
+                immutable = matches!(block, Id::Hash(_));
+                Job::block(service, BlockKey { hash, detail })
+            }
             // The pending block, one that does not exist, or one whose lookup fails again.
             _ => Job::new(Cost::of_block(block, detail), move |node, context| {
                 let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
@@ -179,6 +183,9 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
             }),
         }
     });
+    if immutable {
+        exchange = exchange.immutable();
+    }
     exchange.run_under(context, job).await
 }
 
