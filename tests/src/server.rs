@@ -189,6 +189,17 @@ impl Server {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// How often the log contains `text`. Waits for the first time, because lines are written after responses.
+    pub fn logged(&self, text: &str) -> usize {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match self.log().matches(text).count() {
+                0 if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
+                count => return count,
+            }
+        }
+    }
+
     /// Sends a GET request.
     pub fn get(&self, path: &str) -> Response {
         if self.transport != Transport::Http1 {

@@ -56,6 +56,7 @@ fn sample(row: &Row) -> String {
         ("log", "warn"),
         ("host", "::1"),
         ("base-path", "/node"),
+        ("trusted-proxies", "10.0.0.0/8"),
         ("public-url", "https://node.example"),
         ("mnemonic", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
         ("coinbase", "0x00000000000000000000000000000000000000aa"),

@@ -72,7 +72,7 @@ impl Header {
     pub fn hash(&self) -> H256 {
         debug_assert!(
             HeaderField::ALL.is_sorted_by_key(|field| !field.is_present(self)),
-            "an optional field is missing"
+            "an optional header field lacks one before it"
         );
         keccak256(self.rlp_bytes())
     }

@@ -265,6 +265,6 @@ fn headers_have_15_to_21_fields() {
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "an optional header field lacks one before it")]
-fn encoding_a_header_with_a_gap_panics_in_debug_builds() {
-    Header { withdrawals_root: Some(H256::zero()), ..Header::default() }.encode();
+fn hashing_a_header_with_a_gap_panics_in_debug_builds() {
+    Header { withdrawals_root: Some(H256::zero()), ..Header::default() }.hash();
 }
