@@ -29,7 +29,7 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 
 /// The routes of a node as a `tower::Service`, with the limits and thread pools of its options. Clones share them.
 ///
-/// Requests run on [`workers`](HttpConfig::workers) threads of its own, which need no runtime of the caller. Paths are
+/// Requests run on [`workers`](field@HttpConfig::workers) threads of its own, which need no runtime of the caller. Paths are
 /// relative to [`base_path`](HttpConfig::base_path), with which the links of responses begin: that is what axum's
 /// `nest_service` passes. If an extension of the request is a [`SocketAddr`], it is the address of the client, on
 /// which the limit of requests per second depends. WebSockets cannot be opened; everything else works as in a server of
