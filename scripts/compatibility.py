@@ -42,6 +42,9 @@ TOOLS = {
 VALUES = {"accounts": "3", "hardfork": "prague", "order": "fees", "derivation-path": "m/44'/60'/0'/0/", "host": "127.0.0.1",
           "mnemonic": "test test test test test test test test test test test junk", "port": "0", "chain-id": "5"}
 
+# Options of anvil that need another one.
+COMPANIONS = {"mixed-mining": ["--block-time", "1"]}
+
 # Subcommands of cast with their arguments; ACCOUNT and TX are replaced.
 CAST = [
     "block-number", "chain-id", "client", "gas-price", "base-fee", "block latest", "age latest", "balance ACCOUNT", "nonce ACCOUNT",
@@ -115,7 +118,7 @@ def options(binary, anvil):
     found = {}
     for name, rest in options_of(anvil):
         value = [VALUES.get(name, "1")] if "<" in rest and "[<" not in rest else []
-        command = [binary, "config", "dev", f"--{name}", *value]
+        command = [binary, "config", "dev", f"--{name}", *value, *COMPANIONS.get(name, [])]
         done = subprocess.run(command, text=True, capture_output=True, timeout=60)
         said = re.search(r"is not an option here: (.*)", done.stderr)
         if done.returncode == 0:

@@ -202,9 +202,12 @@ impl State {
 
     fn create(&mut self, sent: &Sent, nonce: u64) -> Outcome {
         let body = &sent.transaction.body;
-        let success = *body.input() == code::creation() && !is_scarce(sent);
+        let created = created(sent.sender, nonce);
+        // The address may be in use, because nonces can be lowered (EIP-684, EIP-7610).
+        let there = self.account(created);
+        let is_taken = there.nonce > 0 || !there.code.is_empty() || !there.storage.is_empty();
+        let success = *body.input() == code::creation() && !is_scarce(sent) && !is_taken;
         if success {
-            let created = created(sent.sender, nonce);
             self.transfer(sent.sender, created, body.value());
             self.change(created, |account| {
                 account.nonce = 1;

@@ -180,7 +180,7 @@ pub(crate) struct OutputOptions {
     quiet: bool,
     /// Show each transaction with console.log lines even if the output is not a terminal; -vvv with the calls of failed transactions,
     /// -vvvv with those of all
-    #[arg(short, long, action = ArgAction::Count)]
+    #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
     verbose: u8,
     /// Show the calls of each transaction, as -vvvv does
     #[arg(long, env = "NODE_PRINT_TRACES", alias = "enable-trace-printing")]

@@ -22,6 +22,9 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// The spellings of a boolean in a path.
+const FLAGS: [&str; 12] = ["true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"];
+
 /// An operation: one method of one path.
 pub(crate) struct Operation {
     pub(super) declaration: Declaration,
@@ -182,11 +185,11 @@ impl Declaration {
         self.with("path", name, kind.schema(), description)
     }
 
-    /// The flag that chooses between whole transactions and hashes. It is an enumeration rather than a boolean, because
-    /// generated clients write booleans in paths as their language does.
+    /// The flag that chooses between whole transactions and hashes. It is an enumeration of all accepted spellings rather
+    /// than a boolean, because generated clients write booleans in paths as their language does.
     pub(super) fn transaction_detail_flag(self) -> Self {
         let description = "`true` for whole transactions, `false` for objects with only their hashes.";
-        let schema = json!({ "type": "string", "enum": ["true", "false"] });
+        let schema = json!({ "type": "string", "enum": FLAGS });
         self.with("path", "TransactionDetailFlag", schema, description)
     }
 
