@@ -136,6 +136,14 @@ impl Server {
         Self::listening(node_server().args(["dev", "--bare", "--port", "0"]).args(arguments), Transport::Http1, None)
     }
 
+    /// Starts `node-server dev --port 0`, with the contracts that tools expect, as users do.
+    ///
+    /// # Panics
+    /// If the server ends before it listens.
+    pub fn dev_with_contracts() -> Self {
+        Self::listening(node_server().args(["dev", "--port", "0"]), Transport::Http1, None)
+    }
+
     fn listening(command: &mut Command, transport: Transport, identity: Option<Identity>) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
         let (log, stderr) = (Arc::new(Mutex::new(String::new())), child.stderr.take().expect("stderr is piped"));

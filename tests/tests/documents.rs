@@ -105,7 +105,7 @@ fn assert_shows(example: &Value, actual: &Value, place: &str) {
 
 #[test]
 fn examples_are_responses_of_the_server() {
-    let server = Server::dev(["--data-dir", ":memory:"]);
+    let server = Server::dev_with_contracts();
     let check = |document, operation, request: &str| {
         let mut example = json(document);
         let response = server.post(&format!("/{operation}/"), request);
