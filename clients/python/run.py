@@ -122,13 +122,11 @@ def calls(keeper):
 
 
 def blocks(block):
-    flag = models.GetBlockByNumberTransactionDetailFlag.TRUE
-    whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag=flag).block
+    whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag="true").block
     assert whole.hash_ == block and len(whole.transactions) == 1
     short = ok("get_block_by_number_with_hashes", block_number="latest").block
     assert short.hash_ == block
-    flag = models.GetBlockByHashTransactionDetailFlag.TRUE
-    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag=flag).block == whole
+    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag="true").block == whole
     assert ok("get_block_by_hash_with_hashes", hash_=block).block == short
     assert len(ok("get_block_receipts", block_number="latest").transaction_receipts[0].logs) == 1
     assert ok("get_block_transaction_count_by_hash", hash_=block).transaction_count == "1"

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The spellings of a boolean in a path.
-const FLAGS: [&str; 12] = ["true", "false", "True", "False", "TRUE", "FALSE", "t", "f", "T", "F", "1", "0"];
+const FLAGS: &str = "^(true|false|True|False|TRUE|FALSE|t|f|T|F|1|0)$";
 
 /// An operation: one method of one path.
 pub(crate) struct Operation {
@@ -185,11 +185,11 @@ impl Declaration {
         self.with("path", name, kind.schema(), description)
     }
 
-    /// The flag that chooses between whole transactions and hashes. It is an enumeration of all accepted spellings rather
-    /// than a boolean, because generated clients write booleans in paths as their language does.
+    /// The flag that chooses between whole transactions and hashes. It is a string rather than a boolean, because generated
+    /// clients write booleans in paths as their language does, and no enumeration, because they would name `true` and `True` alike.
     pub(super) fn transaction_detail_flag(self) -> Self {
         let description = "`true` for whole transactions, `false` for objects with only their hashes.";
-        let schema = json!({ "type": "string", "enum": FLAGS });
+        let schema = json!({ "type": "string", "pattern": FLAGS });
         self.with("path", "TransactionDetailFlag", schema, description)
     }
 
