@@ -48,7 +48,7 @@ pub fn configure(node: Arc<Node>, options: HttpConfig) -> Result<Routes, ServeEr
     Ok(Routes { service: shared(node, options)? })
 }
 
-/// The service behind the routes, when this crate does not listen.
+/// Creates the service that the routes use in a server which accepts its own connections.
 pub(crate) fn shared(node: Arc<Node>, options: HttpConfig) -> Result<web::Data<Service>, ServeError> {
     let address = SocketAddr::new(options.host, options.port);
     let metrics = options.metrics.clone();
