@@ -133,6 +133,7 @@ pub(crate) enum CommandError {
         source: Box<ureq::Error>,
     },
     /// The file of trusted certificates is invalid.
+    #[cfg(feature = "tls")]
     #[error("certificates {}", .path.display())]
     Certificates {
         path: PathBuf,

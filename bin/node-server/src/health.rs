@@ -1,7 +1,6 @@
 //! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
-use crate::files;
 use crate::values::reachable;
 use clap::Args;
 use node_http::{BasePath, values};
@@ -10,7 +9,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 use ureq::http::Uri;
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 /// Options of `health`.
@@ -50,16 +48,15 @@ fn http_url(text: &str) -> Result<Uri, String> {
 /// Sends the request and prints the response body. Any status other than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
     let url = options.url.as_ref().map_or_else(|| default_url(options), Uri::to_string);
-    let certificates = certificates(options)?;
     let failed = |source| CommandError::NoResponse { url: url.clone(), source: Box::new(source) };
-    let agent = Agent::config_builder()
+    let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .proxy(None)
-        .timeout_global(Some(options.timeout))
-        .tls_config(TlsConfig::builder().root_certs(certificates).build())
-        .build()
-        .new_agent();
+        .timeout_global(Some(options.timeout));
+    #[cfg(feature = "tls")]
+    let config = config.tls_config(tls_config(options)?);
+    let agent = config.build().new_agent();
     let mut response = agent.get(&url).call().map_err(failed)?;
     let read = |body: &mut Body| body.with_config().limit(MAX_RESPONSE).lossy_utf8(true).read_to_string();
     let body = read(response.body_mut()).map_err(failed)?.trim().to_owned();
@@ -81,9 +78,12 @@ fn default_url(options: &HealthOptions) -> String {
 }
 
 /// The certificates to trust.
-fn certificates(options: &HealthOptions) -> Result<RootCerts, CommandError> {
-    let Some(path) = &options.ca_file else { return Ok(RootCerts::WebPki) };
-    let pem = files::read_small_text(path)?;
+#[cfg(feature = "tls")]
+fn tls_config(options: &HealthOptions) -> Result<ureq::tls::TlsConfig, CommandError> {
+    use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+    let Some(path) = &options.ca_file else { return Ok(TlsConfig::default()) };
+    let pem = crate::files::read_small_text(path)?;
     let items = parse_pem(pem.as_bytes()).filter_map(|item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
         Ok(_) => None,
@@ -92,7 +92,7 @@ fn certificates(options: &HealthOptions) -> Result<RootCerts, CommandError> {
     let certificates: Vec<_> = items
         .collect::<Result<_, _>>()
         .map_err(|source| CommandError::Certificates { path: path.clone(), source: Box::new(source) })?;
-    Ok(RootCerts::new_with_certs(&certificates))
+    Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::report::Reporter;
 use crate::sender::Peer;
 use crate::sent::Sent;
 use crate::service::Service;
+use crate::tls::Encrypted;
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
@@ -26,7 +27,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
-use tokio_rustls::server::TlsStream;
 use uuid::Uuid;
 
 /// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
@@ -97,7 +97,7 @@ impl Connection {
         self.peer.closer.check(context).inspect_err(|_| {
             let socket = match &self.stream {
                 Stream::Plain(socket) => socket,
-                Stream::Encrypted(stream) => stream.get_ref().0,
+                Stream::Encrypted(stream) => stream.socket(),
             };
             if let Err(error) = SockRef::from(socket).set_linger(Some(Duration::ZERO)) {
                 tracing::debug!(%error, "cannot discard unsent data");
@@ -108,7 +108,7 @@ impl Connection {
 
 enum Stream {
     Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
+    Encrypted(Box<dyn Encrypted>),
 }
 
 /// What actix-http's service accepts: the connection, its protocol, and the address of the client.
@@ -140,13 +140,9 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
                 let protocol = if start[..length] == *PREFACE { Protocol::Http2 } else { Protocol::Http1 };
                 Ok((Stream::Plain(socket), protocol))
             }
-            Some(acceptor) => {
-                let stream = acceptor.accept(socket).await?;
-                let protocol = match stream.get_ref().1.alpn_protocol() {
-                    Some(b"h2") => Protocol::Http2,
-                    _ => Protocol::Http1,
-                };
-                Ok::<_, io::Error>((Stream::Encrypted(Box::new(stream)), protocol))
+            Some(tls) => {
+                let (stream, protocol) = tls.accept(socket).await?;
+                Ok::<_, io::Error>((Stream::Encrypted(stream), protocol))
             }
         }
     };

@@ -10,6 +10,10 @@ use node_rpc::options;
 use node_types::wire::{BodyError, ErrorDetail};
 use std::net::IpAddr;
 
+/// Encodings of request bodies that this build can decompress, in the form of the header `Accept-Encoding`.
+pub(crate) const ENCODINGS: &str =
+    if cfg!(feature = "compression") { "gzip, deflate, br, zstd" } else { "gzip, deflate" };
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
@@ -64,7 +68,7 @@ pub(crate) enum HttpError {
     #[error("the body must be of media type application/json")]
     MediaType,
     /// The body is compressed in an unknown way.
-    #[error("the body may be compressed with one of gzip, deflate, br and zstd")]
+    #[error("the body may be compressed with one of {ENCODINGS}")]
     ContentEncoding,
     /// The body is not what its encoding says.
     #[error("the body cannot be decompressed")]

@@ -21,7 +21,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
 
 /// Connections over the limit that are sent an error at the same time. Further ones are closed without a response.
 pub(crate) const MAX_REJECTIONS: usize = 64;
@@ -46,7 +45,7 @@ pub(crate) struct Service {
     /// `None` if clients may send any number of requests.
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) notices: Notices,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Tls>,
     /// Serialized blocks.
     pub(crate) blocks: BlockCache,
     pub(crate) documents: CompressedDocuments,
@@ -97,7 +96,7 @@ impl Service {
             streams: Limit::new(Resource::Streams, config.max_streams),
             rate_limiter: RateLimiter::new(config.rate_limit),
             notices: Notices::default(),
-            tls: config.tls.as_ref().map(Tls::acceptor),
+            tls: config.tls.clone(),
             blocks: BlockCache::new(config.block_cache),
             documents: CompressedDocuments::new(),
             head_changes,

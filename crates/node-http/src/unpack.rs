@@ -3,15 +3,15 @@
 use crate::problem::HttpError;
 use actix_web::http::header::HeaderValue;
 use actix_web::web::Bytes;
-use brotli::Decompressor;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
 /// Largest window of zstd that is accepted, as a power of two (RFC 9659, section 3): 8 MiB.
-#[cfg(feature = "zstd")]
+#[cfg(feature = "compression")]
 const ZSTD_WINDOW: u32 = 23;
 
 /// Buffer of the brotli decoder, in bytes.
+#[cfg(feature = "compression")]
 const BROTLI_BUFFER: usize = 4_096;
 
 /// How a body is compressed.
@@ -20,8 +20,9 @@ pub(crate) enum Packing {
     Gzip,
     /// In the zlib format, as HTTP defines it.
     Deflate,
+    #[cfg(feature = "compression")]
     Brotli,
-    #[cfg(feature = "zstd")]
+    #[cfg(feature = "compression")]
     Zstd,
 }
 
@@ -36,8 +37,9 @@ impl Packing {
             "" | "identity" => return Ok(None),
             "gzip" | "x-gzip" => Self::Gzip,
             "deflate" => Self::Deflate,
+            #[cfg(feature = "compression")]
             "br" => Self::Brotli,
-            #[cfg(feature = "zstd")]
+            #[cfg(feature = "compression")]
             "zstd" => Self::Zstd,
             _ => return Err(HttpError::ContentEncoding),
         }))
@@ -51,8 +53,9 @@ impl Packing {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(packed), limit),
             Self::Deflate => read(ZlibDecoder::new(packed), limit),
-            Self::Brotli => read(Decompressor::new(packed, BROTLI_BUFFER), limit),
-            #[cfg(feature = "zstd")]
+            #[cfg(feature = "compression")]
+            Self::Brotli => read(brotli::Decompressor::new(packed, BROTLI_BUFFER), limit),
+            #[cfg(feature = "compression")]
             Self::Zstd => {
                 let mut decoder =
                     zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| HttpError::BodyUnpackable)?;
@@ -88,12 +91,13 @@ mod tests {
                 encoder.write_all(body).unwrap();
                 encoder.finish().unwrap()
             }
+            #[cfg(feature = "compression")]
             Packing::Brotli => {
                 let mut packed = Vec::new();
                 brotli::CompressorWriter::new(&mut packed, BROTLI_BUFFER, 5, 22).write_all(body).unwrap();
                 packed
             }
-            #[cfg(feature = "zstd")]
+            #[cfg(feature = "compression")]
             Packing::Zstd => zstd::encode_all(body, 0).unwrap(),
         }
     }
@@ -103,8 +107,9 @@ mod tests {
         let all = [
             Packing::Gzip,
             Packing::Deflate,
+            #[cfg(feature = "compression")]
             Packing::Brotli,
-            #[cfg(feature = "zstd")]
+            #[cfg(feature = "compression")]
             Packing::Zstd,
         ];
         for packing in all {

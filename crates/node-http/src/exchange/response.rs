@@ -5,7 +5,7 @@ use crate::admission;
 use crate::caching::{self, Caching};
 use crate::compress;
 use crate::cors;
-use crate::problem::{self, HttpError};
+use crate::problem::{self, ENCODINGS, HttpError};
 use crate::report;
 use crate::request_log::{self, Failure};
 use crate::streaming;
@@ -21,8 +21,6 @@ use actix_web::web::Bytes;
 pub(super) const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
-/// Encodings of request bodies that this build can decompress.
-const ENCODINGS: &str = if cfg!(feature = "zstd") { "gzip, deflate, br, zstd" } else { "gzip, deflate, br" };
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

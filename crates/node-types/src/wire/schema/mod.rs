@@ -85,6 +85,11 @@ impl Documents {
     /// Adds the document of an operation's output, which has the property `$schema`.
     pub fn response<T: ToSchema>(&mut self, name: &str) {
         self.part::<T>(name, Direction::Response);
+        self.has_schema(name);
+    }
+
+    /// Adds the property `$schema` to a document.
+    fn has_schema(&mut self, name: &str) {
         let Some(document) = self.0.get_mut(name) else { return };
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             let text = "URI of this schema.";
@@ -109,8 +114,21 @@ impl Documents {
     fn part<T: ToSchema>(&mut self, name: &str, direction: Direction) {
         let mut inner = Vec::new();
         T::schemas(&mut inner);
+        self.insert(name, direction, &T::name(), T::schema, inner);
+    }
+
+    /// Adds the document of the type `of`, whose schema refers to those of `inner`. Without a type parameter, so that it is compiled
+    /// once and not once per operation.
+    fn insert(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        of: &str,
+        schema: fn() -> RefOr<Schema>,
+        inner: Vec<(String, RefOr<Schema>)>,
+    ) {
         let inner = inner.into_iter().map(|(name, schema)| (name, to_value(&schema))).collect();
-        let schema = codec(&T::name(), direction).unwrap_or_else(|| to_value(&T::schema()));
+        let schema = codec(of, direction).unwrap_or_else(|| to_value(&schema()));
         let mut document = Resolver { inner, direction }.resolve(schema);
         if let Value::Object(document) = &mut document {
             document.insert(SCHEMA.to_owned(), "https://json-schema.org/draft/2020-12/schema".into());

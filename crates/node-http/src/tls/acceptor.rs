@@ -1,0 +1,62 @@
+//! TLS by rustls.
+
+use super::{Encrypted, InvalidTls};
+use actix_http::Protocol;
+use actix_web::rt::net::TcpStream;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// A TLS configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client chooses.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+impl Tls {
+    /// Reads a PEM certificate chain, with the server's own certificate first, and its PEM private key.
+    ///
+    /// # Errors
+    /// If one of them is not PEM or is empty, or if they do not belong together.
+    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, InvalidTls> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
+            .collect::<Result<_, _>>()
+            .map_err(|error| InvalidTls::Certificate(error.into()))?;
+        if certificates.is_empty() {
+            return Err(InvalidTls::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| InvalidTls::Key(error.into()))?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
+            .map_err(|error| InvalidTls::Refused(error.into()))?;
+        config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).into();
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// Completes the handshake of a new connection. Returns the encrypted connection and the negotiated protocol.
+    pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<(Box<dyn Encrypted>, Protocol)> {
+        let stream = self.0.accept(socket).await?;
+        let protocol = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Protocol::Http2,
+            _ => Protocol::Http1,
+        };
+        Ok((Box::new(stream), protocol))
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Encrypted for TlsStream<TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}

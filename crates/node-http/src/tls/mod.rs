@@ -1,0 +1,42 @@
+//! TLS with a configured certificate and key. Without the feature `tls` there is the same type, of which no value can be made.
+
+#[cfg(feature = "tls")]
+mod acceptor;
+#[cfg(not(feature = "tls"))]
+mod unsupported;
+
+#[cfg(feature = "tls")]
+pub use acceptor::Tls;
+#[cfg(not(feature = "tls"))]
+pub use unsupported::Tls;
+
+use actix_web::rt::net::TcpStream;
+use std::error::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A connection after its TLS handshake.
+pub(crate) trait Encrypted: AsyncRead + AsyncWrite + Unpin {
+    /// Returns the connection below.
+    fn socket(&self) -> &TcpStream;
+}
+
+/// Why a certificate and a key cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidTls {
+    /// The certificate chain is not PEM.
+    #[error("the certificate is not PEM")]
+    Certificate(#[source] Box<dyn Error + Send + Sync>),
+    /// The certificate file is empty.
+    #[error("the certificate file contains no certificate")]
+    NoCertificate,
+    /// The key is not PEM, or missing.
+    #[error("the key is not PEM")]
+    Key(#[source] Box<dyn Error + Send + Sync>),
+    /// They are unsupported, or do not belong together.
+    #[error("certificate and key cannot be used")]
+    Refused(#[source] Box<dyn Error + Send + Sync>),
+    /// The crate was built without the feature `tls`.
+    #[error("this program was built without TLS; build it with `--features tls`")]
+    NotBuilt,
+}
