@@ -5,6 +5,7 @@
 pub mod blocktest;
 pub mod events;
 pub mod exchanges;
+pub mod fuzz;
 pub mod generator;
 pub mod http2;
 pub mod model;

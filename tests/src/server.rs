@@ -208,6 +208,19 @@ impl Server {
         }
     }
 
+    /// The number of threads and of open files of the process, and its memory in MiB; zeros if it is not known.
+    pub fn resources(&self) -> [u64; 3] {
+        let folder = |pid: u32| format!("/proc/{pid}");
+        let Some(folder) = self.child.as_ref().map(|child| folder(child.id())) else { return [0; 3] };
+        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+        let value = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default()
+        };
+        let files = std::fs::read_dir(format!("{folder}/fd")).map_or(0, |files| files.count() as u64);
+        [value("Threads:"), files, value("VmRSS:") / 1024]
+    }
+
     /// Sends a GET request.
     pub fn get(&self, path: &str) -> Response {
         if self.transport != Transport::Http1 {
@@ -537,14 +550,18 @@ pub fn conformance_chain() -> [String; 4] {
     ["--genesis".to_owned(), file("genesis.json"), "--import".to_owned(), file("chain.rlp")]
 }
 
-/// The server's executable beside the test's. `cargo test --workspace` has just built it; otherwise it is built here if
-/// it is missing or older than the sources.
+/// The server's executable: what the variable NODE_SERVER says, to test another version, or the one beside the test's.
+/// `cargo test --workspace` has just built it; otherwise it is built here if it is missing or older than the sources.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(path) = std::env::var_os("NODE_SERVER") {
+            return path.into();
+        }
         let test = std::env::current_exe().expect("a test knows its path");
-        // target/PROFILE/deps/test
-        let profile = test.ancestors().nth(2).expect("a test lies below its profile's folder");
+        // target/PROFILE/deps/test, or target/PROFILE/program
+        let in_profile = |folder: &&Path| !folder.ends_with("deps");
+        let profile = test.ancestors().skip(1).find(in_profile).expect("a program lies in its profile's folder");
         let binary = profile.join(format!("node-server{}", std::env::consts::EXE_SUFFIX));
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the workspace");
         let built = binary.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);

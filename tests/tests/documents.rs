@@ -63,7 +63,7 @@ fn mentioned_options_exist() {
     let table = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).unwrap();
     let known: BTreeSet<_> = options(&table).collect();
     // Options of every command, and of other programs.
-    let others = ["--help", "--http2-prior-knowledge", "--time"];
+    let others = ["--help", "--http2-prior-knowledge", "--print", "--time"];
     for name in ["docs/http", "docs/events", "docs/development", "docs/json-rpc", "docs/operations"] {
         let text = fs::read_to_string(Path::new(ROOT).join(name).with_extension("md")).unwrap();
         for option in options(&text.replace("```", "")) {
@@ -133,6 +133,21 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+#[test]
+fn mentioned_scripts_exist() {
+    let mut checked = 0;
+    for (path, text) in documents() {
+        let words =
+            text.split(['`', ' ', '\n']).filter(|word| word.starts_with("scripts/") || word.starts_with(".ci/"));
+        for word in words.filter(|word| !word.contains('*')) {
+            let script = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+            assert!(Path::new(ROOT).join(script).exists(), "{}: {word}", path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} scripts");
 }
 
 #[test]

@@ -36,6 +36,8 @@ mod block_bytes;
 mod caches;
 mod chain;
 mod codec;
+#[cfg(any(test, feature = "test-faults"))]
+pub mod decoders;
 mod error;
 pub mod files;
 mod journal;

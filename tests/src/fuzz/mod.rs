@@ -1,0 +1,116 @@
+//! Decoders and interfaces against mutated input: nothing panics or hangs, what is accepted survives another encoding, and
+//! where alloy decodes the same object, both accept the same bytes.
+//!
+//! Inputs are mutations of valid ones, which are made in code. Accepted inputs are mutated further. The same seed gives the
+//! same inputs, so that a finding can be repeated from its seed or from its bytes.
+
+mod consensus;
+mod frames;
+mod mutate;
+mod requests;
+mod stored;
+mod structure;
+
+pub use mutate::{Format, Mutator};
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// Longest time that one input may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Checks one input. Returns whether it was accepted, or what is wrong.
+pub type Check = Box<dyn FnMut(&[u8]) -> Result<bool, String>>;
+
+/// A decoder or interface, with inputs from which mutations start.
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    format: Format,
+    seeds: fn() -> Vec<Vec<u8>>,
+    check: fn() -> Check,
+}
+
+/// An input that a target does not handle.
+#[derive(Debug)]
+pub struct Finding {
+    /// Name of the target.
+    pub target: &'static str,
+    /// The input.
+    pub input: Vec<u8>,
+    /// What is wrong.
+    pub fault: String,
+}
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Number of inputs.
+    pub inputs: u64,
+    /// Number of inputs that were accepted.
+    pub accepted: u64,
+}
+
+/// Returns all targets that run in this process.
+pub fn targets() -> Vec<Target> {
+    [consensus::targets(), stored::targets(), requests::targets()].into_iter().flatten().collect()
+}
+
+/// Returns the targets that need a server process, which they start.
+pub fn server_targets() -> Vec<Target> {
+    frames::targets()
+}
+
+/// Runs `target` on mutated inputs for as long as `continues` returns true. `inspect` is called with each input before it
+/// is tried.
+///
+/// # Errors
+/// The first input for which the target panics, takes too long or finds a fault.
+pub fn run(
+    target: &Target,
+    seed: u64,
+    mut continues: impl FnMut(u64) -> bool,
+    mut inspect: impl FnMut(&[u8]),
+) -> Result<Tally, Finding> {
+    let mut mutator = Mutator::new(seed, target.format, (target.seeds)());
+    let mut check = (target.check)();
+    let mut tally = Tally::default();
+    // The seeds come first, without a change.
+    let mut seeds = (target.seeds)().into_iter();
+    while continues(tally.inputs) {
+        let input = seeds.next().unwrap_or_else(|| mutator.next_input());
+        inspect(&input);
+        let accepted = attempt(target, &mut check, &input)?;
+        tally.inputs += 1;
+        tally.accepted += u64::from(accepted);
+        if accepted {
+            mutator.learn(input);
+        }
+    }
+    Ok(tally)
+}
+
+/// Runs `target` on one input.
+///
+/// # Errors
+/// If the target panics, takes too long or finds a fault.
+pub fn replay(target: &Target, input: &[u8]) -> Result<bool, Finding> {
+    attempt(target, &mut (target.check)(), input)
+}
+
+fn attempt(target: &Target, check: &mut Check, input: &[u8]) -> Result<bool, Finding> {
+    let began = Instant::now();
+    let outcome = catch_unwind(AssertUnwindSafe(|| check(input)));
+    let spent = began.elapsed();
+    let fault = match outcome {
+        Ok(Ok(_)) if spent > PATIENCE => format!("it takes {spent:?}"),
+        Ok(Ok(accepted)) => return Ok(accepted),
+        Ok(Err(fault)) => fault,
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            format!("a panic: {}", text.unwrap_or_default())
+        }
+    };
+    Err(Finding { target: target.name, input: input.to_vec(), fault })
+}
