@@ -185,6 +185,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(2))]
+
+    /// A run is repeated with a failure of its first operation, of its second, and so on, and after each is ended and
+    /// opened again.
+    #[test]
+    fn every_operation_may_fail_once(seed: u64, blocks_in_memory in 1u64..6) {
+        for operation in 0.. {
+            let mut runs = Runs::new(seed, blocks_in_memory);
+            let store = runs.open().unwrap();
+            runs.disk.fail_operation(operation);
+            let unsure = runs.work(&store, 12);
+            let is_over = runs.disk.fail_nothing();
+            runs.end();
+            drop(store);
+            drop(runs.recover(unsure));
+            if is_over {
+                prop_assert!(operation > 20, "{operation}");
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn a_failure_while_replaying_the_log_does_not_change_the_log() {
     let mut runs = Runs::new(5, 4);

@@ -88,8 +88,8 @@ impl File for FaultyFile {
         let mut disk = lock(&self.disk, self.run)?;
         let offset = position(offset)?;
         let fits = disk.room(disk.contents[self.index].seen().len()).saturating_sub(offset).min(data.len());
-        let (written, result) = if disk.fails() {
-            (fits / 2, Err(io_error()))
+        let (written, result) = if let Err(error) = disk.count_operation() {
+            (fits / 2, Err(error))
         } else if fits < data.len() {
             (fits, Err(io::ErrorKind::StorageFull.into()))
         } else {
@@ -116,9 +116,9 @@ impl File for FaultyFile {
         std::thread::sleep(time);
         let mut disk = lock(&self.disk, self.run)?;
         disk.syncs += 1;
-        if disk.fails() {
+        if let Err(error) = disk.count_operation() {
             disk.contents[self.index].fail_sync();
-            return Err(io_error());
+            return Err(error);
         }
         disk.contents[self.index].sync();
         Ok(())
@@ -128,11 +128,7 @@ impl File for FaultyFile {
 /// Begins an operation. Fails if this is the operation that must fail.
 fn operate(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
     let mut disk = lock(disk, run)?;
-    if disk.fails() { Err(io_error()) } else { Ok(disk) }
-}
-
-fn io_error() -> io::Error {
-    io::Error::other("simulated failure of the disk")
+    disk.count_operation().map(|()| disk)
 }
 
 fn lock(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {

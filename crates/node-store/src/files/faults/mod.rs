@@ -9,6 +9,7 @@ use content::{Content, Fate, Random};
 use handles::FaultyFolder;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,10 +61,13 @@ impl FaultyDisk {
         self.disk.lock().end_run();
     }
 
-    /// Makes the `n`th operation from now fail, counted from 0. A write that fails has written a part. A sync that
-    /// fails drops the changes, but reads still return them.
+    /// Makes the `n`th operation from now fail, counted from 0, with an unspecified error if `n` is even, and for lack of
+    /// space if it is odd. A write that fails has written a part. A sync that fails drops the changes, but reads still
+    /// return them.
     pub fn fail_operation(&self, n: u64) {
-        self.disk.lock().fail_in = Some(n);
+        let mut disk = self.disk.lock();
+        disk.fail_in = Some(n);
+        disk.fails_for_space = n % 2 == 1;
     }
 
     /// Cancels a failure that has not happened yet. Returns whether there was one.
@@ -152,6 +156,8 @@ struct Disk {
     unsynced_names: Vec<NameChange>,
     contents: Vec<Content>,
     fail_in: Option<u64>,
+    /// Whether that failure is one of space.
+    fails_for_space: bool,
     capacity: Option<u64>,
     sync_time: Duration,
     syncs: u64,
@@ -193,11 +199,18 @@ impl Disk {
         }
     }
 
-    /// Counts an operation and returns whether it must fail.
-    fn fails(&mut self) -> bool {
+    /// Counts an operation.
+    ///
+    /// # Errors
+    /// If it is the one that must fail.
+    fn count_operation(&mut self) -> io::Result<()> {
         let fails = self.fail_in == Some(0);
         self.fail_in = self.fail_in.and_then(|left| left.checked_sub(1));
-        fails
+        match (fails, self.fails_for_space) {
+            (false, _) => Ok(()),
+            (true, true) => Err(io::ErrorKind::StorageFull.into()),
+            (true, false) => Err(io::Error::other("simulated failure of the disk")),
+        }
     }
 
     /// Returns the size to which a file of `size` bytes may grow.
@@ -211,7 +224,6 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     #[test]
     fn crashes_preserve_synced_content_and_some_unsynced_content() {
