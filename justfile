@@ -94,6 +94,19 @@ kill-series *ARGS:
     cargo build --release -p node-server -p node-tests
     scripts/kill_series.py {{ARGS}}
 
+# Fuzz decoders and interfaces: `just fuzz --seconds 60 transaction block`.
+fuzz *ARGS:
+    cargo build --release --all-features -p node-server
+    cargo run --release --all-features -p node-tests --bin fuzz -- {{ARGS}}
+
+# Put a development chain under a mixed load: `just mixed-load --minutes 60`.
+mixed-load *ARGS:
+    scripts/mixed_load.py {{ARGS}}
+
+# Build the last commit twice, in different folders, and compare the programs.
+reproducible *ARGS:
+    scripts/reproducible.py {{ARGS}}
+
 # Update the table of methods in docs/json-rpc.md.
 rpc:
     UPDATE_DOCS=1 cargo test --workspace --lib documented

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Kill the server at random moments, and check that nothing is lost.
 
-    scripts/kill_series.py [--rounds 200] [--seed N] [--bin FOLDER] [--keep]
+    scripts/kill_series.py [--rounds 200] [--seed N] [--blocks 20000] [--bin FOLDER] [--keep]
 
 Each round works on a folder, ends with a SIGKILL at a random moment, starts the server on the folder again, compares its responses with
 what was acknowledged, stops it, and runs `node-server verify`. The rounds take turns: they kill an import, a server that receives
-transactions over several connections, `prune`, and a backup of a folder.
+transactions over several connections, `prune`, a backup of a folder, and an import that replaces the chain by a longer branch.
 
 Prints one line per round, and in the end what was lost. The exit status is 1 if anything was.
 """
@@ -24,7 +24,8 @@ from pathlib import Path
 
 from nodes import ROOT, Failure, Server
 
-BLOCKS = 20_000
+# Length of the chain that stays, and of the branch that replaces it.
+BRANCHES = (800, 1_000)
 TRANSFERS = 20_000
 CONNECTIONS = 5
 ACCOUNTS = 10
@@ -42,8 +43,12 @@ class Series:
         self.binary = str(arguments.bin / "node-server")
         self.work = work
         self.chain = work / "chain.rlp"
-        generate = [arguments.bin / "generate", "--blocks", str(BLOCKS), "--transactions-per-block", "2"]
-        subprocess.run([*generate, "--output", self.chain], check=True)
+        self.blocks = arguments.blocks
+        self.generator = arguments.bin / "generate"
+        self.generate(self.chain, self.blocks)
+        self.branches = [work / f"branch-{blocks}.rlp" for blocks in BRANCHES]
+        for seed, (branch, blocks) in enumerate(zip(self.branches, BRANCHES), start=1):
+            self.generate(branch, blocks, "--seed", str(seed))
         transfers = [arguments.bin / "transfers", "--count", str(TRANSFERS)]
         lines = subprocess.run(transfers, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
         self.transfers = [line.split() for line in lines]
@@ -54,6 +59,11 @@ class Series:
         self.import_time = self.measure_import()
         self.prune_time = self.measure_prune()
         self.backup_time = self.measure_backup()
+        self.switch_time = self.measure_switch()
+
+    def generate(self, path, blocks, *options):
+        command = [self.generator, "--blocks", str(blocks), "--transactions-per-block", "2", *options]
+        subprocess.run([*command, "--output", path], check=True)
 
     def new_folder(self):
         self.folders += 1
@@ -70,8 +80,8 @@ class Series:
         self.acknowledged = []
         self.refused = []
 
-    def import_command(self, folder):
-        return [self.binary, "import", "--data-dir", folder, "--json", self.chain]
+    def import_command(self, folder, chain=None):
+        return [self.binary, "import", "--data-dir", folder, "--json", chain or self.chain]
 
     def measure_import(self):
         folder = self.new_folder()
@@ -81,7 +91,7 @@ class Series:
         return time.monotonic() - start
 
     def prune_command(self, folder):
-        return [self.binary, "prune", "--data-dir", folder, "--before", str(BLOCKS // 2)]
+        return [self.binary, "prune", "--data-dir", folder, "--before", str(self.blocks // 2)]
 
     def copy_whole_folder(self):
         folder = self.new_folder()
@@ -141,6 +151,52 @@ class Series:
         shutil.rmtree(copy)
         return spent
 
+    def begin_branch(self):
+        """Returns a new folder with the shorter branch."""
+        folder = self.new_folder()
+        subprocess.run(self.import_command(folder, self.branches[0]), check=True, stdout=subprocess.DEVNULL)
+        return folder
+
+    def measure_switch(self):
+        folder = self.begin_branch()
+        start = time.monotonic()
+        subprocess.run(self.import_command(folder, self.branches[1]), check=True, stdout=subprocess.DEVNULL)
+        spent = time.monotonic() - start
+        self.branch_heads = [self.head_of(folder, blocks) for blocks in BRANCHES]
+        shutil.rmtree(folder)
+        return spent
+
+    def head_of(self, folder, number):
+        """Returns the hash of a block, or `None` if the chain is shorter."""
+        server = self.start(folder)
+        found = server.connect().get(f"/getBlockByNumber/{number}/false/")["Block"]
+        server.stop()
+        return found and found["Hash"]
+
+    def kill_switch(self):
+        """Kills an import whose blocks replace all others. Returns what happened."""
+        folder = self.begin_branch()
+        before = self.head_of(folder, BRANCHES[0])
+        process = subprocess.Popen(self.import_command(folder, self.branches[1]), stdout=subprocess.DEVNULL)
+        try:
+            process.wait(self.random.uniform(0, self.switch_time))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        code = process.wait()
+        if code not in (0, -signal.SIGKILL):
+            raise Failure(f"the import ended with {code}")
+        found = self.head_of(folder, BRANCHES[0])
+        if found not in (before, self.branch_heads[0]):
+            raise Failure(f"block {BRANCHES[0]} is {found}, of neither branch")
+        self.verify(folder)
+        subprocess.run(self.import_command(folder, self.branches[1]), check=True, stdout=subprocess.DEVNULL)
+        if self.head_of(folder, BRANCHES[1]) != self.branch_heads[1]:
+            raise Failure("the longer branch is not canonical")
+        self.verify(folder)
+        shutil.rmtree(folder)
+        switched = "after" if found == self.branch_heads[0] else "before"
+        return f"reorganization killed {switched} the switch" if code else "reorganization ended before it was killed"
+
     def kill_import(self):
         """Kills an import. Returns a description of the round."""
         process = subprocess.Popen(self.import_command(self.import_folder), stdout=subprocess.PIPE, text=True)
@@ -161,12 +217,12 @@ class Series:
         server.stop()
         if head < acknowledged:
             raise Failure(f"block {acknowledged} was acknowledged, and the head is {head}")
-        if process.returncode == 0 and head != BLOCKS:
+        if process.returncode == 0 and head != self.blocks:
             raise Failure(f"the import ended by itself at block {head}")
         self.imported = head
         self.verify(self.import_folder)
         text = f"import killed at block {acknowledged} or later, head {head}"
-        if head == BLOCKS:
+        if head == self.blocks:
             shutil.rmtree(self.import_folder)
             self.begin_import()
         return text
@@ -248,6 +304,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--blocks", type=int, default=20_000, help="length of the imported chain")
     parser.add_argument("--bin", type=Path, default=ROOT / "target/release",
                         help="folder with node-server, generate and transfers")
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
@@ -259,7 +316,7 @@ def main():
     try:
         series = Series(arguments, work)
         for number in range(arguments.rounds):
-            kinds = [series.kill_import, series.kill_intake, series.kill_prune, series.kill_backup]
+            kinds = [series.kill_import, series.kill_intake, series.kill_prune, series.kill_backup, series.kill_switch]
             kill = kinds[number % len(kinds)]
             try:
                 text = kill()
