@@ -4,6 +4,16 @@
 //! state roots itself, and refuses a block whose header has another.
 //!
 //! The state "as of block n" is the state after block n was executed.
+//!
+//! The traits are the contract, and `suite` (feature backend-tests) tests all of it. In short:
+//!
+//! * A [`View`] is a snapshot: nothing that happens later shows in it.
+//! * A change that fails leaves everything as it was.
+//! * Reads of numbers above the head fail with [`BackendError::UnknownBlock`] where a state or a range is requested, and
+//!   return `None` where a block is requested.
+//! * Listeners receive exactly the changes that moved the head, in their order.
+//! * [`View::log_candidates`] may return logs that do not match, up to every log of the range; it must not leave out one that
+//!   does.
 
 mod branch;
 mod candidates;
@@ -52,10 +62,11 @@ pub trait StateBackend: Send + Sync {
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError>;
 
     /// Stores a block that is not canonical. Side blocks are kept however far below the head they are, since a branch of
-    /// any length may become canonical.
+    /// any length may become canonical. A block that is canonical already is ignored. Listeners are not notified.
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError>;
 
-    /// Registers a listener that is called after each change of the head, in the order of the changes.
+    /// Registers a listener that is called after each change of the head from now on, in the order of the changes. Changes
+    /// that failed, and switches that changed nothing, are not reported.
     fn subscribe(&self, listener: Arc<dyn HeadListener>);
 
     /// Whether [`StateView::proof`] takes microseconds for every block. `false` if proofs of old states need a trie to be
@@ -76,7 +87,7 @@ pub trait StateBackend: Send + Sync {
     /// Returns the value of a record, or `None` if there is no such record.
     fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError>;
 
-    /// Returns all records of one kind, in the order of their keys.
+    /// Returns all records of one kind, in the order of their keys as byte strings.
     fn records(&self, kind: RecordKind) -> Result<Vec<Record>, BackendError>;
 
     /// Returns the use of each of the backend's caches; empty if it has none. Must not wait for other work.

@@ -72,8 +72,14 @@ pub trait View: Send + Sync {
     /// Returns the positions of logs that may match `filter`, ascending, from `from` up to the last log of block `to`
     /// (both inclusive), at most `limit` of them.
     ///
-    /// Every matching log between the first and the last returned position is among them. Fewer than `limit` positions
-    /// are returned only if no more follow up to `to`.
+    /// Every matching log between `from` and the last returned position is among them. Fewer than `limit` positions are
+    /// returned only if no more follow up to `to`. Positions of logs that do not match may be among them, so a backend
+    /// without an index may return every position; every returned position must be that of a log. If `from` comes after
+    /// `to`, nothing is returned.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] with `to` if it is above the head, and [`BackendError::Interrupted`] if `context` is
+    /// interrupted, also before the first block.
     fn log_candidates(
         &self,
         context: &Context,
@@ -83,7 +89,10 @@ pub trait View: Send + Sync {
         limit: usize,
     ) -> Result<Vec<LogPosition>, BackendError>;
 
-    /// Returns what the fee history needs of consecutive canonical blocks.
+    /// Returns what the fee history needs of consecutive canonical blocks, one row for each; none for an empty range.
+    ///
+    /// # Errors
+    /// [`BackendError::UnknownBlock`] with the end of `range` if it is above the head.
     fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError>;
 }
 

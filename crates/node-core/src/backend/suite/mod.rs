@@ -22,8 +22,9 @@ pub use chain::{Content, ModelAccount, ModelState, SENDER, TestChain, TestTransa
 pub use check::check_view;
 pub use random::Random;
 
-use super::StateBackend;
+use super::{BackendError, StateBackend};
 use crate::block::ExecutedBlock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Opens a new backend that holds only a genesis block.
 pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
@@ -59,10 +60,56 @@ pub const CASES: &[(&str, Case)] = &[
     ("layers must follow the ancestor", layering::layers_must_follow_the_ancestor),
 ];
 
-/// Runs all tests, and prints the name of each. Panics at the first that fails.
+/// Runs all tests, and prints the name of each.
+///
+/// # Panics
+/// If the backend fails a test, once all were run. The message lists the failed tests and what each found. Where two values
+/// differ, `left` is what the backend returned, and `right` is what it should have returned.
 pub fn run(open: Open<'_>) {
+    let mut failures = Vec::new();
     for (name, case) in CASES {
         println!("backend: {name}");
-        case(open);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| case(open))) {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("the test panicked");
+            failures.push(format!("\n* {name}: {text}"));
+        }
+    }
+    let (failed, all) = (failures.len(), CASES.len());
+    assert!(failures.is_empty(), "the backend fails {failed} of the {all} tests:{}", failures.concat());
+}
+
+/// Unwraps what the backend must be able to return.
+trait Succeeds {
+    /// What it returns.
+    type Output;
+
+    /// Returns the output, or fails the test with the reason.
+    fn succeeds(self) -> Self::Output;
+}
+
+impl<T> Succeeds for Result<T, BackendError> {
+    type Output = T;
+
+    #[track_caller]
+    fn succeeds(self) -> T {
+        self.unwrap_or_else(|error| {
+            panic!("an operation that must succeed, at {}, failed: {error}", std::panic::Location::caller())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_every_failed_test_in_a_sentence() {
+        let broken: Open<'_> = &|_| panic!("the database is locked");
+        let panic = catch_unwind(AssertUnwindSafe(|| run(broken))).unwrap_err();
+        let text = panic.downcast_ref::<String>().unwrap();
+        let count = CASES.len();
+        assert!(text.starts_with(&format!("the backend fails {count} of the {count} tests:\n* genesis")), "{text}");
+        assert!(text.contains("\n* records: the database is locked"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! States and proofs.
 
-use super::{Content, Open, Random, TestChain, check_view};
+use super::{Content, Open, Random, Succeeds, TestChain, check_view};
 use crate::backend::{AccountProof, BackendError, StateBackend, View};
 use crate::block::LogPosition;
 use crate::context::Context;
@@ -13,7 +13,7 @@ use node_types::{Address, H256, U256, keccak256};
 pub(super) fn filled(open: Open<'_>, chain: &TestChain) -> Box<dyn StateBackend> {
     let backend = open(chain.blocks()[0].clone());
     for block in chain.above(0) {
-        backend.append(block).unwrap();
+        backend.append(block).succeeds();
     }
     backend
 }
@@ -29,21 +29,21 @@ pub(super) fn one_change(address: Address, change: AccountChange) -> Content {
 pub(super) fn genesis(open: Open<'_>) {
     for seed in 0..5 {
         let chain = Random(seed).chain(0);
-        let view = filled(open, &chain).view().unwrap();
+        let view = filled(open, &chain).view().succeeds();
         check_view(&*view, &chain);
         assert_eq!(view.earliest_state(), 0);
     }
     let chain = TestChain::new(Content::default());
-    let view = filled(open, &chain).view().unwrap();
-    assert_eq!(view.state(0).unwrap().root_after(&StateChanges::default()).unwrap(), EMPTY_ROOT);
-    let proof = view.state(0).unwrap().proof(Address::zero(), &[]).unwrap();
+    let view = filled(open, &chain).view().succeeds();
+    assert_eq!(view.state(0).succeeds().root_after(&StateChanges::default()).succeeds(), EMPTY_ROOT);
+    let proof = view.state(0).succeeds().proof(Address::zero(), &[]).succeeds();
     assert_eq!(proof, AccountProof { account: None, proof: Vec::new(), storage: Vec::new() });
 }
 
 pub(super) fn every_state_at_every_height(open: Open<'_>) {
     for seed in 0..10 {
         let chain = Random(seed).chain(40);
-        let view = filled(open, &chain).view().unwrap();
+        let view = filled(open, &chain).view().succeeds();
         check_view(&*view, &chain);
     }
 }
@@ -66,9 +66,9 @@ pub(super) fn recreated_accounts_have_new_storage(open: Open<'_>) {
     ];
     let mut chain = TestChain::new(Content::default());
     blocks.into_iter().for_each(|change| drop(chain.push(one_change(address, change))));
-    let view = filled(open, &chain).view().unwrap();
+    let view = filled(open, &chain).view().succeeds();
     for (at, expected) in [(0, [0, 0]), (1, [1, 0]), (2, [0, 0]), (3, [0, 3]), (4, [0, 4]), (5, [5, 0]), (6, [0, 0])] {
-        let got = [old, new].map(|slot| view.state(at).unwrap().storage(address, slot).unwrap());
+        let got = [old, new].map(|slot| view.state(at).succeeds().storage(address, slot).succeeds());
         assert_eq!(got, expected.map(U256::from), "as of {at}");
         check_proof(&*view, &chain, at, address, &[old, new]);
     }
@@ -76,7 +76,7 @@ pub(super) fn recreated_accounts_have_new_storage(open: Open<'_>) {
 
 pub(super) fn proofs_verify_at_every_height(open: Open<'_>) {
     let chain = Random(11).chain(30);
-    let view = filled(open, &chain).view().unwrap();
+    let view = filled(open, &chain).view().succeeds();
     for at in 0..=30 {
         for address in Random::addresses() {
             check_proof(&*view, &chain, at, address, &Random::slots());
@@ -88,7 +88,7 @@ pub(super) fn proofs_verify_at_every_height(open: Open<'_>) {
 fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, slots: &[H256]) {
     let model = chain.state(at).get(&address);
     let account = model.map(|model| model.with_storage_root());
-    let proof = view.state(at).unwrap().proof(address, slots).unwrap();
+    let proof = view.state(at).succeeds().proof(address, slots).succeeds();
     assert_eq!(proof.account, account, "{address:#x} as of {at}");
 
     let root = chain.blocks()[at as usize].header.header.state_root;
@@ -110,7 +110,7 @@ fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, sl
 
 pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
     let chain = Random(12).chain(3);
-    let view = filled(open, &chain).view().unwrap();
+    let view = filled(open, &chain).view().succeeds();
     let from = LogPosition { block: 0, log_index: 0 };
     for at in [4, 5, u64::MAX] {
         let answers = [
@@ -122,14 +122,14 @@ pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
             let unknown = matches!(answer, Some(BackendError::UnknownBlock(number)) if *number == at);
             assert!(unknown, "read {index} of block {at}: {answer:?}");
         }
-        assert!(view.header(at.into()).unwrap().is_none());
-        assert!(view.body(at.into()).unwrap().is_none());
-        assert!(view.receipts(at.into()).unwrap().is_none());
-        assert!(view.canonical_hash(at).unwrap().is_none());
+        assert!(view.header(at.into()).succeeds().is_none());
+        assert!(view.body(at.into()).succeeds().is_none());
+        assert!(view.receipts(at.into()).succeeds().is_none());
+        assert!(view.canonical_hash(at).succeeds().is_none());
     }
     let unknown = H256::repeat_byte(0xee);
-    assert!(view.header(unknown.into()).unwrap().is_none());
-    assert!(view.transaction_position(unknown).unwrap().is_none());
-    assert!(view.state(3).unwrap().code(unknown).unwrap().is_none());
-    assert!(view.side_block(unknown).unwrap().is_none());
+    assert!(view.header(unknown.into()).succeeds().is_none());
+    assert!(view.transaction_position(unknown).succeeds().is_none());
+    assert!(view.state(3).succeeds().code(unknown).succeeds().is_none());
+    assert!(view.side_block(unknown).succeeds().is_none());
 }

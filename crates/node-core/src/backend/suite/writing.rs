@@ -1,7 +1,7 @@
 //! Changes of the chain, side blocks and records.
 
 use super::reading::{filled, one_change};
-use super::{Content, Open, Random, TestChain, check_view};
+use super::{Content, Open, Random, Succeeds, TestChain, check_view};
 use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite};
 use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState};
@@ -43,9 +43,9 @@ pub(super) fn a_wrong_state_root_changes_nothing(open: Open<'_>) {
         }
         other => panic!("{other:?}"),
     }
-    check_view(&*backend.view().unwrap(), &kept);
-    backend.append(chain.head().clone()).unwrap();
-    check_view(&*backend.view().unwrap(), &chain);
+    check_view(&*backend.view().succeeds(), &kept);
+    backend.append(chain.head().clone()).succeeds();
+    check_view(&*backend.view().succeeds(), &chain);
 }
 
 pub(super) fn rejects_blocks_with_another_parent(open: Open<'_>) {
@@ -67,7 +67,7 @@ pub(super) fn rejects_blocks_with_another_parent(open: Open<'_>) {
             }
             other => panic!("{reference}: {other:?}"),
         }
-        check_view(&*backend.view().unwrap(), &kept);
+        check_view(&*backend.view().succeeds(), &kept);
     }
 }
 
@@ -75,20 +75,20 @@ pub(super) fn switching(open: Open<'_>) {
     for seed in 30..40 {
         let (main, side) = fork(seed, 20, 12, 10);
         let backend = filled(open, &main);
-        let change = backend.switch(12, side.above(12)).unwrap();
+        let change = backend.switch(12, side.above(12)).succeeds();
         let removed = references(&main.above(12)).into_iter().rev().collect();
         assert_eq!(change, HeadChange { removed, added: references(&side.above(12)) });
-        let view = backend.view().unwrap();
+        let view = backend.view().succeeds();
         check_view(&*view, &side);
         for block in main.above(12) {
             for transaction in &block.body.transactions {
-                assert_eq!(view.transaction_position(transaction.hash).unwrap(), None, "it was taken back");
+                assert_eq!(view.transaction_position(transaction.hash).succeeds(), None, "it was taken back");
             }
-            let kept = view.side_block(block.header.hash).unwrap().unwrap();
+            let kept = view.side_block(block.header.hash).succeeds().unwrap();
             assert_eq!((&kept.header, &kept.changes), (&block.header, &block.changes));
         }
-        backend.switch(12, main.above(12)).unwrap();
-        check_view(&*backend.view().unwrap(), &main);
+        backend.switch(12, main.above(12)).succeeds();
+        check_view(&*backend.view().succeeds(), &main);
     }
 }
 
@@ -96,14 +96,14 @@ pub(super) fn switching_to_an_empty_branch(open: Open<'_>) {
     let chain = Random(41).chain(10);
     let backend = filled(open, &chain);
     let nothing = HeadChange { removed: Vec::new(), added: Vec::new() };
-    assert_eq!(backend.switch(10, Vec::new()).unwrap(), nothing);
-    check_view(&*backend.view().unwrap(), &chain);
+    assert_eq!(backend.switch(10, Vec::new()).succeeds(), nothing);
+    check_view(&*backend.view().succeeds(), &chain);
     for ancestor in [6, 0] {
-        backend.switch(ancestor, Vec::new()).unwrap();
-        check_view(&*backend.view().unwrap(), &chain.up_to(ancestor));
+        backend.switch(ancestor, Vec::new()).succeeds();
+        check_view(&*backend.view().succeeds(), &chain.up_to(ancestor));
     }
-    backend.switch(0, chain.above(0)).unwrap();
-    check_view(&*backend.view().unwrap(), &chain);
+    backend.switch(0, chain.above(0)).succeeds();
+    check_view(&*backend.view().succeeds(), &chain);
 }
 
 pub(super) fn switching_restores_deleted_accounts(open: Open<'_>) {
@@ -116,8 +116,8 @@ pub(super) fn switching_restores_deleted_accounts(open: Open<'_>) {
         let mut longer = chain.clone();
         longer.push(one_change(address, change));
         let backend = filled(open, &longer);
-        backend.switch(chain.head().header.header.number, Vec::new()).unwrap();
-        check_view(&*backend.view().unwrap(), &chain);
+        backend.switch(chain.head().header.header.number, Vec::new()).succeeds();
+        check_view(&*backend.view().succeeds(), &chain);
         let storage = [(H256::from_low_u64_be(2), U256::one())].into();
         chain.push(one_change(address, AccountChange { account, storage, storage_cleared: false }));
     }
@@ -138,9 +138,9 @@ pub(super) fn a_switch_that_fails_changes_nothing(open: Open<'_>) {
         ("an ancestor above the head", 11, branch),
     ] {
         assert!(backend.switch(ancestor, branch).is_err(), "{name}");
-        let view = backend.view().unwrap();
+        let view = backend.view().succeeds();
         check_view(&*view, &main);
-        assert!(view.side_block(side.blocks()[5].header.hash).unwrap().is_none(), "{name} stored a block");
+        assert!(view.side_block(side.blocks()[5].header.hash).succeeds().is_none(), "{name} stored a block");
     }
 }
 
@@ -148,22 +148,22 @@ pub(super) fn side_blocks(open: Open<'_>) {
     let (main, side) = fork(60, 10, 6, 2);
     let backend = filled(open, &main);
     for block in side.above(6) {
-        backend.keep_side_block(block).unwrap();
+        backend.keep_side_block(block).succeeds();
     }
-    backend.keep_side_block(main.blocks()[5].clone()).unwrap();
-    let view = backend.view().unwrap();
+    backend.keep_side_block(main.blocks()[5].clone()).succeeds();
+    let view = backend.view().succeeds();
     check_view(&*view, &main);
     for block in side.above(6) {
-        let kept = view.side_block(block.header.hash).unwrap().unwrap();
+        let kept = view.side_block(block.header.hash).succeeds().unwrap();
         assert_eq!((&kept.header, &kept.body), (&block.header, &block.body));
         assert_eq!((&kept.receipts, &kept.changes), (&block.receipts, &block.changes));
         let id = block.header.hash.into();
-        assert_eq!(view.header(id).unwrap(), Some(block.header));
-        assert_eq!(view.body(id).unwrap(), Some(block.body));
-        assert_eq!(view.receipts(id).unwrap(), Some(block.receipts));
+        assert_eq!(view.header(id).succeeds(), Some(block.header));
+        assert_eq!(view.body(id).succeeds(), Some(block.body));
+        assert_eq!(view.receipts(id).succeeds(), Some(block.receipts));
     }
-    backend.switch(6, side.above(6)).unwrap();
-    check_view(&*backend.view().unwrap(), &side);
+    backend.switch(6, side.above(6)).succeeds();
+    check_view(&*backend.view().succeeds(), &side);
 }
 
 pub(super) fn old_side_blocks_are_kept(open: Open<'_>) {
@@ -171,26 +171,26 @@ pub(super) fn old_side_blocks_are_kept(open: Open<'_>) {
     let side = main.clone().push(Content { salt: 1, ..Content::default() });
     let backend = open(main.blocks()[0].clone());
     for _ in 0..1_500 {
-        backend.append(main.push(Content::default())).unwrap();
+        backend.append(main.push(Content::default())).succeeds();
     }
-    backend.keep_side_block(side.clone()).unwrap();
-    backend.append(main.push(Content::default())).unwrap();
-    let kept = backend.view().unwrap().side_block(side.header.hash).unwrap();
+    backend.keep_side_block(side.clone()).succeeds();
+    backend.append(main.push(Content::default())).succeeds();
+    let kept = backend.view().succeeds().side_block(side.header.hash).succeeds();
     assert_eq!(kept.map(|block| block.header), Some(side.header));
 }
 
 pub(super) fn views_do_not_change(open: Open<'_>) {
     let (main, side) = fork(70, 12, 5, 9);
     let backend = open(main.blocks()[0].clone());
-    let mut views = vec![(backend.view().unwrap(), main.up_to(0))];
+    let mut views = vec![(backend.view().succeeds(), main.up_to(0))];
     for block in main.above(0) {
         let number = block.header.header.number;
-        backend.append(block).unwrap();
-        views.push((backend.view().unwrap(), main.up_to(number)));
+        backend.append(block).succeeds();
+        views.push((backend.view().succeeds(), main.up_to(number)));
     }
-    backend.switch(5, side.above(5)).unwrap();
-    views.push((backend.view().unwrap(), side));
-    backend.switch(0, Vec::new()).unwrap();
+    backend.switch(5, side.above(5)).succeeds();
+    views.push((backend.view().succeeds(), side));
+    backend.switch(0, Vec::new()).succeeds();
     for (view, chain) in views {
         check_view(&*view, &chain);
     }
@@ -212,14 +212,14 @@ pub(super) fn listeners_receive_changes_in_order(open: Open<'_>) {
     let [first, second] = [Arc::new(Notes::default()), Arc::new(Notes::default())];
     backend.subscribe(first.clone());
     let [two, three] = [2, 3].map(|number| main.blocks()[number].clone());
-    backend.append(two.clone()).unwrap();
+    backend.append(two.clone()).succeeds();
     backend.subscribe(second.clone());
-    backend.append(three.clone()).unwrap();
+    backend.append(three.clone()).succeeds();
     backend.append(three.clone()).unwrap_err();
-    let switched = backend.switch(1, side.above(1)).unwrap();
+    let switched = backend.switch(1, side.above(1)).succeeds();
     backend.switch(7, Vec::new()).unwrap_err();
-    backend.keep_side_block(two.clone()).unwrap();
-    let cut = backend.switch(0, Vec::new()).unwrap();
+    backend.keep_side_block(two.clone()).succeeds();
+    let cut = backend.switch(0, Vec::new()).succeeds();
 
     let appended = |block| HeadChange { removed: Vec::new(), added: references(&[block]) };
     let all = [appended(two), appended(three), switched, cut];
@@ -241,9 +241,9 @@ pub(super) fn records(open: Open<'_>) {
             put(Filter, b"c", b"5"),
             RecordWrite::Delete(Filter, b"c".to_vec()),
         ])
-        .unwrap();
-    assert_eq!(backend.records(Filter).unwrap(), [record(b"", b"2"), record(b"aa", b"3"), record(b"b", b"1")]);
-    assert_eq!(backend.records(PoolTransaction).unwrap(), [record(b"b", b"4")]);
+        .succeeds();
+    assert_eq!(backend.records(Filter).succeeds(), [record(b"", b"2"), record(b"aa", b"3"), record(b"b", b"1")]);
+    assert_eq!(backend.records(PoolTransaction).succeeds(), [record(b"b", b"4")]);
     backend
         .write_records(&[
             put(Filter, b"aa", b""),
@@ -251,7 +251,7 @@ pub(super) fn records(open: Open<'_>) {
             RecordWrite::Delete(Filter, b"b".to_vec()),
             RecordWrite::Delete(PoolTransaction, b"none".to_vec()),
         ])
-        .unwrap();
-    assert_eq!(backend.records(Filter).unwrap(), [record(b"", b"2"), record(b"aa", b"")]);
-    assert_eq!(backend.records(PoolTransaction).unwrap(), [record(b"b", b"4")]);
+        .succeeds();
+    assert_eq!(backend.records(Filter).succeeds(), [record(b"", b"2"), record(b"aa", b"")]);
+    assert_eq!(backend.records(PoolTransaction).succeeds(), [record(b"b", b"4")]);
 }
