@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 /// Why an export failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The chain cannot be read.
     #[error(transparent)]

@@ -8,6 +8,7 @@ use node_types::H256;
 
 /// Why a block was not imported, or the head not set. The chain is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImportError {
     /// The bytes are not a block.
     #[error("the block cannot be decoded")]

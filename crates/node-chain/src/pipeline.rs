@@ -55,6 +55,7 @@ pub struct ImportSummary {
 
 /// Why an import ended before the end of the file. The blocks before the fault stay imported.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// The file does not continue with an encoded block.
     #[error("the chain file is damaged")]

@@ -16,6 +16,7 @@ pub struct RawBlock {
 
 /// Why a stream has no further block.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The stream cannot be read.
     #[error("cannot read at byte {offset}")]

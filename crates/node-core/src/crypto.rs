@@ -35,6 +35,7 @@ pub trait SenderRecovery: Send + Sync {
 
 /// Why a signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SignatureError {
     /// r or s is zero, or not below the order of the curve.
     #[error("r and s must be above zero and below the order of the curve")]
@@ -67,6 +68,7 @@ pub trait BlobVerifier: Send + Sync {
 
 /// Why a sidecar is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlobError {
     /// A list has the wrong number of elements.
     #[error("{what}: {got}, expected {expected}")]

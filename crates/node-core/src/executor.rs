@@ -227,6 +227,7 @@ pub enum ExecutionError {
 
 /// A rule that a transaction breaks. The text begins with geth's words, by which clients recognize it; numbers follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TransactionError {
     /// The type is not part of the active fork.
     #[error("transaction type not supported: type {0} belongs to a later fork")]

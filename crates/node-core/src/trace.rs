@@ -24,6 +24,7 @@ pub type Trace = Box<RawValue>;
 
 /// Why a trace failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The executor has no tracer with these options.
     #[error("{0}")]

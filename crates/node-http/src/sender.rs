@@ -54,7 +54,7 @@ impl Sender {
     pub(crate) fn new(request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         match request.conn_data::<Peer>() {
             Some(peer) => Self::behind(peer, request, is_forwarded, config, clients),
-            // Requests of unit tests have no connection.
+            // The connections of an application that mounts the routes are its own.
             None => {
                 let address = request.peer_addr().map(|peer| peer.ip());
                 let peer = Peer::new(address, clients, &config.trusted_proxies);

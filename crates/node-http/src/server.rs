@@ -140,6 +140,7 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address}")]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 /// Why a store cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The database failed.
     #[error("the database failed")]

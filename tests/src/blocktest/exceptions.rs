@@ -44,7 +44,7 @@ impl<'a> Refusal<'a> {
                     _ => {}
                 }
             }
-            ImportError::UnknownBlock(_) | ImportError::Backend(_) | ImportError::Interrupted(_) => {}
+            _ => {}
         }
         refusal
     }

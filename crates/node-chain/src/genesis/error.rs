@@ -2,6 +2,7 @@
 
 /// Why a genesis file is invalid.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GenesisError {
     /// The file is not JSON, or does not have the structure of a genesis file.
     #[error("not a genesis file")]
@@ -113,6 +114,7 @@ pub enum GenesisError {
 
 /// Why a value is not a number, or not the expected bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NumberError {
     /// Neither a JSON integer nor a string.
     #[error("expected an unsigned integer, or a string with one")]

@@ -18,6 +18,7 @@ pub struct Continued {
 
 /// Why a chain cannot be continued with a genesis.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ContinueError {
     /// The recorded genesis cannot be read.
     #[error("the genesis that is recorded in the folder is damaged")]

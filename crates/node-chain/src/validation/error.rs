@@ -7,6 +7,7 @@ use node_types::{Address, Bytes, H256, U256};
 
 /// The rule that a block violates. `got` is the block's value, `expected` the correct one.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlockError {
     /// The number is not the parent's plus one.
     #[error("number {got}, expected {expected}")]

@@ -6,6 +6,7 @@ use node_types::{BlockNumber, H256};
 
 /// Why a backend could not read or change its chain.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BackendError {
     /// The canonical chain has no such block.
     #[error("block {0} is beyond the head")]

@@ -6,6 +6,7 @@ use crate::block::BlockRef;
 
 /// Why a filter could not be created or polled. Its cursor has not moved.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FilterError {
     /// There is no such filter, or it has expired.
     #[error("there is no filter {0}")]
@@ -27,6 +28,7 @@ pub enum FilterError {
 
 /// Why the changes since a cursor cannot be determined.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChangesError {
     /// The block of the cursor was reorganized away and is no longer stored, so the removed logs cannot be determined.
     #[error("block {0}, up to which everything was reported, is no longer stored")]

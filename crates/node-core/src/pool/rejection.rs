@@ -9,6 +9,7 @@ use std::fmt;
 
 /// Why a transaction was not added.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AddError {
     /// It breaks rules.
     #[error(transparent)]
@@ -54,6 +55,7 @@ impl fmt::Display for Rejection {
 
 /// One reason for rejecting a transaction. The text begins with geth's words, by which clients recognize it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PoolError {
     /// The bytes do not decode to a transaction.
     #[error("not a transaction: {0}")]

@@ -7,6 +7,7 @@ use node_types::{Address, BlockNumber};
 
 /// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProducerError {
     /// The next block must be later than its parent.
     #[error("timestamp {timestamp} is not after the head; the next block's is at least {least}")]

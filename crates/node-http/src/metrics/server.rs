@@ -89,6 +89,7 @@ impl Drop for MetricsServer {
 
 /// Why the metrics server cannot start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MetricsError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address} for metrics")]

@@ -136,6 +136,7 @@ impl File for DiskFile {
 
 /// Why a folder cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
     #[error("the folder {path} is in use by another process")]

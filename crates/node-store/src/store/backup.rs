@@ -52,6 +52,7 @@ pub struct BackupProgress {
 
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BackupError {
     /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// Why an operation on the log failed.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WalError {
     /// The disk reports an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]

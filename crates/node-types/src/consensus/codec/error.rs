@@ -5,6 +5,7 @@ use crate::consensus::TransactionType;
 
 /// Why bytes are not the encoding of a consensus object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The bytes, or the list around the item, end before the item does.
     #[error("{field} is cut off")]
