@@ -104,6 +104,7 @@ impl Deref for Accounts {
 
 /// Why accounts could not be derived. Messages do not repeat words of the mnemonic.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AccountsError {
     /// Too many accounts were requested.
     #[error("{got} accounts, at most {MAX_ACCOUNTS} are supported")]

@@ -125,6 +125,7 @@ fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<
 
 /// Why a genesis could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DevGenesisError {
     /// A value is out of range.
     #[error("{what} {got}, expected {least} to {most}")]

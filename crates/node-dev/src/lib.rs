@@ -14,6 +14,11 @@
 //! assert_eq!(transaction.nonce(), 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Features
+//! * `store`, on by default: chains in data folders.
+//! * `tracers`, on by default: geth's tracers for the `debug_trace` methods.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account;

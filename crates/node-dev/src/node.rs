@@ -9,9 +9,11 @@ use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
 use node_core::producer::{Mining, Production};
 use node_evm::EvmExecutor;
+#[cfg(feature = "store")]
 use node_store::{Options, Store};
 use node_types::{Address, H256};
 use std::ops::Deref;
+#[cfg(feature = "store")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,6 +83,7 @@ enum FirstBlock {
 #[derive(Clone)]
 enum Backend {
     Memory,
+    #[cfg(feature = "store")]
     Folder(PathBuf, Options),
     Given(Arc<dyn StateBackend>),
 }
@@ -168,6 +171,7 @@ impl DevNodeBuilder {
     }
 
     /// Stores the chain in a folder, and continues the chain that is already there.
+    #[cfg(feature = "store")]
     #[must_use]
     pub fn data_dir(mut self, path: impl Into<PathBuf>, options: Options) -> Self {
         self.backend = Backend::Folder(path.into(), options);
@@ -259,6 +263,7 @@ impl DevNodeBuilder {
         let expected = first.header.hash;
         let backend: Arc<dyn StateBackend> = match self.backend {
             Backend::Memory => Arc::new(MemoryBackend::new(first)?),
+            #[cfg(feature = "store")]
             Backend::Folder(path, options) => Arc::new(Store::open(&path, first, options)?),
             Backend::Given(backend) => backend,
         };
@@ -293,6 +298,7 @@ impl DevNodeBuilder {
 
 /// Why a development chain could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DevNodeError {
     /// The accounts cannot be derived.
     #[error(transparent)]

@@ -1,8 +1,10 @@
 //! The access list of a call (EIP-2930).
 
 use crate::call::CallRun;
+use crate::collector::Collector;
 use crate::convert::ToNode;
 use crate::inspection::Inspection;
+use crate::trace::defect;
 use node_core::executor::ExecutionError;
 use node_core::trace::AccessListOutcome;
 use node_types::consensus::AccessListItem;
@@ -14,9 +16,10 @@ use revm::context_interface::transaction as evm;
 pub(crate) fn find(mut run: CallRun<'_>) -> Result<AccessListOutcome, ExecutionError> {
     let mut list = run.access_list();
     loop {
-        let mut inspection = Inspection::access_list(list.clone());
+        let mut inspection = Inspection::AccessList(Box::new(Collector::new(&list)));
         let result = run.with_access_list(list.clone(), &mut inspection)?;
-        let touched = inspection.into_access_list();
+        let Inspection::AccessList(collector) = inspection else { return Err(defect("the run was not inspected")) };
+        let touched = collector.into_list();
         if touched == list {
             return Ok(AccessListOutcome {
                 access_list: to_node(&list),

@@ -1,13 +1,16 @@
 //! Execution of a block.
 
 use crate::call::CallRun;
-use crate::convert::{ToEvm, ToNode, saturating_price};
+use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
+use crate::extension::EvmInspector;
+use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
 use crate::run_context::RunContext;
 use crate::trace::{self, TracedRun};
+use crate::tracer::Place;
 use crate::{dao, requests, rewards, spec, system, transaction};
 use node_core::backend::BackendError;
 use node_core::blobs;
@@ -20,7 +23,6 @@ use node_core::trace::{Trace, TraceError, Tracing};
 use node_types::consensus::{Bloom, Header, HeaderField, Log, Receipt, ReceiptOutcome, TransactionBody, Withdrawal};
 use node_types::{BlockNumber, H256, U256};
 use revm::context::result::ExecutionResult;
-use revm_inspectors::tracing::TransactionContext;
 
 /// A block while it is executed on revm.
 pub(crate) struct EvmBlock<'a> {
@@ -33,6 +35,8 @@ pub(crate) struct EvmBlock<'a> {
     pub(crate) blob_base_fee: U256,
     /// Whether senders may have code in any case (EIP-3607 forbids it).
     pub(crate) senders_with_code: bool,
+    /// Inspects every transaction, if there is one.
+    inspection: Option<Inspection<'a>>,
     receipts: Vec<Receipt>,
     gas_used: u64,
     blob_gas_used: u64,
@@ -46,16 +50,22 @@ impl<'a> EvmBlock<'a> {
         Ok(block)
     }
 
+    /// Has `inspector` inspect every transaction from now on.
+    pub(crate) fn inspected_by(self, inspector: &'a mut dyn EvmInspector) -> Self {
+        Self { inspection: Some(Inspection::Custom(inspector)), ..self }
+    }
+
     /// Creates the block over its parent's state. Nothing has been executed.
     pub(crate) fn new(run: RunContext<'a>, header: &'a Header) -> Result<Self, ExecutionError> {
-        let RunContext { spec, codes, context, view } = run;
+        let RunContext { spec, codes, context, view, extensions } = run;
         context.check()?;
         // A genesis block has no parent state to start from.
         let parent = header.number.checked_sub(1).ok_or(BackendError::UnknownBlock(header.number))?;
         let fork = spec.fork(header);
         let db = StateDb::new(view, parent, codes, fork)?;
-        let (cfg, env) = (spec::configuration(spec, fork), spec::environment(spec, fork, header));
-        let machine = Machine::new(fork, cfg, env, db, context);
+        let cfg = extensions.configured(spec::configuration(spec, fork));
+        let env = spec::environment(spec, fork, header);
+        let machine = Machine::new(fork, cfg, env, db, context, &extensions.precompiles);
         let blob_base_fee = fees::blob_base_fee(spec, header).unwrap_or(U256::one());
         Ok(Self {
             run,
@@ -65,6 +75,7 @@ impl<'a> EvmBlock<'a> {
             machine,
             blob_base_fee,
             senders_with_code: false,
+            inspection: None,
             receipts: Vec::new(),
             gas_used: 0,
             blob_gas_used: 0,
@@ -144,7 +155,11 @@ impl<'a> EvmBlock<'a> {
             // revm refuses the maximum nonce even if it does not check nonces.
             transaction.nonce = 0;
         }
-        self.machine.transact(transaction).map_err(|fault| refusal(&mut self.machine, &offer, fault))
+        let result = match &mut self.inspection {
+            Some(inspection) => self.machine.transact_inspected(transaction, inspection),
+            None => self.machine.transact(transaction),
+        };
+        result.map_err(|fault| refusal(&mut self.machine, &offer, fault))
     }
 
     /// Checks the rules that revm does not, and configures the machine for the transaction.
@@ -206,13 +221,10 @@ impl BlockExecution for EvmBlock<'_> {
     fn trace(&mut self, transaction: &RecoveredTransaction, tracing: &Tracing) -> Result<Trace, TraceError> {
         let offer = self.prepare(transaction)?;
         let block = self.run.view.canonical_hash(self.header.number).map_err(ExecutionError::from)?;
-        let place = TransactionContext {
-            block_hash: block.map(|hash| hash.to_evm()),
-            tx_index: Some(self.receipts.len()),
-            tx_hash: Some(transaction.hash.to_evm()),
-        };
+        let place = Place { block_hash: block, index: Some(self.receipts.len()), hash: Some(transaction.hash) };
+        let evm = transaction::to_evm(transaction);
         let TracedRun { trace, result, state } =
-            trace::run(&mut self.machine, transaction::to_evm(transaction), &offer, place, tracing)?;
+            trace::run(&mut self.machine, evm, &offer, place, tracing, &self.run.extensions.tracers)?;
         self.machine.db().commit(state).map_err(ExecutionError::from)?;
         self.record(transaction, &result)?;
         Ok(trace)

@@ -2,12 +2,13 @@
 
 use crate::convert::{ToNode, saturating_price};
 use crate::database::StateDb;
+use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::refusal::{Offer, beyond_128_bits, refusal};
 use crate::run_context::RunContext;
+use crate::tracer::Place;
 use crate::{overrides, revert, spec, trace, transaction};
-use node_core::context::Context;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
 use node_core::forks::{ChainSpec, Fork};
 use node_core::trace::{Trace, TraceError, Tracing};
@@ -16,11 +17,10 @@ use node_types::consensus::Header;
 use revm::context::result::{ExecutionResult, HaltReason};
 use revm::context::{BlockEnv, TxEnv};
 use revm::context_interface::transaction::{AccessList, TransactionType};
-use revm_inspectors::tracing::TransactionContext;
 
 /// A call that is ready to run any number of times. No run sees the changes of another.
 pub(crate) struct CallRun<'a> {
-    context: &'a Context,
+    run: RunContext<'a>,
     machine: Machine<'a>,
     transaction: TxEnv,
     offer: Offer,
@@ -50,18 +50,18 @@ impl<'a> CallRun<'a> {
         header: &Header,
         call: &'a Call,
     ) -> Result<Self, ExecutionError> {
-        let RunContext { spec, context, .. } = run;
+        let RunContext { spec, context, extensions, .. } = run;
         context.check()?;
         let (header, fork) = overridden(spec, header, call);
         let mut db = db.with_fork(fork);
-        let mut cfg = spec::configuration(spec, fork);
+        let mut cfg = extensions.configured(spec::configuration(spec, fork));
         cfg.disable_nonce_check = true;
         cfg.disable_eip3607 = true;
         cfg.disable_block_gas_limit = true;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
         let environment = environment(spec, fork, &header, call);
         overrides::apply(&mut db, &call.overrides)?;
-        let mut machine = Machine::new(fork, cfg, environment, db, context);
+        let mut machine = Machine::new(fork, cfg, environment, db, context, &extensions.precompiles);
         overrides::apply_to_precompiles(&mut machine, &call.overrides)?;
 
         let balance = machine.balance(call.from)?;
@@ -82,7 +82,7 @@ impl<'a> CallRun<'a> {
         };
         let block_gas_limit = header.gas_limit;
         let transaction = transaction::of_call(call, fork, spec.chain_id);
-        Ok(Self { context, machine, transaction, offer, call, available, fork, block_gas_limit })
+        Ok(Self { run, machine, transaction, offer, call, available, fork, block_gas_limit })
     }
 
     /// Runs the call once with its highest gas limit.
@@ -99,8 +99,15 @@ impl<'a> CallRun<'a> {
     /// Runs the call once with its highest gas limit and returns its trace.
     pub(crate) fn trace(mut self, tracing: &Tracing) -> Result<Trace, TraceError> {
         let transaction = self.transaction(self.gas_limit())?;
-        let place = TransactionContext::default();
-        Ok(trace::run(&mut self.machine, transaction, &self.offer, place, tracing)?.trace)
+        let tracers = &self.run.extensions.tracers;
+        Ok(trace::run(&mut self.machine, transaction, &self.offer, Place::default(), tracing, tracers)?.trace)
+    }
+
+    /// Runs the call once with its highest gas limit, under `inspector`.
+    pub(crate) fn inspect(mut self, inspector: &'a mut dyn EvmInspector) -> Result<CallOutcome, ExecutionError> {
+        let transaction = self.transaction(self.gas_limit())?;
+        let (result, _) = self.machine.inspect(transaction, &mut Inspection::Custom(inspector));
+        result.map(outcome).map_err(|fault| refusal(&mut self.machine, &self.offer, fault))
     }
 
     /// Returns the access list that the caller has set.
@@ -112,7 +119,7 @@ impl<'a> CallRun<'a> {
     pub(crate) fn with_access_list(
         &mut self,
         access_list: AccessList,
-        inspection: &mut Inspection,
+        inspection: &mut Inspection<'a>,
     ) -> Result<ExecutionResult, ExecutionError> {
         let mut transaction = TxEnv { access_list, ..self.transaction(self.gas_limit())? };
         if transaction.tx_type == TransactionType::Legacy as u8 {
@@ -136,7 +143,7 @@ impl<'a> CallRun<'a> {
 
     /// Returns the gas budget of the context.
     pub(crate) fn gas_budget(&self) -> u64 {
-        self.context.gas_budget()
+        self.run.context.gas_budget()
     }
 
     /// Returns the gas that the sender can pay for, or `None` if the gas price is zero.
@@ -153,7 +160,7 @@ impl<'a> CallRun<'a> {
 
     /// Returns the call with a gas limit as revm's transaction.
     fn transaction(&mut self, gas_limit: u64) -> Result<TxEnv, ExecutionError> {
-        self.context.check()?;
+        self.run.context.check()?;
         self.offer.required = self.required(gas_limit);
         let prices = [self.call.gas_price, self.call.max_fee_per_blob_gas];
         if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
@@ -166,7 +173,7 @@ impl<'a> CallRun<'a> {
     /// Reports a gas limit below the intrinsic gas that the caller has not set: the limit came from the gas budget or from
     /// the sender's balance.
     fn insufficient_gas(mut self, limit: u64, required: u64) -> Result<CallOutcome, ExecutionError> {
-        if limit == self.context.gas_budget() {
+        if limit == self.run.context.gas_budget() {
             return Ok(CallOutcome::Failed(CallFailure::GasCap { cap: limit }));
         }
         Err(self.insufficient_funds(required)?.into())

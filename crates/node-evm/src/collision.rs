@@ -22,7 +22,7 @@ use revm::primitives::{Address, Bytes};
 /// revm's EVM with two additions: creations check for storage, and simulations log transfers of ether.
 pub(crate) struct GuardedEvm<'a>(pub(crate) RevmEvm<'a>);
 
-type RevmEvm<'a> = Evm<EvmContext<'a>, Inspection, Instructions<'a>, Precompiles, EthFrame<EthInterpreter>>;
+type RevmEvm<'a> = Evm<EvmContext<'a>, Inspection<'a>, Instructions<'a>, Precompiles, EthFrame<EthInterpreter>>;
 
 impl<'a> EvmTr for GuardedEvm<'a> {
     type Context = EvmContext<'a>;
@@ -68,12 +68,12 @@ impl<'a> EvmTr for GuardedEvm<'a> {
     }
 }
 
-impl InspectorEvmTr for GuardedEvm<'_> {
-    type Inspector = Inspection;
+impl<'a> InspectorEvmTr for GuardedEvm<'a> {
+    type Inspector = Inspection<'a>;
 
     fn all_inspector(
         &self,
-    ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Self::Frame>, &Inspection) {
+    ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Self::Frame>, &Inspection<'a>) {
         self.0.all_inspector()
     }
 
@@ -84,7 +84,7 @@ impl InspectorEvmTr for GuardedEvm<'_> {
         &mut Self::Instructions,
         &mut Self::Precompiles,
         &mut FrameStack<Self::Frame>,
-        &mut Inspection,
+        &mut Inspection<'a>,
     ) {
         self.0.all_mut_inspector()
     }

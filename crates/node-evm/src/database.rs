@@ -14,7 +14,7 @@ use revm::primitives::{Address, AddressMap, B256, B256Map, U256, U256Map};
 use revm::state::{Account, AccountInfo, EvmState};
 
 /// The state as of a block with changes on top. It caches everything that was read or written.
-pub(crate) struct StateDb<'a> {
+pub struct StateDb<'a> {
     view: &'a dyn View,
     state: Box<dyn StateView + 'a>,
     codes: &'a CodeCache,
@@ -271,7 +271,7 @@ impl Database for StateDb<'_> {
 /// The error of the database, which revm passes on.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct DatabaseError(#[from] pub(crate) BackendError);
+pub struct DatabaseError(#[from] pub(crate) BackendError);
 
 impl DBErrorMarker for DatabaseError {}
 

@@ -8,7 +8,7 @@ use revm::handler::instructions::EthInstructions;
 use revm::interpreter::interpreter::EthInterpreter;
 
 /// revm's context over [`StateDb`], with [`RunState`] as its extension.
-pub(crate) type EvmContext<'a> =
+pub type EvmContext<'a> =
     revm::Context<BlockEnv, TxEnv, CfgEnv, StateDb<'a>, Journal<StateDb<'a>>, RunState<'a>, LocalContext>;
 
 /// The instruction table of a fork.
@@ -16,7 +16,7 @@ pub(crate) type Instructions<'a> = EthInstructions<EthInterpreter, EvmContext<'a
 
 /// What this crate adds to revm's context. Instructions reach it as `host.chain`.
 #[derive(Debug)]
-pub(crate) struct RunState<'a> {
+pub struct RunState<'a> {
     context: &'a Context,
     /// Number of jumps so far.
     jumps: u32,

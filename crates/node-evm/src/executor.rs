@@ -4,21 +4,25 @@ use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
+use crate::extension::{EvmInspector, Extensions, Precompile};
 use crate::kzg::KzgVerifier;
 use crate::recovery::Secp256k1Recovery;
 use crate::run_context::RunContext;
 use crate::simulation::EvmSimulation;
+use crate::tracer::{Tracer, TracerOptions};
 use crate::{estimate, precompiles, spec, system};
-use node_core::backend::View;
+use node_core::backend::{StateBackend, View};
 use node_core::caches::CacheUse;
 use node_core::context::Context;
 use node_core::crypto::{BlobError, BlobVerifier, SenderRecovery, SignatureError};
 use node_core::executor::{BlockExecution, Call, CallOutcome, Contracts, EstimateOutcome, ExecutionError, Executor};
 use node_core::forks::{ChainSpec, Fork};
+use node_core::node::{Node, NodeBuilder};
 use node_core::simulation::{SimulatedExecution, SimulationRules};
 use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{BlobSidecar, Header, Signature};
 use node_types::{Address, H256};
+use revm::context::CfgEnv;
 use std::sync::Arc;
 
 /// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders, and
@@ -27,6 +31,7 @@ use std::sync::Arc;
 pub struct EvmExecutor {
     spec: Arc<ChainSpec>,
     codes: CodeCache,
+    extensions: Extensions,
 }
 
 impl EvmExecutor {
@@ -40,12 +45,102 @@ impl EvmExecutor {
 
     /// Creates an executor whose cache of analysed code takes at most `bytes` of memory.
     pub fn with_code_cache(spec: Arc<ChainSpec>, bytes: u64) -> Self {
-        Self { spec, codes: CodeCache::new(bytes) }
+        Self { spec, codes: CodeCache::new(bytes), extensions: Extensions::default() }
+    }
+
+    /// Adds a precompiled contract at `address`, where it replaces any other. Every kind of call reaches it, from contracts
+    /// too.
+    ///
+    /// # Examples
+    /// ```
+    /// use node_core::forks::{ChainSpec, Fork};
+    /// use node_evm::{EvmExecutor, PrecompileCall, PrecompileOutcome};
+    /// use node_types::Address;
+    /// use std::sync::Arc;
+    ///
+    /// let reverse = |call: &PrecompileCall<'_>| PrecompileOutcome::Returned {
+    ///     gas_used: 100,
+    ///     output: call.input.iter().rev().copied().collect(),
+    /// };
+    /// let spec = Arc::new(ChainSpec::at_genesis(1337, Fork::Osaka));
+    /// let executor = EvmExecutor::new(spec).with_precompile(Address::from_low_u64_be(0xbeef), reverse);
+    /// ```
+    #[must_use]
+    pub fn with_precompile(mut self, address: Address, precompile: impl Precompile + 'static) -> Self {
+        Arc::make_mut(&mut self.extensions.precompiles).insert(address, Arc::new(precompile));
+        self
+    }
+
+    /// Has `configure` change the settings of revm for every block and call, after those of the active fork were made.
+    #[must_use]
+    pub fn with_configuration(mut self, configure: impl Fn(&mut CfgEnv) + Send + Sync + 'static) -> Self {
+        self.extensions.configure = Some(Arc::new(configure));
+        self
+    }
+
+    /// Adds a tracer that the `debug_trace` methods run if a request has its name as `tracer`. It replaces a tracer of
+    /// geth with the same name. `start` creates it for a request, or returns a sentence about the settings that it refuses.
+    #[must_use]
+    pub fn with_tracer(
+        mut self,
+        name: impl Into<String>,
+        start: impl Fn(&TracerOptions<'_>) -> Result<Box<dyn Tracer>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.extensions.tracers.insert(name.into(), Arc::new(start));
+        self
+    }
+
+    /// Executes a call as [`call`](Executor::call) does, under an inspector.
+    ///
+    /// # Errors
+    /// Those of [`call`](Executor::call).
+    pub fn inspect_call(
+        &self,
+        context: &Context,
+        view: &dyn View,
+        header: &Header,
+        call: &Call,
+        inspector: &mut dyn EvmInspector,
+    ) -> Result<CallOutcome, ExecutionError> {
+        CallRun::new(self.run_context(context, view), header, call)?.inspect(inspector)
+    }
+
+    /// Starts a block as [`begin_block`](Executor::begin_block) does, whose transactions run under an inspector.
+    ///
+    /// # Errors
+    /// Those of [`begin_block`](Executor::begin_block).
+    pub fn inspect_block<'a>(
+        &'a self,
+        context: &'a Context,
+        view: &'a dyn View,
+        header: &'a Header,
+        inspector: &'a mut dyn EvmInspector,
+    ) -> Result<Box<dyn BlockExecution + 'a>, ExecutionError> {
+        Ok(Box::new(EvmBlock::begin(self.run_context(context, view), header)?.inspected_by(inspector)))
     }
 
     fn run_context<'a>(&'a self, context: &'a Context, view: &'a dyn View) -> RunContext<'a> {
-        RunContext { spec: &self.spec, codes: &self.codes, context, view }
+        RunContext { spec: &self.spec, codes: &self.codes, extensions: &self.extensions, context, view }
     }
+}
+
+/// Starts building a node over the chain that `backend` stores, executed by the rules of `spec` on revm. Everything else has
+/// a default.
+///
+/// # Examples
+/// ```
+/// use node_core::backend::{BackendError, StateBackend};
+/// use node_core::forks::ChainSpec;
+/// use node_core::node::Node;
+/// use std::sync::Arc;
+///
+/// fn open(backend: Arc<dyn StateBackend>, spec: ChainSpec) -> Result<Node, BackendError> {
+///     node_evm::builder(backend, spec).open()
+/// }
+/// ```
+pub fn builder(backend: Arc<dyn StateBackend>, spec: impl Into<Arc<ChainSpec>>) -> NodeBuilder {
+    let spec = spec.into();
+    Node::builder(backend, Arc::new(EvmExecutor::new(spec.clone())), spec)
 }
 
 impl Executor for EvmExecutor {

@@ -2,7 +2,9 @@
 //! gas estimates, traces and simulations. Also signatures on libsecp256k1 and blob proofs on c-kzg.
 //!
 //! This is the only crate that depends on revm. The module `convert` converts between revm's types and those of
-//! node-types.
+//! node-types. [`builder`] opens a node with this executor; [`EvmExecutor::with_precompile`],
+//! [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
+//! [`inspect_call`](EvmExecutor::inspect_call) extend it.
 //!
 //! ```
 //! use node_core::crypto::{SenderRecovery, SignatureError};
@@ -18,12 +20,17 @@
 //! assert_eq!(invalid, Err(SignatureError::OutOfRange));
 //! # Ok::<(), node_evm::InvalidKey>(())
 //! ```
+//!
+//! # Features
+//! * `tracers`, on by default: geth's tracers for the `debug_trace` methods, from revm-inspectors.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access_list;
 mod block;
 mod call;
 mod code_cache;
+mod collector;
 mod collision;
 mod convert;
 mod dao;
@@ -32,6 +39,9 @@ mod eip1283;
 mod estimate;
 mod evm_context;
 mod executor;
+mod extension;
+#[cfg(feature = "tracers")]
+mod geth_tracer;
 mod inspection;
 mod interrupt;
 mod key;
@@ -51,13 +61,21 @@ mod simulation;
 mod spec;
 mod system;
 mod trace;
+mod tracer;
 mod transaction;
 
-pub use executor::EvmExecutor;
+pub use database::{DatabaseError, StateDb};
+pub use evm_context::{EvmContext, RunState};
+pub use executor::{EvmExecutor, builder};
+pub use extension::{EvmInspector, Precompile, PrecompileCall, PrecompileOutcome};
 pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use recovery::Secp256k1Recovery;
 pub use revert::reason as revert_reason;
+/// The interpreter, whose types are those of [`EvmInspector`] and of
+/// [`with_configuration`](EvmExecutor::with_configuration).
+pub use revm;
 pub use system::{
     BEACON_ROOTS_ADDRESS, CONSOLIDATION_REQUESTS_ADDRESS, HISTORY_STORAGE_ADDRESS, WITHDRAWAL_REQUESTS_ADDRESS,
 };
+pub use tracer::{Finished, Place, Tracer, TracerOptions};

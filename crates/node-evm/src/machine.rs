@@ -4,6 +4,7 @@ use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
 use crate::evm_context::{EvmContext, RunState};
+use crate::extension::PrecompileMap;
 use crate::inspection::Inspection;
 use crate::log_book::{LogBook, LogEntry};
 use crate::precompiles::Precompiles;
@@ -20,6 +21,7 @@ use revm::handler::{EvmTr, Handler, MainnetHandler};
 use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
+use std::sync::Arc;
 
 /// Why a transaction could not be executed.
 pub(crate) type Fault = EVMError<DatabaseError>;
@@ -41,7 +43,14 @@ pub(crate) struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// Creates a machine over `db` whose runs `context` can interrupt.
-    pub(crate) fn new(fork: Fork, cfg: CfgEnv, block: BlockEnv, db: StateDb<'a>, context: &'a Context) -> Self {
+    pub(crate) fn new(
+        fork: Fork,
+        cfg: CfgEnv,
+        block: BlockEnv,
+        db: StateDb<'a>,
+        context: &'a Context,
+        precompiles: &Arc<PrecompileMap>,
+    ) -> Self {
         let spec = spec::spec_id(fork);
         let mut journaled_state = Journal::new(db);
         journaled_state.set_spec_id(spec);
@@ -65,7 +74,7 @@ impl<'a> Machine<'a> {
             ctx,
             inspector: Inspection::default(),
             instruction,
-            precompiles: Precompiles::new(spec),
+            precompiles: Precompiles::new(spec, precompiles.clone()),
             frame_stack,
         };
         Self { evm: GuardedEvm(evm) }
@@ -139,13 +148,25 @@ impl<'a> Machine<'a> {
     pub(crate) fn inspect(
         &mut self,
         transaction: TxEnv,
-        inspection: &mut Inspection,
+        inspection: &mut Inspection<'a>,
     ) -> (Result<ExecutionResult, Fault>, EvmState) {
         std::mem::swap(&mut self.evm.0.inspector, inspection);
         self.evm.ctx().tx = transaction;
         let result = MainnetHandler::default().inspect_run(&mut self.evm);
         std::mem::swap(&mut self.evm.0.inspector, inspection);
         (result, self.evm.ctx().journaled_state.finalize())
+    }
+
+    /// Runs a transaction under `inspection` and commits its changes. A refused transaction changes nothing.
+    pub(crate) fn transact_inspected(
+        &mut self,
+        transaction: TxEnv,
+        inspection: &mut Inspection<'a>,
+    ) -> Result<ExecutionResult, Fault> {
+        let (result, state) = self.inspect(transaction, inspection);
+        let result = result?;
+        self.db().commit(state)?;
+        Ok(result)
     }
 
     /// Returns the state and drops the machine.

@@ -1,6 +1,7 @@
 //! What every execution needs, whether of a block or of a call.
 
 use crate::code_cache::CodeCache;
+use crate::extension::Extensions;
 use node_core::backend::View;
 use node_core::context::Context;
 use node_core::forks::ChainSpec;
@@ -10,6 +11,7 @@ use node_core::forks::ChainSpec;
 pub(crate) struct RunContext<'a> {
     pub(crate) spec: &'a ChainSpec,
     pub(crate) codes: &'a CodeCache,
+    pub(crate) extensions: &'a Extensions,
     /// Deadline, cancellation and gas budget.
     pub(crate) context: &'a Context,
     pub(crate) view: &'a dyn View,

@@ -1,0 +1,112 @@
+//! Traces in geth's form.
+
+use crate::convert::ToEvm;
+use crate::database::{DatabaseError, StateDb};
+use crate::trace::defect;
+use crate::tracer::Finished;
+use alloy_rpc_types_trace::geth::{GethTrace, StructLog};
+use node_core::executor::ExecutionError;
+use node_core::trace::Trace;
+use revm::bytecode::Bytecode;
+use revm::database_interface::{Database, DatabaseRef};
+use revm::primitives::{Address, B256, U256};
+use revm::state::{AccountInfo, EvmState};
+use revm_inspectors::tracing::{DebugInspector, DebugInspectorError, TransactionContext};
+use std::cell::RefCell;
+
+/// Size of an account in a trace in bytes, without its code and storage. An estimate.
+const ACCOUNT_BYTES: u64 = 256;
+
+/// Size of a storage slot in a trace in bytes. An estimate.
+const SLOT_BYTES: u64 = 128;
+
+/// Serializes the trace as JSON.
+pub(super) fn write(
+    mut tracer: DebugInspector,
+    parity_errors: bool,
+    run: Finished<'_, '_>,
+) -> Result<Trace, ExecutionError> {
+    let place = TransactionContext {
+        block_hash: run.place.block_hash.map(|hash| hash.to_evm()),
+        tx_index: run.place.index,
+        tx_hash: run.place.hash.map(|hash| hash.to_evm()),
+    };
+    let mut state = SharedState(RefCell::new(run.state));
+    let trace = tracer.get_result(Some(place), run.transaction, run.block, run.outcome, &mut state);
+    // The records may be large.
+    drop(tracer);
+    let mut trace = trace.map_err(|error| match error {
+        DebugInspectorError::Database(error) => ExecutionError::from(error),
+        other => defect(other),
+    })?;
+    match &mut trace {
+        GethTrace::Default(frame) => frame.struct_logs.iter_mut().for_each(remove_empty_properties),
+        GethTrace::FlatCallTracer(calls) if !parity_errors => {
+            let errors = calls.iter_mut().filter_map(|call| call.trace.error.as_mut());
+            errors.for_each(|error| *error = geth_error(error).to_owned());
+        }
+        _ => {}
+    }
+    serde_json::value::to_raw_value(&trace).map_err(defect)
+}
+
+/// Removes properties that are empty or zero, which geth omits, except for the stack.
+fn remove_empty_properties(log: &mut StructLog) {
+    log.refund_counter = log.refund_counter.filter(|refund| *refund != 0);
+    log.return_data = log.return_data.take().filter(|data| !data.is_empty());
+    log.memory = log.memory.take().filter(|memory| !memory.is_empty());
+    log.storage = log.storage.take().filter(|slots| !slots.is_empty());
+}
+
+/// Converts an error of the flat tracer, which uses OpenEthereum's texts, to geth's text.
+fn geth_error(error: &str) -> &str {
+    match error {
+        "Reverted" => "execution reverted",
+        "Out of gas" => "out of gas",
+        "Bad instruction" => "invalid opcode",
+        "Bad jump destination" => "invalid jump destination",
+        "Stack underflow" => "stack underflow",
+        "Out of stack" => "stack limit reached 1024 (1023)",
+        "Out of bounds" => "return data out of bounds",
+        "Built-in failed" => "precompiled failed",
+        "Mutable Call In Static Context" => "write protection",
+        "Insufficient balance for transfer" => "insufficient balance for transfer",
+        "Contract address collision" => "contract address collision",
+        "Max call depth exceeded" => "max call depth exceeded",
+        other => other,
+    }
+}
+
+/// Estimates the size in bytes of the accounts that a run touched.
+pub(super) fn touched_bytes(db: &mut StateDb<'_>, state: &EvmState) -> Result<u64, ExecutionError> {
+    let mut bytes = 0;
+    for (address, account) in state {
+        let code_hash = db.account(*address)?.map_or(B256::ZERO, |info| info.code_hash);
+        let code = if code_hash.is_zero() { 0 } else { db.code_by_hash(code_hash)?.len() };
+        bytes += ACCOUNT_BYTES + code as u64 + SLOT_BYTES * account.storage.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// The state before a run, for tracers that read it through a shared reference.
+struct SharedState<'a, 'b>(RefCell<&'b mut StateDb<'a>>);
+
+impl DatabaseRef for SharedState<'_, '_> {
+    type Error = DatabaseError;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, DatabaseError> {
+        self.0.borrow_mut().basic(address)
+    }
+
+    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, DatabaseError> {
+        self.0.borrow_mut().code_by_hash(hash)
+    }
+
+    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, DatabaseError> {
+        self.0.borrow_mut().storage(address, slot)
+    }
+
+    fn block_hash_ref(&self, number: u64) -> Result<B256, DatabaseError> {
+        self.0.borrow_mut().block_hash(number)
+    }
+}

@@ -1,0 +1,58 @@
+//! An actix-web application with a node in it: middleware and a route of its own, and all routes of the node below `/node`,
+//! with their limits and thread pools.
+//!
+//! `cargo run -p example-actix-app`
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::DefaultHeaders;
+use actix_web::{App, Error, HttpServer, web};
+use node_core::context::Context;
+use node_core::node::Node;
+use node_dev::DevNode;
+use node_http::{HttpConfig, Problem, Routes};
+use std::sync::Arc;
+
+#[actix_web::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (node, routes) = parts()?;
+    Ok(HttpServer::new(move || app(node.clone(), routes.clone())).bind("127.0.0.1:8080")?.run().await?)
+}
+
+/// The parts that all workers share.
+fn parts() -> Result<(Arc<Node>, Routes), Box<dyn std::error::Error>> {
+    let chain = DevNode::spawn()?;
+    let options = HttpConfig { base_path: "/node".parse()?, ..HttpConfig::default() };
+    Ok((chain.node().clone(), node_http::configure(chain.node().clone(), options)?))
+}
+
+/// Everything that a worker serves.
+fn app(
+    node: Arc<Node>,
+    routes: Routes,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    App::new()
+        .app_data(web::Data::from(node))
+        .route("/height", web::get().to(height))
+        .configure(|app| routes.add_to(app))
+        .wrap(DefaultHeaders::new().add(("x-served-by", "example")))
+}
+
+/// Reading the head takes microseconds; calls and other long work belong into `web::block`.
+async fn height(node: web::Data<Node>) -> String {
+    match node.block_number(&Context::unbounded()) {
+        Ok(height) => height.to_string(),
+        Err(error) => Problem::from(&error).detail.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

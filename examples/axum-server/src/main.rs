@@ -1,0 +1,48 @@
+//! An axum server with a node in it: a route of its own that calls the node, and all routes of the node below `/node`.
+//!
+//! `cargo run -p example-axum-server [-- PATH]`: the chain is in memory, in a database of SQLite if the path ends in `.sqlite`, or
+//! in a folder.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Router, routing::get};
+use example_sqlite_backend::SqliteBackend;
+use node_core::backend::{MemoryBackend, StateBackend};
+use node_core::{context::Context, node::Node};
+use node_dev::{AccountOptions, Accounts, DevGenesis};
+use node_http::{HttpConfig, NodeService, Problem};
+use node_types::{BlockId, wire::AddressData};
+use std::{error::Error, sync::Arc};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+    Ok(axum::serve(listener, router(std::env::args().nth(1))?).await?)
+}
+
+fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
+    let genesis = DevGenesis::default().build(Accounts::derive(&AccountOptions::default())?.addresses())?;
+    let backend: Arc<dyn StateBackend> = match path.as_deref().map(std::path::Path::new) {
+        None => Arc::new(MemoryBackend::new(genesis.block())?),
+        Some(file) if file.extension().is_some_and(|end| end == "sqlite") => {
+            Arc::new(SqliteBackend::open(file, genesis.block())?)
+        }
+        Some(folder) => Arc::new(node_store::Store::open(folder, genesis.block(), Default::default())?),
+    };
+    let node = Arc::new(node_evm::builder(backend, genesis.spec).open()?);
+    let service = NodeService::new(node.clone(), HttpConfig { base_path: "/node".parse()?, ..Default::default() })?;
+    Ok(Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service).with_state(node))
+}
+
+/// Node operations block, so they run on a thread for blocking work.
+async fn balance(State(node): State<Arc<Node>>, Path(of): Path<AddressData>) -> Result<String, (StatusCode, String)> {
+    let read = move || node.get_balance(&Context::unbounded(), *of, BlockId::latest()).map_err(|e| Problem::from(&e));
+    let done =
+        tokio::task::spawn_blocking(read).await.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, String::new()))?;
+    done.map(|wei| wei.to_string()).map_err(|problem| {
+        (StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), problem.0.detail)
+    })
+}
+
+#[cfg(test)]
+mod tests;

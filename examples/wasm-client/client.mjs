@@ -1,0 +1,32 @@
+// Reads an account from a node and has WebAssembly verify it.
+//
+//     cargo build -p example-wasm-client --target wasm32-unknown-unknown
+//     node examples/wasm-client/client.mjs http://127.0.0.1:8545 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+import { readFile } from "node:fs/promises";
+
+const [base, address, wasm = "target/wasm32-unknown-unknown/debug/example_wasm_client.wasm"] = process.argv.slice(2);
+
+async function post(url, body) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return response.json();
+}
+
+const rpc = { jsonrpc: "2.0", id: 1, method: "debug_getRawHeader", params: ["latest"] };
+const { result: header } = await post(base, rpc);
+const number = (await post(base, { ...rpc, method: "eth_blockNumber", params: [] })).result;
+const request = { Address: address, BlockNumber: number, StorageKeys: [] };
+const { $schema, ...response } = await post(`${base}/getProof/`, request);
+
+const { instance } = await WebAssembly.instantiate(await readFile(wasm), {});
+const { memory, reserve, verify, buffer } = instance.exports;
+const texts = new TextEncoder().encode([header, JSON.stringify(request), JSON.stringify(response)].join("\n"));
+const start = reserve(texts.length);
+new Uint8Array(memory.buffer, start, texts.length).set(texts);
+const length = verify();
+const sentence = new TextDecoder().decode(new Uint8Array(memory.buffer, buffer(), length));
+console.log(sentence);
+process.exitCode = sentence.startsWith("proven") ? 0 : 1;

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Check that the libraries need no more crates than they should, this workspace's included.
+
+Counts what `cargo tree` lists for one package alone: normal dependencies on this platform. The exit status is 1 if there are
+more than the limit, which rises only with a reason.
+"""
+import os
+import subprocess
+import sys
+
+# Package, options, most crates.
+LIMITS = [
+    ("node-types", [], 30),
+    ("node-core", [], 50),
+    ("node-dev", ["--no-default-features"], 180),
+]
+
+
+def crates(package: str, options: list[str]) -> set[str]:
+    """Returns the crates that `package` needs, with their versions."""
+    command = ["cargo", "tree", "--locked", "-p", package, *options, "-e", "normal", "--prefix", "none", "-f", "{p}"]
+    # Only the features that this package itself requests.
+    environment = {**os.environ, "CARGO_RESOLVER_FEATURE_UNIFICATION": "selected"}
+    lines = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+    return {" ".join(line.split()[:2]) for line in lines if line}
+
+
+def main() -> int:
+    failed = False
+    for package, options, limit in LIMITS:
+        count = len(crates(package, options))
+        failed |= count > limit
+        print(f"{package} {' '.join(options)}: {count} crates, at most {limit}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
