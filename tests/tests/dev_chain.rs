@@ -15,7 +15,7 @@ use node_evm::Secp256k1Recovery;
 use node_store::Options;
 use node_tests::model::{blob_hash, sidecar};
 use node_types::consensus::{AccessListItem, TransactionBody, TransactionType};
-use node_types::{Address, BlockId, H256, U256};
+use node_types::{Address, BlockId, H256, U256, keccak256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -460,6 +460,14 @@ fn dumps_and_loads_the_state() {
     mine(&target);
     let mined = control.dump().unwrap();
     assert_eq!(mined[&contract], accounts[&contract]);
+    let view = view(&target);
+    let proof = view.state(view.head().number).unwrap().proof(contract, &[H256::from_low_u64_be(1)]).unwrap();
+    let of_storage = &proof.storage[0].proof;
+    for node in proof.proof.iter().chain(of_storage) {
+        assert_eq!(control.trie_node(&context(), keccak256(node)).unwrap().as_ref(), Some(node));
+    }
+    assert!(!of_storage.is_empty());
+    assert_eq!(control.trie_node(&context(), H256::zero()).unwrap(), None);
 
     target.send_transaction(&context(), transfer(&target, 0)).unwrap();
     control.load(accounts.clone()).unwrap();

@@ -164,7 +164,7 @@ fn keep(nonce: u64, word: u64) -> LegacyTransaction {
 fn record_all(recorder: &mut Recorder) {
     let r = recorder;
     let topic = format!("0x{:064x}", 1);
-    let keeper = json!({ "Address": KEEPER_ADDRESS, "FromBlock": "", "ToBlock": "", "Topics": [topic] });
+    let keeper = json!({ "Address": KEEPER_ADDRESS, "FromBlock": "latest", "ToBlock": "latest", "Topics": [topic] });
     let logs = text(&r.post("newFilter", json!({ "FilterObject": keeper }))["FilterId"]);
     let blocks = text(&r.post("newBlockFilter", json!({}))["FilterId"]);
     r.get("newBlockFilterByGet", &[]);
@@ -211,6 +211,10 @@ fn record_all(recorder: &mut Recorder) {
     r.get("getBlockByHash", &[("Hash", &block), ("TransactionDetailFlag", "false")]);
     r.get("getBlockByHashWithHashes", &of_block);
     r.get("getBlockReceipts", &[("BlockNumber", "3")]);
+    r.get("getHeader", &[("BlockNumber", "3")]);
+    r.get("getRawHeader", &[("BlockNumber", &block)]);
+    r.get("getRawBlock", &[("BlockNumber", "3")]);
+    r.get("getRawReceipts", &[("BlockNumber", "3")]);
     r.get("getBlockTransactionCountByHash", &of_block);
     r.get("getBlockTransactionCountByNumber", &[("BlockNumber", "0x3")]);
     r.get("getUncleCountByBlockHash", &of_block);
@@ -220,13 +224,11 @@ fn record_all(recorder: &mut Recorder) {
     r.get("getTransactionByBlockHashAndIndex", &[("Hash", &block), ("Index", "0")]);
     r.get("getTransactionByBlockNumberAndIndex", &[("BlockNumber", "3"), ("Index", "0")]);
     r.get("getTransactionReceipt", &hash);
+    r.get("getTransactionExtras", &hash);
     r.get("getRawTransaction", &hash);
     r.get("getTransactionStatus", &hash);
 
-    r.post(
-        "getLogs",
-        json!({ "Address": KEEPER_ADDRESS, "FromBlock": "0", "ToBlock": "latest", "Topics": [[topic, null]] }),
-    );
+    r.post("getLogs", json!({ "Address": KEEPER_ADDRESS, "FromBlock": "0", "ToBlock": "latest", "Topics": [topic] }));
     r.get("getFilterChanges", &[("FilterId", &blocks)]);
     r.get("getFilterChanges", &[("FilterId", &logs)]);
     r.get("getFilterLogs", &[("FilterId", &logs)]);
@@ -305,6 +307,67 @@ fn examples_are_complete_and_match_their_schemas() {
         let problem = json!({ "$ref": "#/components/schemas/ErrorModel" });
         check(name, &json!({ "schema": problem, "example": example["value"] }));
     }
+}
+
+/// The places of an operation that name a block: the name with its description, and the request that has `block` there and
+/// otherwise the data of the examples.
+fn block_names(document: &Value, path: &str, described: &Value, block: &str) -> Vec<(String, String, String, Value)> {
+    const NAMES: [&str; 4] = ["BlockNumber", "FromBlock", "ToBlock", "NewestBlock"];
+    let parameters = described["parameters"].as_array().cloned().unwrap_or_default();
+    let filled = |names_block: &str| {
+        parameters.iter().filter(|parameter| parameter["in"] == "path").fold(path.to_owned(), |path, parameter| {
+            let name = parameter["name"].as_str().unwrap();
+            let value = if name == names_block { block } else { parameter["example"].as_str().unwrap_or("true") };
+            path.replace(&format!("{{{name}}}"), value)
+        })
+    };
+    let mut found = Vec::new();
+    for parameter in &parameters {
+        let name = text(&parameter["name"]);
+        if NAMES.contains(&&*name) {
+            let query = if parameter["in"] == "query" { format!("?{name}={block}") } else { String::new() };
+            found.push((name.clone(), text(&parameter["description"]), filled(&name) + &query, Value::Null));
+        }
+    }
+    let body = &described["requestBody"]["content"]["application/json"];
+    let resolve = |schema: &Value| match schema["$ref"].as_str() {
+        Some(target) => document.pointer(target.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let schema = resolve(&body["schema"]);
+    let within = schema["properties"].get("FilterObject").map(&resolve);
+    for (name, property) in within.as_ref().unwrap_or(&schema)["properties"].as_object().into_iter().flatten() {
+        if NAMES.contains(&&**name) {
+            let mut request = body["example"].clone();
+            let object = if within.is_some() { &mut request["FilterObject"] } else { &mut request };
+            object[name] = block.into();
+            found.push((name.clone(), text(&property["description"]), filled(""), request));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_hash_names_a_block_unless_the_description_says_otherwise() {
+    let (_chain, server) = in_process::serve_dev(HttpConfig::default());
+    let document = document();
+    let block = text(&server.get("/getBlockByNumber/").body["Block"]["Hash"]);
+    let mut places = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for described in item.as_object().unwrap().values() {
+            for (name, description, address, request) in block_names(&document, path, described, &block) {
+                let place = format!("{}: {name}", described["operationId"]);
+                let response =
+                    if request.is_null() { server.get(&address) } else { server.post(&address, request.to_string()) };
+                let faults = response.body["errors"].as_array().cloned().unwrap_or_default();
+                let refused = faults.iter().any(|fault| text(&fault["location"]).ends_with(&name));
+                assert!(response.status != 422 || !faults.is_empty(), "{place}: {}", response.text);
+                assert_eq!(refused, description.to_lowercase().contains("not a hash"), "{place}: {}", response.text);
+                places += 1;
+            }
+        }
+    }
+    assert!(places > 20, "{places}");
 }
 
 #[test]

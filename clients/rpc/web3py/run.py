@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import sys
 import time
+import traceback
 from pathlib import Path
 
 import rlp
@@ -22,14 +24,21 @@ STRANGER = Web3.to_checksum_address("0x00000000000000000000000000000000000a11ce"
 w3 = Web3(Web3.HTTPProvider(URL, request_kwargs={"timeout": 30}))
 Account.enable_unaudited_hdwallet_features()
 JUNK = "test test test test test test test test test test test junk"
+failed = []
 alice, bob, carol = (Account.from_mnemonic(JUNK, account_path=f"m/44'/60'/0'/0/{index}") for index in range(3))
 
 
 def step(name):
-    """Runs the body as a step, and reports that it was completed."""
+    """Runs the body as a step, and reports what came of it. The following steps run in any case."""
     def run(work):
-        work()
-        print(f"ok {name}", flush=True)
+        try:
+            work()
+        except (Exception, SystemExit) as error:
+            traceback.print_exc(file=sys.stdout)
+            print(f"failed {name}: {type(error).__name__}: {str(error).splitlines()[:1]}", flush=True)
+            failed.append(name)
+        else:
+            print(f"ok {name}", flush=True)
     return run
 
 
@@ -402,3 +411,6 @@ def _():
     assert w3.eth.get_balance(STRANGER) == 0
     assert rpc("anvil_loadState", state) is True
     assert store.functions.values(7).call() == 42
+
+
+sys.exit(1 if failed else 0)

@@ -45,17 +45,17 @@ async function development(): Promise<{ keeper: string; hash: string; block: str
   const account = { Address: stranger };
   const edits = [
     ok(client.POST("/dev/setBalance/", { body: { ...account, Balance: "5" } })),
-    ok(client.POST("/dev/setNonce/", { body: { ...account, Nonce: 3 } })),
+    ok(client.POST("/dev/setNonce/", { body: { ...account, Nonce: "3" } })),
     ok(client.POST("/dev/setCode/", { body: { ...account, Code: "0x00" } })),
     ok(client.POST("/dev/setStorage/", { body: { ...account, Position: "0x1", Value: "9" } })),
   ];
   for (const edit of await Promise.all(edits)) assert.equal(edit.Result, true);
-  await ok(client.POST("/dev/increaseTime/", { body: { Seconds: 5 } }));
+  await ok(client.POST("/dev/increaseTime/", { body: { Seconds: "5" } }));
   const head = await ok(client.GET("/getBlockByNumber/"));
   const timestamp = String(Number(head.Block?.Timestamp) + 60);
   await ok(client.POST("/dev/setNextBlockTimestamp/", { body: { Timestamp: timestamp } }));
   await ok(client.POST("/dev/setNextBlockBaseFee/", { body: { BaseFee: "1000000000" } }));
-  const mined = await ok(client.POST("/dev/mine/", { body: { Blocks: 2 } }));
+  const mined = await ok(client.POST("/dev/mine/", { body: { Blocks: "2" } }));
   assert.match(mined.BlockHash, /^0x[0-9a-f]{64}$/);
   const replaced = await ok(client.POST("/dev/reorganize/", { body: { Blocks: "1" } }));
   assert.deepEqual(replaced.Removed, [mined.BlockHash]);
@@ -88,7 +88,7 @@ async function pool(): Promise<void> {
 }
 
 async function state(keeper: string): Promise<void> {
-  const slot = await ok(client.POST("/getStorageAt/", { body: { Address: keeper, Position: 0 } }));
+  const slot = await ok(client.POST("/getStorageAt/", { body: { Address: keeper, Position: "0" } }));
   assert.equal(slot.Value, word(42));
   const proof = await ok(client.POST("/getProof/", { body: { Address: keeper, StorageKeys: ["0x0"] } }));
   assert.equal(proof.StorageProof[0]?.Value, word(42));
@@ -122,7 +122,7 @@ async function calls(keeper: string): Promise<void> {
 }
 
 async function blocks(block: string): Promise<void> {
-  const whole = { BlockNumber: "latest", TransactionDetailFlag: "true" } as const;
+  const whole = { BlockNumber: "latest", TransactionDetailFlag: true } as const;
   const byNumber = await ok(
     client.GET("/getBlockByNumber/{BlockNumber}/{TransactionDetailFlag}/", { params: { path: whole } }),
   );
@@ -134,7 +134,7 @@ async function blocks(block: string): Promise<void> {
   const path = { Hash: block };
   const byHash = await ok(
     client.GET("/getBlockByHash/{Hash}/{TransactionDetailFlag}/", {
-      params: { path: { ...path, TransactionDetailFlag: "true" } },
+      params: { path: { ...path, TransactionDetailFlag: true } },
     }),
   );
   assert.deepEqual(byHash.Block, byNumber.Block);
@@ -153,6 +153,15 @@ async function blocks(block: string): Promise<void> {
   for (const count of await Promise.all(uncles)) assert.equal(count.UncleCount, "0");
 }
 
+async function bytes(block: string): Promise<void> {
+  const path = { BlockNumber: block };
+  const { Header: header } = await ok(client.GET("/getHeader/{BlockNumber}/", { params: { path } }));
+  assert.equal(header?.Hash, block);
+  assert.match((await ok(client.GET("/getRawHeader/{BlockNumber}/", { params: { path } }))).Data ?? "", /^0xf9/);
+  assert.match((await ok(client.GET("/getRawBlock/{BlockNumber}/", { params: { path } }))).Data ?? "", /^0xf9/);
+  assert.equal((await ok(client.GET("/getRawReceipts/{BlockNumber}/", { params: { path } }))).Receipts.length, 1);
+}
+
 async function transactions(hash: string, block: string): Promise<void> {
   const path = { Hash: hash };
   const found = await ok(client.GET("/getTransactionByHash/{Hash}/", { params: { path } }));
@@ -166,6 +175,7 @@ async function transactions(hash: string, block: string): Promise<void> {
     }),
   );
   for (const same of [byHash, byNumber]) assert.deepEqual(same.Transaction, found.Transaction);
+  assert.equal((await ok(client.GET("/getTransactionExtras/{Hash}/", { params: { path } }))).BlobVersionedHashes, null);
   assert.match((await ok(client.GET("/getRawTransaction/{Hash}/", { params: { path } }))).Data ?? "", /^0x02/);
   assert.equal((await ok(client.GET("/getTransactionStatus/{Hash}/", { params: { path } }))).Status, "mined");
 }
@@ -213,7 +223,7 @@ async function chain(): Promise<void> {
   assert.ok(BigInt((await ok(client.GET("/blobBaseFee/"))).BaseFee) >= 1n);
   assert.equal((await ok(client.GET("/syncing/"))).SyncStatus, null);
   assert.match((await ok(client.GET("/clientVersion/"))).ClientVersion, /^anvil\/node-server\//);
-  const fees = await ok(client.POST("/feeHistory/", { body: { BlockCount: 2, RewardPercentiles: [50] } }));
+  const fees = await ok(client.POST("/feeHistory/", { body: { BlockCount: "2", RewardPercentiles: [50] } }));
   assert.equal(fees.BaseFeePerGas.length, 3);
 }
 
@@ -236,6 +246,7 @@ await pool();
 await state(keeper);
 await calls(keeper);
 await blocks(block);
+await bytes(block);
 await transactions(hash, block);
 await logs(keeper);
 await events();

@@ -33,6 +33,7 @@ pub(crate) fn may_read(allowed: &[Origin], origin: &[u8]) -> bool {
         Origin::Any => true,
         Origin::Loopback => is_loopback(origin),
         Origin::Extensions => is_extension(origin),
+        Origin::None => false,
         Origin::Page(page) => page.as_bytes() == origin,
     })
 }
@@ -92,6 +93,7 @@ mod tests {
         };
         let cases = [
             ("", "http://localhost:3000", false, false),
+            ("none", "http://localhost:3000", false, false),
             ("loopback", "http://localhost:3000", true, false),
             ("loopback", "https://app.localhost", true, false),
             ("loopback", "http://127.0.0.1:5173", true, false),

@@ -27,6 +27,8 @@ pub(crate) struct Sent {
     reads_query: bool,
     /// The property of the body that holds the fields; `None` if the body itself does.
     object: Option<&'static str>,
+    /// Whether the request has a transaction that is not signed.
+    is_unsigned: bool,
     body: Option<Bytes>,
 }
 
@@ -45,6 +47,7 @@ impl Sent {
             last_event_id: header.filter(|id| !id.is_empty()),
             reads_query: matches!(*request.method(), Method::GET | Method::HEAD),
             object: (operation == "newFilter").then_some("FilterObject"),
+            is_unsigned: operation == "sendTransaction",
             body,
         }
     }
@@ -73,8 +76,12 @@ impl Sent {
                 vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
             }
             NodeError::TransactionRejected(rejection) => {
+                let property = if self.is_unsigned { "Transaction" } else { "Data" };
+                let (location, value) = (format!("body.{property}"), self.property(property).and_then(scalar));
                 let reasons = rejection.reasons.iter().map(options::pool_message);
-                reasons.map(|reason| ErrorDetail::new("body.Data", reason)).collect()
+                reasons
+                    .map(|message| ErrorDetail { location: location.clone(), message, value: value.clone() })
+                    .collect()
             }
             NodeError::TooManyLogs { to_block: Some(block), field, .. } => {
                 let message = format!("the logs up to block {block} would fit");
@@ -156,13 +163,25 @@ impl Sent {
         if self.in_query(field) {
             return self.query.iter().find(|(known, _)| *known == name).map(|(_, value)| text(value));
         }
-        let body = self.body.as_deref().filter(|_| field != Field::Request)?;
-        let mut json = std::str::from_utf8(body).ok()?;
-        for part in self.object.into_iter().chain(name.split('.')) {
+        if field == Field::Request {
+            return None;
+        }
+        scalar(self.property(&name)?)
+    }
+
+    /// The JSON text of a property of the object with the fields. `path` is as `Transaction.From`, or `Topics[1]`.
+    fn property(&self, path: &str) -> Option<&str> {
+        let mut json = std::str::from_utf8(self.body.as_deref()?).ok()?;
+        for part in self.object.into_iter().chain(path.split('.')) {
             json = member(json, part)?;
         }
-        (!json.starts_with(['{', '['])).then(|| EchoedValue::shortened(json))
+        Some(json)
     }
+}
+
+/// The value with this JSON text; `None` for arrays and objects.
+fn scalar(json: &str) -> Option<EchoedValue> {
+    (!json.starts_with(['{', '['])).then(|| EchoedValue::shortened(json))
 }
 
 /// Returns the member `part` of a JSON object: a property, or with an index an element of one.

@@ -81,6 +81,8 @@ pub enum Origin {
     Loopback,
     /// `extensions`: those of browser extensions, such as wallets.
     Extensions,
+    /// `none`: no others.
+    None,
     /// Those of one origin as browsers send it, such as `https://wallet.example`.
     Page(String),
 }
@@ -91,6 +93,7 @@ impl fmt::Display for Origin {
             Self::Any => "*",
             Self::Loopback => "loopback",
             Self::Extensions => "extensions",
+            Self::None => "none",
             Self::Page(origin) => origin,
         })
     }
@@ -104,6 +107,7 @@ impl FromStr for Origin {
             "*" => return Ok(Self::Any),
             "loopback" => return Ok(Self::Loopback),
             "extensions" => return Ok(Self::Extensions),
+            "none" => return Ok(Self::None),
             _ => {}
         }
         let (scheme, authority) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;

@@ -5,7 +5,7 @@ const ALL_STATES: &str = "the state after every block is kept, in memory or with
 const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
 
 /// Options without their dashes, each with a sentence that says what to use instead.
-const INSTEAD: [(&[&str], &str); 23] = [
+const INSTEAD: [(&[&str], &str); 24] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
@@ -16,7 +16,8 @@ const INSTEAD: [(&[&str], &str); 23] = [
     (&["slots-in-an-epoch"], "safe is 32 blocks below the head, finalized 64"),
     (&["color"], "there are colors if the output is a terminal; --log writes lines without them to a file or pipe"),
     (&["json", "md"], "use --log-format json"),
-    (&["allow-origin", "no-cors"], "use --cors-origins"),
+    (&["allow-origin"], "use --cors-origins"),
+    (&["no-cors"], "use --cors-origins none"),
     (&["no-request-size-limit"], "use --max-body"),
     (&["f", "fork-url", "rpc-url", "fork-block-number", "fork-chain-id", "fork-header"], NO_FORKS),
     (&["fork-retry-backoff", "fork-transaction-hash", "compute-units-per-second"], NO_FORKS),

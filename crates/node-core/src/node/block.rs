@@ -5,6 +5,7 @@ use super::{Field, Node, NodeError};
 use crate::backend::BackendError;
 use crate::block::{BlockHashOrNumber, Body, SealedHeader};
 use crate::context::Context;
+use node_types::consensus::Block;
 use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
@@ -20,6 +21,18 @@ pub struct FoundBlock {
 }
 
 impl FoundBlock {
+    /// Returns the RLP of the block: header, transactions, ommers and withdrawals.
+    pub fn encode(&self) -> Vec<u8> {
+        let Body { transactions, ommers, withdrawals } = &*self.body;
+        let block = Block {
+            header: self.header.header.clone(),
+            transactions: transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+            ommers: ommers.clone(),
+            withdrawals: withdrawals.clone(),
+        };
+        block.encode()
+    }
+
     /// Reads a block, canonical or not.
     pub(super) fn read(snapshot: &RequestView, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
         let Some(header) = snapshot.view.header(id)? else { return Ok(None) };

@@ -22,7 +22,7 @@ impl Node {
         let mut faults = filter_faults(&filter, &self.limits);
         let snapshot = self.snapshot(context)?;
         let from = match range.from {
-            None => 0,
+            None => snapshot.latest(),
             Some(BlockNumberOrTag::Pending) => snapshot.latest() + 1,
             Some(tag) => snapshot.height(tag),
         };

@@ -57,7 +57,12 @@ impl BlockRange {
             (Some(_), _) => Field::FromBlock,
             (None, None) => Field::Request,
         };
-        Fault::new(field, format!("the range begins with block {first} and ends with block {last}, before that"))
+        // A block that the request does not mention needs an explanation.
+        let latest = if self.from.is_none() { ", the latest, as no first block was given," } else { "" };
+        Fault::new(
+            field,
+            format!("the range begins with block {first}{latest} and ends with block {last}, before that"),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Producer, ProducerError};
 use crate::backend::{BackendError, StateBackend};
+use crate::context::Context;
 use crate::state::{AccountChange, AccountState, StateChanges};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
@@ -49,6 +50,28 @@ impl Producer {
             accounts.insert(address, WholeAccount { nonce, balance, code, storage });
         }
         Ok(accounts)
+    }
+
+    /// Returns the trie node with this Keccak-256, of the accounts or of a storage after the head; `None` if there is none.
+    ///
+    /// Nodes are stored by path and not by hash: this reads the paths of all accounts and slots.
+    ///
+    /// # Errors
+    /// Failures of the backend, and the deadline of `context`.
+    pub fn trie_node(&self, context: &Context, hash: H256) -> Result<Option<Bytes>, ProducerError> {
+        let accounts = self.dump()?;
+        let view = self.parts.backend.view()?;
+        let state = view.state(view.head().number)?;
+        for (address, account) in accounts {
+            context.check().map_err(BackendError::from)?;
+            let slots: Vec<_> = account.storage.into_keys().collect();
+            let proof = state.proof(address, &slots)?;
+            let of_storage = proof.storage.into_iter().flat_map(|slot| slot.proof);
+            if let Some(node) = proof.proof.into_iter().chain(of_storage).find(|node| keccak256(node) == hash) {
+                return Ok(Some(node));
+            }
+        }
+        Ok(None)
     }
 
     /// Replaces the given accounts, including their whole storage; other accounts stay.

@@ -4,29 +4,55 @@ use node_core::backend::LogFilter;
 use node_core::call::Call;
 use node_core::node::{BlockRange, LogBlocks, LogQuery, TransactionRequest};
 use node_core::overrides::{AccountOverride, StateOverrides, StorageOverride};
-use node_types::consensus::Withdrawal;
-use node_types::wire::{self, EstimateGasInput, FilterObject, GetLogsInput, TransactionCall, UnsignedTransaction};
-use node_types::{Address, U256};
+use node_types::consensus::{AccessListItem, Authorization, Withdrawal};
+use node_types::wire::{self, CallInput, FilterObject, GetLogsInput, HashData, Quantity256, UnsignedTransaction};
+use node_types::{H256, U256};
 
-/// Converts the call of `call`.
-pub(crate) fn call(transaction: TransactionCall) -> Call {
-    let TransactionCall { data, from, gas, gas_price, to, value } = transaction;
+/// Converts the call of `call` and `estimateGas` with its overrides. The decoder rejects a gas price beside fee caps.
+pub(crate) fn call(input: CallInput) -> Call {
+    let overrides: StateOverrides =
+        input.overrides().into_iter().map(|(address, account)| (address, account_override(account))).collect();
+    let transaction = input.transaction;
+    let number = |number: Option<Quantity256>| number.unwrap_or_default().0;
+    let tip = transaction.max_priority_fee_per_gas;
+    let has_caps = tip.is_some() || transaction.max_fee_per_gas.is_some();
+    let authorizations = transaction.authorization_list.unwrap_or_default();
     Call {
-        from: from.map_or_else(Address::zero, |from| from.0),
-        to: to.map(|to| to.0),
-        gas: gas.map(|gas| gas.0),
-        gas_price: gas_price.map_or_else(U256::zero, |price| price.0),
-        value: value.map_or_else(U256::zero, |value| value.0),
-        input: data.unwrap_or_default().0,
+        from: transaction.from.unwrap_or_default().0,
+        to: transaction.to.map(|to| to.0),
+        gas: transaction.gas.map(|gas| gas.0),
+        gas_price: number(transaction.gas_price.or(transaction.max_fee_per_gas)),
+        max_priority_fee_per_gas: has_caps.then(|| number(tip)),
+        value: number(transaction.value),
+        input: transaction.data.unwrap_or_default().0,
+        nonce: transaction.nonce.map(|nonce| nonce.0),
+        access_list: transaction.access_list.unwrap_or_default().into_iter().map(access_list_item).collect(),
+        max_fee_per_blob_gas: number(transaction.max_fee_per_blob_gas),
+        blob_versioned_hashes: hashes(transaction.blob_versioned_hashes.unwrap_or_default()),
+        authorization_list: authorizations.into_iter().map(authorization).collect(),
+        overrides,
         ..Call::default()
     }
 }
 
-/// Converts the call of `estimateGas` with its overrides.
-pub(crate) fn estimate(input: EstimateGasInput) -> Call {
-    let overrides: StateOverrides =
-        input.overrides().into_iter().map(|(address, account)| (address, account_override(account))).collect();
-    Call { overrides, ..call(input.transaction) }
+fn hashes(hashes: Vec<HashData>) -> Vec<H256> {
+    hashes.into_iter().map(|hash| hash.0).collect()
+}
+
+fn access_list_item(item: wire::AccessListItem) -> AccessListItem {
+    AccessListItem { address: item.address.0, storage_keys: hashes(item.storage_keys) }
+}
+
+fn authorization(authorization: wire::Authorization) -> Authorization {
+    Authorization {
+        chain_id: authorization.chain_id.0,
+        address: authorization.address.0,
+        nonce: authorization.nonce.0,
+        // No signature has a parity other than 0 and 1.
+        y_parity: u8::try_from(authorization.v.0).unwrap_or(u8::MAX),
+        r: authorization.r.0,
+        s: authorization.s.0,
+    }
 }
 
 /// The decoder rejects an override with both `State` and `StateDiff`.
@@ -93,11 +119,12 @@ pub(crate) fn withdrawal(withdrawal: wire::Withdrawal) -> Withdrawal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node_types::wire::{Data, EstimateGasObject, Quantity, StorageSlots};
-    use node_types::{Bytes, H256};
+    use node_types::wire::{Data, EstimateGasObject, Quantity, StorageSlots, TransactionCall, Word};
+    use node_types::{Address, Bytes};
 
     #[test]
     fn converts_calls() {
+        let convert = |transaction| call(CallInput { transaction, ..CallInput::default() });
         let transaction = TransactionCall {
             data: Some(Data(vec![1, 2].into())),
             from: Some(Data(Address::repeat_byte(1))),
@@ -105,11 +132,52 @@ mod tests {
             gas_price: Some(Quantity(7.into())),
             to: Some(Data(Address::repeat_byte(2))),
             value: Some(Quantity(8.into())),
+            ..TransactionCall::default()
         };
-        let call = call(transaction);
-        assert_eq!((call.from, call.to), (Address::repeat_byte(1), Some(Address::repeat_byte(2))));
-        assert_eq!((call.gas, call.gas_price, call.value), (Some(60_000_000), 7.into(), 8.into()));
-        assert_eq!(call.input, Bytes::from(vec![1, 2]));
+        let plain = convert(transaction.clone());
+        assert_eq!((plain.from, plain.to), (Address::repeat_byte(1), Some(Address::repeat_byte(2))));
+        assert_eq!((plain.gas, plain.gas_price, plain.value), (Some(60_000_000), 7.into(), 8.into()));
+        assert_eq!((plain.input, plain.max_priority_fee_per_gas), (Bytes::from(vec![1, 2]), None));
+        let item = wire::AccessListItem {
+            address: Data(Address::repeat_byte(3)),
+            storage_keys: vec![Data(H256::repeat_byte(4))],
+        };
+        let signed = wire::Authorization {
+            address: Data(Address::repeat_byte(5)),
+            chain_id: Quantity(6.into()),
+            nonce: Quantity(7),
+            r: Word(8.into()),
+            s: Word(9.into()),
+            v: Quantity(1),
+        };
+        let typed = convert(TransactionCall {
+            access_list: Some(vec![item]),
+            authorization_list: Some(vec![signed]),
+            blob_versioned_hashes: Some(vec![Data(H256::repeat_byte(10))]),
+            gas_price: None,
+            max_fee_per_blob_gas: Some(Quantity(11.into())),
+            max_fee_per_gas: Some(Quantity(12.into())),
+            max_priority_fee_per_gas: Some(Quantity(13.into())),
+            nonce: Some(Quantity(14)),
+            ..transaction.clone()
+        });
+        let item = AccessListItem { address: Address::repeat_byte(3), storage_keys: vec![H256::repeat_byte(4)] };
+        assert_eq!(typed.access_list, [item]);
+        let signed = Authorization {
+            chain_id: 6.into(),
+            address: Address::repeat_byte(5),
+            nonce: 7,
+            y_parity: 1,
+            r: 8.into(),
+            s: 9.into(),
+        };
+        assert_eq!(typed.authorization_list, [signed]);
+        assert_eq!(typed.blob_versioned_hashes, [H256::repeat_byte(10)]);
+        let fees = (typed.max_fee_per_blob_gas, typed.gas_price, typed.max_priority_fee_per_gas, typed.nonce);
+        assert_eq!(fees, (11.into(), 12.into(), Some(13.into()), Some(14)));
+        let tip = Some(Quantity(2.into()));
+        let tip = convert(TransactionCall { gas_price: None, max_priority_fee_per_gas: tip, ..transaction });
+        assert_eq!((tip.gas_price, tip.max_priority_fee_per_gas), (0.into(), Some(2.into())));
     }
 
     #[test]
@@ -149,10 +217,10 @@ mod tests {
                 to: Some(Data(Address::repeat_byte(to))),
                 ..TransactionCall::default()
             };
-            let input = EstimateGasInput { object, transaction };
+            let input = CallInput { object, transaction, ..CallInput::default() };
             let expected: StateOverrides =
                 expected.into_iter().map(|(account, change)| (Address::repeat_byte(account), change)).collect();
-            assert_eq!(estimate(input.clone()).overrides, expected, "{input:?}");
+            assert_eq!(call(input.clone()).overrides, expected, "{input:?}");
         }
     }
 }

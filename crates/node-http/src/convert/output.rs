@@ -2,11 +2,13 @@
 
 use node_core::backend::AccountProof;
 use node_core::block::{RecoveredTransaction, SealedHeader};
+use node_core::fees::{self, GAS_PER_BLOB};
 use node_core::filters::{ChangedLog, FilterChanges};
+use node_core::forks::ChainSpec;
 use node_core::logs::FoundLog;
 use node_core::node::{FeeHistory, FoundBlock, FoundReceipts, FoundTransaction, ReceiptInBlock, TransactionStatus};
 use node_core::pool::{PoolStatus, PoolTransaction};
-use node_types::consensus::{Account, Log, ReceiptOutcome, TransactionBody};
+use node_types::consensus::{Account, Authorization, Log, ReceiptOutcome, TransactionBody};
 use node_types::wire::{self, BlockTransactions, Data, Quantity, Word};
 use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
@@ -83,6 +85,35 @@ pub(crate) fn block(found: &FoundBlock, full: bool) -> wire::Block {
     }
 }
 
+/// Converts a header. That of the pending block has no hash.
+pub(crate) fn header(sealed: &SealedHeader, pending: bool) -> wire::BlockHeader {
+    let header = &sealed.header;
+    wire::BlockHeader {
+        base_fee_per_gas: header.base_fee_per_gas.map(Quantity),
+        blob_gas_used: header.blob_gas_used.map(Quantity),
+        difficulty: Quantity(header.difficulty),
+        excess_blob_gas: header.excess_blob_gas.map(Quantity),
+        extra_data: Data(header.extra_data.clone()),
+        gas_limit: Quantity(header.gas_limit),
+        gas_used: Quantity(header.gas_used),
+        hash: (!pending).then_some(Data(sealed.hash)),
+        logs_bloom: Data(header.logs_bloom),
+        miner: Data(header.beneficiary),
+        mix_hash: Quantity(U256::from_big_endian(header.mix_hash.as_bytes())),
+        nonce: Data(header.nonce),
+        number: Quantity(header.number),
+        parent_beacon_block_root: header.parent_beacon_block_root.map(Data),
+        parent_hash: Data(header.parent_hash),
+        receipts_root: Data(header.receipts_root),
+        requests_hash: header.requests_hash.map(Data),
+        sha3_uncles: Data(header.ommers_hash),
+        state_root: Data(header.state_root),
+        timestamp: Quantity(header.timestamp),
+        transactions_root: Data(header.transactions_root),
+        withdrawals_root: header.withdrawals_root.map(Data),
+    }
+}
+
 fn withdrawal(withdrawal: &node_types::consensus::Withdrawal) -> wire::Withdrawal {
     wire::Withdrawal {
         address: Data(withdrawal.address),
@@ -147,6 +178,37 @@ fn pooled_transaction(recovered: &RecoveredTransaction) -> wire::Transaction {
         transaction_type: Quantity(body.transaction_type() as u64),
         v: Quantity(recovered.transaction.v()),
         value: Quantity(body.value()),
+    }
+}
+
+/// Converts what the form of a transaction has no room for.
+pub(crate) fn transaction_extras(spec: &ChainSpec, found: &FoundTransaction) -> wire::GetTransactionExtrasOutput {
+    let body = &found.recovered().transaction.body;
+    let blob = if let TransactionBody::Blob(blob) = body { Some(blob) } else { None };
+    let blob_base_fee = match found {
+        FoundTransaction::Mined { block, .. } if !block.pending => fees::blob_base_fee(spec, &block.header.header),
+        _ => None,
+    };
+    wire::GetTransactionExtrasOutput {
+        authorization_list: match body {
+            TransactionBody::SetCode(body) => Some(body.authorization_list.iter().map(authorization).collect()),
+            _ => None,
+        },
+        blob_gas_price: blob.and(blob_base_fee).map(Quantity),
+        blob_gas_used: blob.map(|blob| Quantity(blob.blob_versioned_hashes.len() as u64 * GAS_PER_BLOB)),
+        blob_versioned_hashes: blob.map(|blob| blob.blob_versioned_hashes.iter().copied().map(Data).collect()),
+        max_fee_per_blob_gas: blob.map(|blob| Quantity(blob.max_fee_per_blob_gas)),
+    }
+}
+
+fn authorization(authorization: &Authorization) -> wire::Authorization {
+    wire::Authorization {
+        address: Data(authorization.address),
+        chain_id: Quantity(authorization.chain_id),
+        nonce: Quantity(authorization.nonce),
+        r: Word(authorization.r),
+        s: Word(authorization.s),
+        v: Quantity(authorization.y_parity.into()),
     }
 }
 

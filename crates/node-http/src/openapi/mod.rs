@@ -13,6 +13,7 @@ use crate::config::HttpConfig;
 use crate::routes::{self, DEVELOPMENT, TAGS};
 use crate::service::InterfaceDocuments;
 use crate::url::BasePath;
+use node_types::wire::schema::Form;
 use reference::reference;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ Paths also work without the slash at the end, and with `node_` before the name o
 /// node is `producing` one.
 pub fn openapi(base: &BasePath, producing: bool) -> Value {
     let mut operations = routes::operations();
-    let mut schemas = routes::schemas(&operations);
+    let mut schemas = routes::schemas(&operations, Form::PlainRequest);
     if !producing {
         for operation in operations.extract_if(.., |operation| operation.controls()) {
             schemas.remove(&format!("Input_{}", operation.name()));
@@ -90,7 +91,7 @@ pub(crate) fn documents(config: &HttpConfig, producing: bool) -> io::Result<Inte
         openapi["servers"][0]["url"] = url.with_base(&config.base_path).into();
     }
     let yaml = openapi_yaml(&openapi)?;
-    let schemas = routes::schemas(&routes::operations());
+    let schemas = routes::schemas(&routes::operations(), Form::Request);
     Ok(InterfaceDocuments { schemas, openapi_json: openapi.to_string().into(), openapi_yaml: yaml.into() })
 }
 

@@ -52,7 +52,10 @@ fn describe_parameter(parameter: &Parameter, operation: &str) -> Value {
         "schema": parameter.schema,
     });
     if let Some(example) = examples::of(operation)["parameters"].get(parameter.name) {
-        object["example"] = example.clone();
+        object["example"] = match example.as_str() {
+            Some(text) if parameter.schema["type"] == "boolean" => (text == "true").into(),
+            _ => example.clone(),
+        };
     }
     object
 }
@@ -145,6 +148,5 @@ fn success(operation: &Declaration) -> Value {
 
 fn describe_link((operation, parameter, field): &Link) -> (String, Value) {
     let input = json!({ *parameter: format!("$response.body#/{field}") });
-    let part = if *operation == "revert" { "requestBody" } else { "parameters" };
-    ((*operation).to_owned(), json!({ "operationId": operation, part: input }))
+    ((*operation).to_owned(), json!({ "operationId": operation, "parameters": input }))
 }

@@ -13,8 +13,9 @@ use node_core::node::Node;
 use node_types::BlockId as Id;
 use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 use node_types::wire::{
-    BlockNumberInput, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
-    GetBlockReceiptsOutput, HashInput, Quantity, TransactionCountOutput, UncleCountOutput,
+    BlockNumberInput, Data, GetBlockByHashInput, GetBlockByHashOutput, GetBlockByNumberInput, GetBlockByNumberOutput,
+    GetBlockReceiptsOutput, GetHeaderOutput, GetRawReceiptsOutput, GetRawTransactionOutput, HashInput, Quantity,
+    TransactionCountOutput, UncleCountOutput,
 };
 
 /// The pending block has to be executed.
@@ -24,7 +25,8 @@ const BLOCK: &[ProblemPage] = &[BlockNotFound, ExecutionFailed, LimitExceeded];
 const SIDE_BLOCK: &[ProblemPage] = &[StatePruned, LimitExceeded];
 const KNOWN: &[ProblemPage] = &[BlockNotFound];
 
-const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
+const NUMBER: &str = "A number, decimal or `0x` hex, or `earliest`, `latest`, `pending`, `safe`, `finalized`; not a hash, which \
+     getBlockByHash takes.";
 const NUMBER_OR_HASH: &str = "A number, a block hash, or `earliest`, `latest`, `pending`, `safe`, `finalized`.";
 const HASH: &str = "Hash of the block.";
 
@@ -38,6 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
              now; its number, hash, nonce and logs bloom are null.",
         )
         .path("BlockNumber", BlockNumberOrTag, NUMBER)
+        .default("latest")
         .transaction_detail_flag()
         .problems(PENDING)
         .links(&[("getBlockByHash", "Hash", "Block/Hash"), ("getBlockReceipts", "BlockNumber", "Block/Number")])
@@ -95,6 +98,63 @@ pub(super) fn operations() -> Vec<Operation> {
             |node, context, input| {
                 let transaction_receipts = output::receipts(&node.get_receipts(context, input.block_number)?);
                 Ok(GetBlockReceiptsOutput { transaction_receipts })
+            },
+        ),
+        Operation::get(
+            "getHeader",
+            "/getHeader/{BlockNumber}/",
+            "Read a header",
+            "Returns the header of a block with all fields, or null if there is none. A hash may be that of a block that left the canonical \
+             chain.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(PENDING)
+        .parameters(cost, |node, context, input| {
+            let header = node.get_header(context, input.block_number)?;
+            Ok(GetHeaderOutput {
+                header: header.map(|header| output::header(&header, input.block_number.is_pending())),
+            })
+        }),
+        Operation::get(
+            "getRawHeader",
+            "/getRawHeader/{BlockNumber}/",
+            "Read the bytes of a header",
+            "Returns the RLP of a header, whose Keccak-256 is the hash of the block, or null if there is none.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(PENDING)
+        .parameters(cost, |node, context, input| {
+            let header = node.get_header(context, input.block_number)?;
+            Ok(GetRawTransactionOutput { data: header.map(|sealed| Data(sealed.header.encode().into())) })
+        }),
+        Operation::get(
+            "getRawBlock",
+            "/getRawBlock/{BlockNumber}/",
+            "Read the bytes of a block",
+            "Returns the RLP of a block: header, transactions, ommers and withdrawals; null if there is none.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(PENDING)
+        .parameters(
+            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            |node, context, input| {
+                let block = node.get_block(context, input.block_number)?;
+                Ok(GetRawTransactionOutput { data: block.map(|block| Data(block.encode().into())) })
+            },
+        ),
+        Operation::get(
+            "getRawReceipts",
+            "/getRawReceipts/{BlockNumber}/",
+            "Read the bytes of the receipts of a block",
+            "Returns the encoded receipt (EIP-2718) of each transaction of the block, in block order.",
+        )
+        .path("BlockNumber", BlockId, NUMBER_OR_HASH)
+        .problems(BLOCK)
+        .parameters(
+            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            |node, context, input| {
+                let found = node.get_receipts(context, input.block_number)?;
+                Ok(GetRawReceiptsOutput { receipts: found.receipts.iter().map(|receipt| Data(receipt.encode().into())).collect() })
             },
         ),
         Operation::get(

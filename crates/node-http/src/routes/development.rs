@@ -66,7 +66,6 @@ pub(super) fn operations() -> Vec<Operation> {
             "Records head, edits, clock and the transactions in the pool, for revert.",
         )
         .limits("1,024 snapshots.")
-        .links(&[("revert", "SnapshotId", "SnapshotId")])
         .optional_body(|_, _: &EmptyInput| Cost::CONTROL, |node, context, _| {
             Ok(SnapshotId { snapshot_id: Quantity(node.take_snapshot(context)?) })
         }),

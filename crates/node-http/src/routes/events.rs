@@ -32,7 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .query("Topic1", Topics, "Logs only: topics at position 1, separated by commas.")
         .query("Topic2", Topics, "Logs only: topics at position 2, separated by commas.")
         .query("Topic3", Topics, "Logs only: topics at position 3, separated by commas.")
-        .query("FromBlock", BlockNumberOrTag, "Logs and blocks only: the first block.")
+        .query("FromBlock", BlockNumberOrTag, "Logs and blocks only: the first block; not a hash.")
         .with("query", "LastEventId", json!({ "type": "string" }), "Like the header `Last-Event-ID`, which takes precedence.")
         .with("header", "Last-Event-ID", json!({ "type": "string" }), "Id of the last event that the client received.")
         .content(Content::Text(&["text/event-stream"]))

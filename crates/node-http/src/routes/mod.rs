@@ -24,7 +24,7 @@ mod transactions;
 use crate::fallback;
 use actix_web::{HttpRequest, web};
 use endpoint::{Endpoint, Routes};
-use node_types::wire::schema::Documents;
+use node_types::wire::schema::{Documents, Form};
 use operation::{Content, Operation};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -61,14 +61,14 @@ pub(crate) fn operations() -> Vec<Operation> {
     let tagged =
         |(tag, family): (&'static str, Vec<Operation>)| family.into_iter().map(move |operation| operation.tagged(tag));
     let mut operations: Vec<_> = families.into_iter().flat_map(tagged).collect();
-    let documents = documents::operations(schemas(&operations).into_keys());
+    let documents = documents::operations(schemas(&operations, Form::Request).into_keys());
     operations.extend(documents.into_iter().map(|operation| operation.tagged("Server")));
     operations
 }
 
-/// The JSON Schema documents of `operations` and of the types that they share, by name.
-pub(crate) fn schemas(operations: &[Operation]) -> BTreeMap<String, Value> {
-    let mut documents = Documents::shared();
+/// The JSON Schema documents of `operations` and of the types that they share, by name, with requests in one of their forms.
+pub(crate) fn schemas(operations: &[Operation], requests: Form) -> BTreeMap<String, Value> {
+    let mut documents = Documents::shared(requests);
     for operation in operations {
         if let Some(body) = &operation.body {
             (body.document)(&mut documents, &format!("Input_{}", operation.name()));

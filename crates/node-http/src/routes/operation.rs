@@ -22,9 +22,6 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The spellings of a boolean in a path.
-const FLAGS: &str = "^(true|false|True|False|TRUE|FALSE|t|f|T|F|1|0)$";
-
 /// An operation: one method of one path.
 pub(crate) struct Operation {
     pub(super) declaration: Declaration,
@@ -185,12 +182,19 @@ impl Declaration {
         self.with("path", name, kind.schema(), description)
     }
 
-    /// The flag that chooses between whole transactions and hashes. It is a string rather than a boolean, because generated
-    /// clients write booleans in paths as their language does, and no enumeration, because they would name `true` and `True` alike.
+    /// The flag that chooses between whole transactions and hashes.
     pub(super) fn transaction_detail_flag(self) -> Self {
-        let description = "`true` for whole transactions, `false` for objects with only their hashes.";
-        let schema = json!({ "type": "string", "pattern": FLAGS });
-        self.with("path", "TransactionDetailFlag", schema, description)
+        let description = "`true` for whole transactions, `false` for objects with only their hashes. Also `True`, `TRUE`, `t`, `T`, `1` and \
+             their opposites, as programming languages print booleans.";
+        self.with("path", "TransactionDetailFlag", json!({ "type": "boolean" }), description).default(false)
+    }
+
+    /// States what absence of the last parameter means, or what a client would choose for it.
+    pub(super) fn default(mut self, value: impl Into<Value>) -> Self {
+        if let Some(parameter) = self.parameters.last_mut() {
+            parameter.schema["default"] = value.into();
+        }
+        self
     }
 
     /// A query parameter that may be absent or empty.

@@ -81,6 +81,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Address", Address, ACCOUNT)
         .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
+        .default("latest")
         .problems(STATE)
         .parameters(
             cost,
@@ -97,6 +98,7 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .path("Address", Address, ACCOUNT)
         .query("BlockNumber", BlockId, BLOCK_OR_LATEST)
+        .default("latest")
         .problems(STATE)
         .parameters(
             cost,

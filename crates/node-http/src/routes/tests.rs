@@ -1,6 +1,7 @@
 //! The schemas of all operations.
 
 use super::{operations, schemas};
+use node_types::wire::schema::Form;
 use serde_json::{Value, json};
 
 #[test]
@@ -16,7 +17,7 @@ fn references_resolve_and_are_relative() {
         }
     }
 
-    let documents = schemas(&operations());
+    let documents = schemas(&operations(), Form::Request);
     for (name, document) in &documents {
         let mut found = Vec::new();
         references(document, &mut found);
@@ -47,7 +48,7 @@ fn descriptions_refer_to_properties() {
         }
     }
 
-    for (name, document) in &schemas(&operations()) {
+    for (name, document) in &schemas(&operations(), Form::Request) {
         let mut found = Vec::new();
         descriptions(document, &mut found);
         for text in found {

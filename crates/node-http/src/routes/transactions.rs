@@ -70,7 +70,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Read a transaction by block number and index",
             "Returns a transaction of the canonical chain or of the pending block, or null if there is none.",
         )
-        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag.")
+        .path("BlockNumber", BlockNumberOrTag, "A number, decimal or `0x` hex, or a block tag; not a hash, which getTransactionByBlockHashAndIndex takes.")
         .path("Index", Number, INDEX)
         .problems(&[ExecutionFailed, LimitExceeded])
         .parameters(
@@ -105,6 +105,18 @@ pub(super) fn operations() -> Vec<Operation> {
             let found = node.get_transaction(context, input.hash.0)?;
             let data = found.map(|found| Data(found.recovered().transaction.encode().into()));
             Ok(GetRawTransactionOutput { data })
+        }),
+        Operation::get(
+            "getTransactionExtras",
+            "/getTransactionExtras/{Hash}/",
+            "Read blob fields and authorizations of a transaction",
+            "Returns what getTransactionByHash has no room for: the blob fields (EIP-4844) and authorizations (EIP-7702) of a transaction of \
+             the canonical chain or of the pool. All are null if there is no such transaction.",
+        )
+        .path("Hash", Hash, HASH)
+        .parameters(instant, |node, context, input| {
+            let found = node.get_transaction(context, input.hash.0)?;
+            Ok(found.map(|found| output::transaction_extras(node.spec(), &found)).unwrap_or_default())
         }),
         Operation::get(
             "getTransactionStatus",

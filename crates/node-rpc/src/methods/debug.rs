@@ -1,14 +1,21 @@
 //! Encoded blocks, transactions and receipts.
 
+use super::dev::{producer, refused};
 use super::transactions::raw_transaction;
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
 use crate::wire::{Block32, BlockParam};
 use node_core::node::{FoundBlock, NodeError};
-use node_types::consensus::{Block, Receipt};
+use node_types::consensus::Receipt;
 use node_types::wire::{BytesData, Data};
 use node_types::{BlockId, H256};
+
+/// Bytes of a hash, the key of a trie node.
+const HASH: usize = H256::len_bytes();
+
+/// Bytes of the key of code.
+const KEY: usize = 1 + HASH;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -16,14 +23,7 @@ pub(super) fn methods() -> Vec<Method> {
             encoded(found(scope, id)?.header.header.encode())
         }),
         Method::new("debug_getRawBlock", &["block"], "A block as RLP.", |scope, (id,): (BlockParam,)| {
-            let FoundBlock { header, body, .. } = found(scope, id)?;
-            let block = Block {
-                header: header.header.clone(),
-                transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
-                ommers: body.ommers.clone(),
-                withdrawals: body.withdrawals.clone(),
-            };
-            encoded(block.encode())
+            encoded(found(scope, id)?.encode())
         })
         .long(),
         Method::new(
@@ -56,18 +56,19 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "debug_dbGet",
             &["key"],
-            "Code by geth's key: 0x63 (the letter c) and the Keccak-256.",
+            "Code by geth's key, 0x63 (the letter c) and the Keccak-256; on development chains also a trie node by its Keccak-256.",
             |scope, (key,): (BytesData,)| {
-                let Some(hash) = key.strip_prefix(b"c").filter(|hash| hash.len() == H256::len_bytes()) else {
-                    let reason =
-                        "only code has a key here, 0x63 and its hash: tries are stored by block (eth_getProof)";
-                    return Err(RpcError::argument(0, reason));
+                let found = match (key.strip_prefix(b"c"), key.len()) {
+                    (Some(hash), KEY) => {
+                        scope.node.get_code_by_hash(scope.context, H256::from_slice(hash), BlockId::latest())?
+                    }
+                    (_, HASH) => producer(scope)?.trie_node(scope.context, H256::from_slice(&key)).map_err(refused)?,
+                    _ => return Err(RpcError::argument(0, "expected a hash, or 0x63 and a hash")),
                 };
-                let hash = H256::from_slice(hash);
-                let code = scope.node.get_code_by_hash(scope.context, hash, BlockId::latest())?;
-                code.map(Data).ok_or_else(|| RpcError::server("not found"))
+                found.map(Data).ok_or_else(|| RpcError::server("not found"))
             },
-        ),
+        )
+        .long(),
         Method::new(
             "debug_getRawTransaction",
             &["hash"],

@@ -74,7 +74,7 @@ impl Block {
     /// Returns the header of the block, whose hash was computed from the other fields and equals [`hash`](Self::hash).
     ///
     /// The response of a server is evidence for nothing: compare the hash with one from another source. Blocks since Cancun
-    /// have header fields that this form lacks, so their header comes from its RLP, which debug_getRawHeader returns, and
+    /// have header fields that this form lacks, so their header comes from its RLP, which getRawHeader returns, and
     /// [`Header::decode`].
     ///
     /// # Errors
@@ -109,6 +109,66 @@ impl Block {
         let computed = header.hash();
         if computed == *hash { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed: *hash }) }
     }
+}
+
+/// The response of getHeader.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getHeader))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetHeaderOutput {
+    /// The header; null if the block does not exist.
+    pub header: Option<BlockHeader>,
+}
+
+/// A header with all fields. Those of later forks than the block's are null.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Response_Header))]
+#[serde(rename_all = "PascalCase")]
+pub struct BlockHeader {
+    /// Base fee in wei per gas (EIP-1559).
+    pub base_fee_per_gas: Option<Quantity64>,
+    /// Blob gas used by all transactions (EIP-4844).
+    pub blob_gas_used: Option<Quantity64>,
+    /// Proof-of-work difficulty; zero since the merge.
+    pub difficulty: Quantity256,
+    /// Blob gas above the target, summed over the blocks (EIP-4844).
+    pub excess_blob_gas: Option<Quantity64>,
+    /// Up to 32 bytes that the producer chose.
+    pub extra_data: BytesData,
+    /// Most gas that all transactions together may use.
+    pub gas_limit: Quantity64,
+    /// Gas used by all transactions.
+    pub gas_used: Quantity64,
+    /// Hash of the block; null while it is pending.
+    pub hash: Option<HashData>,
+    /// Bloom filter of the block's logs.
+    pub logs_bloom: BloomData,
+    /// Recipient of the fees.
+    pub miner: AddressData,
+    /// Proof-of-work mix hash as a number; PREVRANDAO since the merge (EIP-4399).
+    pub mix_hash: Quantity256,
+    /// Proof-of-work nonce.
+    pub nonce: NonceData,
+    /// Number of the block.
+    pub number: Quantity64,
+    /// Root of the parent beacon block (EIP-4788).
+    pub parent_beacon_block_root: Option<HashData>,
+    /// Hash of the parent.
+    pub parent_hash: HashData,
+    /// Root of the receipts trie.
+    pub receipts_root: HashData,
+    /// Hash of the execution requests (EIP-7685).
+    pub requests_hash: Option<HashData>,
+    /// Keccak of the RLP list of ommer headers.
+    pub sha3_uncles: HashData,
+    /// Root of the state trie after the block.
+    pub state_root: HashData,
+    /// Unix time in seconds.
+    pub timestamp: Quantity64,
+    /// Root of the trie of transactions.
+    pub transactions_root: HashData,
+    /// Root of the trie of withdrawals (EIP-4895).
+    pub withdrawals_root: Option<HashData>,
 }
 
 /// Why the fields of a [`Block`] are not those of a header with its hash.

@@ -1,12 +1,15 @@
 //! Calls and gas estimates.
 
 use super::decode::{Decode, Faults, Faulty, Input, ObjectDecoder, decode_object, deserialize_by_decoding};
-use super::{AccountOverride, AddressData, BytesData, EstimateGasObject, Quantity64, Quantity256};
+use super::{
+    AccessListItem, AccountOverride, AddressData, Authorization, BytesData, EstimateGasObject, HashData, Quantity64,
+    Quantity256,
+};
 use crate::{Address, BlockId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The request body of call.
+/// The request body of call and estimateGas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_call))]
 #[serde(rename_all = "PascalCase")]
@@ -14,9 +17,15 @@ pub struct CallInput {
     /// The block whose environment and resulting state are used; the latest if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_number: BlockId,
+    /// State overrides for this request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<EstimateGasObject>,
     /// The call.
     pub transaction: TransactionCall,
 }
+
+/// The request body of estimateGas.
+pub type EstimateGasInput = CallInput;
 
 /// The response of call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,18 +34,6 @@ pub struct CallInput {
 pub struct CallOutput {
     /// The return data; for a contract creation, the code that would be deployed.
     pub data: BytesData,
-}
-
-/// The request body of estimateGas.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_estimateGas))]
-#[serde(rename_all = "PascalCase")]
-pub struct EstimateGasInput {
-    /// State overrides for this estimate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<EstimateGasObject>,
-    /// The call.
-    pub transaction: TransactionCall,
 }
 
 /// The response of estimateGas.
@@ -53,6 +50,15 @@ pub struct EstimateGasOutput {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Params_Transaction))]
 #[serde(rename_all = "PascalCase")]
 pub struct TransactionCall {
+    /// Accounts and storage slots to warm (EIP-2930).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_list: Option<Vec<AccessListItem>>,
+    /// Authorizations that delegate accounts to code (EIP-7702). Requires `To`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization_list: Option<Vec<Authorization>>,
+    /// Versioned hashes of the blobs (EIP-4844). Requires `To`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob_versioned_hashes: Option<Vec<HashData>>,
     /// Call data; creation code if `To` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<BytesData>,
@@ -65,6 +71,18 @@ pub struct TransactionCall {
     /// Price in wei per gas. If absent or zero, fees are not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gas_price: Option<Quantity256>,
+    /// Highest price in wei per blob gas. If absent or zero, it is not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_fee_per_blob_gas: Option<Quantity256>,
+    /// Highest price in wei per gas (EIP-1559). Excludes `GasPrice`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_fee_per_gas: Option<Quantity256>,
+    /// Highest tip in wei per gas (EIP-1559). Excludes `GasPrice`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_priority_fee_per_gas: Option<Quantity256>,
+    /// Nonce of the sender. It is not checked, and has no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<Quantity64>,
     /// Recipient; if absent, `Data` is executed as creation code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AddressData>,
@@ -73,7 +91,7 @@ pub struct TransactionCall {
     pub value: Option<Quantity256>,
 }
 
-impl EstimateGasInput {
+impl CallInput {
     /// Returns the overrides by address. A flat override is split between sender and recipient.
     pub fn overrides(&self) -> BTreeMap<Address, AccountOverride> {
         let flat = match &self.object {
@@ -100,9 +118,6 @@ impl EstimateGasInput {
 decode_object! {
     CallInput {
         block_number: optional_or_default("BlockNumber"),
-        transaction: required("Transaction"),
-    }
-    EstimateGasInput {
         object: optional("Object"),
         transaction: required("Transaction"),
     } => |decoder| {
@@ -110,10 +125,10 @@ decode_object! {
         let transaction: &Result<TransactionCall, Faulty> = &transaction;
         if let (Ok(Some(EstimateGasObject::Flat(flat))), Ok(transaction)) = (&object, transaction) {
             if flat.changes_sender() && transaction.from.is_none() {
-                decoder.fault_of_missing("Transaction", "From");
+                decoder.missing_in("Transaction", "From", "because Object overrides its Balance or Nonce");
             }
             if flat.changes_recipient() && transaction.to.is_none() {
-                decoder.fault_of_missing("Transaction", "To");
+                decoder.missing_in("Transaction", "To", "because Object overrides its Code, State or StateDiff");
             }
         }
     }
@@ -121,13 +136,35 @@ decode_object! {
 
 impl Decode for TransactionCall {
     fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
-        let names = ["Data", "From", "Gas", "GasPrice", "Input", "To", "Value"];
-        let mut object = ObjectDecoder::new(input, &names, faults)?;
+        const PROPERTIES: [&str; 14] = [
+            "AccessList",
+            "AuthorizationList",
+            "BlobVersionedHashes",
+            "Data",
+            "From",
+            "Gas",
+            "GasPrice",
+            "Input",
+            "MaxFeePerBlobGas",
+            "MaxFeePerGas",
+            "MaxPriorityFeePerGas",
+            "Nonce",
+            "To",
+            "Value",
+        ];
+        let mut object = ObjectDecoder::new(input, &PROPERTIES, faults)?;
+        let access_list = object.optional("AccessList");
+        let authorization_list = object.optional::<Vec<_>>("AuthorizationList");
+        let blob_versioned_hashes = object.optional::<Vec<_>>("BlobVersionedHashes");
         let data = object.optional("Data");
         let from = object.optional("From");
         let gas = object.optional("Gas");
         let gas_price = object.optional("GasPrice");
         let alias = object.optional("Input");
+        let max_fee_per_blob_gas = object.optional("MaxFeePerBlobGas");
+        let max_fee_per_gas = object.optional("MaxFeePerGas");
+        let max_priority_fee_per_gas = object.optional("MaxPriorityFeePerGas");
+        let nonce = object.optional("Nonce");
         let to = object.optional("To");
         let value = object.optional("Value");
         if let (Ok(Some(data)), Ok(Some(alias))) = (&data, &alias)
@@ -135,12 +172,36 @@ impl Decode for TransactionCall {
         {
             object.fault("Input", "expected the value of Data, which has the same meaning");
         }
+        for (name, cap) in [("MaxFeePerGas", &max_fee_per_gas), ("MaxPriorityFeePerGas", &max_priority_fee_per_gas)] {
+            if let (Ok(Some(_)), Ok(Some(_))) = (&gas_price, cap) {
+                object.fault(name, "unexpected property beside GasPrice");
+            }
+        }
+        let has_authorizations = matches!(&authorization_list, Ok(Some(list)) if !list.is_empty());
+        let has_blobs = matches!(&blob_versioned_hashes, Ok(Some(hashes)) if !hashes.is_empty());
+        if (has_authorizations || has_blobs) && matches!(to, Ok(None)) {
+            object.missing("To");
+        }
         let call = || -> Result<Self, Faulty> {
             let data = data?.or(alias?);
-            Ok(Self { data, from: from?, gas: gas?, gas_price: gas_price?, to: to?, value: value? })
+            Ok(Self {
+                access_list: access_list?,
+                authorization_list: authorization_list?,
+                blob_versioned_hashes: blob_versioned_hashes?,
+                data,
+                from: from?,
+                gas: gas?,
+                gas_price: gas_price?,
+                max_fee_per_blob_gas: max_fee_per_blob_gas?,
+                max_fee_per_gas: max_fee_per_gas?,
+                max_priority_fee_per_gas: max_priority_fee_per_gas?,
+                nonce: nonce?,
+                to: to?,
+                value: value?,
+            })
         };
         call().ok()
     }
 }
 
-deserialize_by_decoding!(CallInput, EstimateGasInput, TransactionCall);
+deserialize_by_decoding!(CallInput, TransactionCall);

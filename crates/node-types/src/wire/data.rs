@@ -1,5 +1,6 @@
 //! Byte strings.
 
+use super::Quantity;
 use super::decode::{Decode, Faults, Input};
 use super::text::{self, TextError};
 use crate::consensus::{BlockNonce, Bloom};
@@ -144,6 +145,13 @@ impl<T: ByteString> Decode for Data<T> {
 impl Serialize for Word {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Data(H256(self.0.to_big_endian())).serialize(serializer)
+    }
+}
+
+/// In requests a word may also have the forms of a number.
+impl Decode for Word {
+    fn decode(input: Input<'_>, faults: &mut Faults) -> Option<Self> {
+        Quantity::<U256>::decode(input, faults).map(|number| Self(number.0))
     }
 }
 

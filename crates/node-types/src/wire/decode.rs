@@ -311,22 +311,10 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         match self.raw(name) {
             Some(raw) => self.decode(name, raw),
             None => {
-                self.input.fault(format_args!("expected required property {name} to be present"), self.faults);
+                self.missing(name);
                 Err(Faulty)
             }
         }
-    }
-
-    /// Like [`required`](Self::required), but rejects null, which the type itself may accept.
-    ///
-    /// # Errors
-    /// [`Faulty`] after adding a fault.
-    pub fn required_non_null<T: Decode>(&mut self, name: &'static str) -> Result<T, Faulty> {
-        if self.raw(name).is_some_and(|raw| raw.get() == "null") {
-            self.fault(name, "expected a value other than null");
-            return Err(Faulty);
-        }
-        self.required(name)
     }
 
     /// Decodes the property `name`. Returns `None` if it is absent.
@@ -362,9 +350,14 @@ impl<'a, 'f> ObjectDecoder<'a, 'f> {
         self.faults.push(Location::Property(&self.input.location, name), message, json);
     }
 
-    /// Adds the fault that `required` is missing in the object `name`.
-    pub fn fault_of_missing(&mut self, name: &'static str, required: &str) {
-        self.fault(name, format_args!("expected required property {required} to be present"));
+    /// Adds the fault that the property `name` is missing.
+    pub fn missing(&mut self, name: &str) {
+        self.input.fault(format_args!("expected required property {name} to be present"), self.faults);
+    }
+
+    /// Adds the fault that `required` is missing in the object `name`; `reason` says why it is required.
+    pub fn missing_in(&mut self, name: &'static str, required: &str, reason: &str) {
+        self.fault(name, format_args!("expected required property {required} to be present, {reason}"));
     }
 
     fn raw(&self, name: &str) -> Option<&'a RawValue> {

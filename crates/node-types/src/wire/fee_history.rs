@@ -13,7 +13,7 @@ pub struct FeeHistoryInput {
     /// Number of blocks, from 1 to 1,024; 2 if absent.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub block_count: Quantity64,
-    /// The last of the blocks; the latest if absent.
+    /// The last of the blocks; the latest if absent. Not a hash.
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub newest_block: BlockNumberOrTag,
     /// Percentiles of the effective tips in each block: from 0 to 100, not decreasing. The node limits their number.

@@ -22,12 +22,12 @@ pub struct NewFilterInput {
 pub struct FilterObject {
     /// Contracts that emit the logs.
     pub address: AddressFilter,
-    /// First block.
-    #[serde(serialize_with = "block_or_any")]
+    /// First block; the latest if empty. Not a hash.
+    #[serde(serialize_with = "block_or_empty")]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive. It may be in the future.
-    #[serde(serialize_with = "block_or_any")]
+    /// Last block, inclusive; it may be in the future. Open-ended if empty. Not a hash.
+    #[serde(serialize_with = "block_or_empty")]
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub to_block: Option<BlockNumberOrTag>,
     /// Topics by position.
@@ -85,8 +85,8 @@ pub struct UninstallFilterOutput {
     pub result: bool,
 }
 
-/// An open bound is encoded as the empty string, because all four fields are required.
-fn block_or_any<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) -> Result<S::Ok, S::Error> {
+/// An absent bound is encoded as the empty string, because all four fields are required.
+fn block_or_empty<S: Serializer>(bound: &Option<BlockNumberOrTag>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
         Some(tag) => tag.serialize(serializer),
         None => serializer.serialize_str(""),
@@ -98,10 +98,10 @@ decode_object! {
         filter_object: required("FilterObject"),
     }
     FilterObject {
-        address: required_non_null("Address"),
-        from_block: required_non_null("FromBlock") as BlockBound,
-        to_block: required_non_null("ToBlock") as BlockBound,
-        topics: required_non_null("Topics") as Topics,
+        address: required("Address"),
+        from_block: required("FromBlock") as BlockBound,
+        to_block: required("ToBlock") as BlockBound,
+        topics: required("Topics") as Topics,
     }
 }
 
@@ -111,7 +111,7 @@ impl Decode for EmptyInput {
     }
 }
 
-/// A bound of a range; `None` if it is open.
+/// A bound of a range; `None` if it is empty.
 struct BlockBound(Option<BlockNumberOrTag>);
 
 impl Decode for BlockBound {

@@ -19,10 +19,10 @@ pub struct GetLogsInput {
     /// The only block to search. Excludes `FromBlock` and `ToBlock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_hash: Option<HashData>,
-    /// First block; the latest if absent.
+    /// First block; the latest if absent. Not a hash: see `BlockHash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_block: Option<BlockNumberOrTag>,
-    /// Last block, inclusive; the latest if absent.
+    /// Last block, inclusive; the latest if absent. Not a hash: see `BlockHash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_block: Option<BlockNumberOrTag>,
     /// Topics by position, at most four.
@@ -194,7 +194,7 @@ impl Decode for TopicFilter {
             let exact: Option<Vec<H256>> = topics.into_iter().map(|topic| topic.0).collect();
             Some(Self(exact.unwrap_or_default()))
         } else if input.is_string() {
-            Data::<H256>::decode(input, faults).map(|topic| Self(vec![topic.0]))
+            input.text(faults)
         } else {
             input.fault("expected null, string or array", faults);
             None

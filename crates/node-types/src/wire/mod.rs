@@ -51,7 +51,10 @@ mod text;
 mod transaction;
 
 pub use alias::{AddressData, BloomData, BytesData, HashData, NonceData, Quantity64, Quantity256};
-pub use block::{Block, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, InvalidBlock, Withdrawal};
+pub use block::{
+    Block, BlockHeader, BlockTransactions, GetBlockByHashOutput, GetBlockByNumberOutput, GetHeaderOutput, InvalidBlock,
+    Withdrawal,
+};
 pub use call::{CallInput, CallOutput, EstimateGasInput, EstimateGasOutput, TransactionCall};
 pub use chain::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, GasPriceOutput, GetAccountOutput,
@@ -80,10 +83,10 @@ pub use parameters::{
 pub use problem::{EchoedValue, ErrorDetail, Problem};
 pub use proof::{GetProofInput, GetProofOutput, GetStorageAtInput, GetStorageAtOutput, StorageEntry, StorageKey};
 pub use quantity::{Integer, Quantity};
-pub use receipt::{GetBlockReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
+pub use receipt::{GetBlockReceiptsOutput, GetRawReceiptsOutput, GetTransactionReceiptOutput, TransactionReceipt};
 pub use state_override::{AccountOverride, EstimateGasObject, StorageSlots};
 pub use text::TextError;
 pub use transaction::{
-    AccessListItem, GetRawTransactionOutput, GetTransactionStatusOutput, SendRawTransactionInput,
-    SendRawTransactionOutput, Transaction, TransactionOutput, TransactionStatus,
+    AccessListItem, Authorization, GetRawTransactionOutput, GetTransactionExtrasOutput, GetTransactionStatusOutput,
+    SendRawTransactionInput, SendRawTransactionOutput, Transaction, TransactionOutput, TransactionStatus,
 };

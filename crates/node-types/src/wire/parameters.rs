@@ -136,7 +136,7 @@ impl ParameterDecoder {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Input_getBlockByNumber))]
 #[serde(rename_all = "PascalCase", default)]
 pub struct GetBlockByNumberInput {
-    /// The block.
+    /// The block. Not a hash: see getBlockByHash.
     pub block_number: BlockNumberOrTag,
     /// Whether to return whole transactions rather than their hashes.
     #[serde(rename = "TransactionDetailFlag")]

@@ -1,6 +1,6 @@
 //! Receipts.
 
-use super::{AddressData, BloomData, HashData, Log, Quantity64, Quantity256};
+use super::{AddressData, BloomData, BytesData, HashData, Log, Quantity64, Quantity256};
 use serde::{Deserialize, Serialize};
 
 /// The response of getTransactionReceipt.
@@ -55,4 +55,13 @@ pub struct TransactionReceipt {
     /// Type of the transaction (EIP-2718).
     #[serde(rename = "Type")]
     pub transaction_type: Quantity64,
+}
+
+/// The response of getRawReceipts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getRawReceipts))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetRawReceiptsOutput {
+    /// The encoded receipts (EIP-2718) in block order.
+    pub receipts: Vec<BytesData>,
 }

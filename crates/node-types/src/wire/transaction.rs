@@ -126,8 +126,53 @@ pub struct AccessListItem {
     pub storage_keys: Vec<HashData>,
 }
 
+/// An authorization that delegates an account to the code of another one (EIP-7702).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct Authorization {
+    /// The account with the code; the zero address ends the delegation.
+    pub address: AddressData,
+    /// Id of the chain; zero for any chain.
+    pub chain_id: Quantity256,
+    /// Nonce of the account that signed.
+    pub nonce: Quantity64,
+    /// The r value of the signature.
+    pub r: Word,
+    /// The s value of the signature.
+    pub s: Word,
+    /// The y parity of the signature, 0 or 1.
+    pub v: Quantity64,
+}
+
+/// The response of getTransactionExtras: what the form of a transaction has no room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Output_getTransactionExtras))]
+#[serde(rename_all = "PascalCase")]
+pub struct GetTransactionExtrasOutput {
+    /// Authorizations (EIP-7702); null for types without them.
+    pub authorization_list: Option<Vec<Authorization>>,
+    /// Price paid in wei per blob gas (EIP-4844); null for types without blobs, and while the transaction is pending.
+    pub blob_gas_price: Option<Quantity256>,
+    /// Blob gas of the transaction (EIP-4844); null for types without blobs.
+    pub blob_gas_used: Option<Quantity64>,
+    /// Versioned hashes of the blobs (EIP-4844); null for types without blobs.
+    pub blob_versioned_hashes: Option<Vec<HashData>>,
+    /// Highest price that the sender pays, in wei per blob gas (EIP-4844); null for types without blobs.
+    pub max_fee_per_blob_gas: Option<Quantity256>,
+}
+
 decode_object! {
     SendRawTransactionInput { data: required("Data") }
+    AccessListItem { address: required("Address"), storage_keys: optional_or_default("StorageKeys") }
+    Authorization {
+        address: required("Address"),
+        chain_id: required("ChainId"),
+        nonce: required("Nonce"),
+        r: required("R"),
+        s: required("S"),
+        v: required("V"),
+    }
 }
 
 deserialize_by_decoding!(SendRawTransactionInput);

@@ -86,11 +86,16 @@ fn rejects_wrong_shapes() {
         "body.FilterObject",
         &missing("ToBlock"),
     );
-    for name in ["Address", "FromBlock", "ToBlock", "Topics"] {
-        let mut body = json!({ "FilterObject": { "Address": "", "FromBlock": "", "ToBlock": "", "Topics": [] } });
-        body["FilterObject"][name] = json!(null);
-        let location = format!("body.FilterObject.{name}");
-        refuses::<NewFilterInput>(body, &location, "expected a value other than null");
+    for cap in ["MaxFeePerGas", "MaxPriorityFeePerGas"] {
+        refuses::<CallInput>(
+            call(json!({ "GasPrice": "1", cap: "1" })),
+            &format!("body.Transaction.{cap}"),
+            "unexpected property beside GasPrice",
+        );
+    }
+    let authorization = json!({ "Address": A, "ChainId": 1, "Nonce": 0, "R": "1", "S": "1", "V": 0 });
+    for fields in [json!({ "AuthorizationList": [authorization] }), json!({ "BlobVersionedHashes": [hash] })] {
+        refuses::<CallInput>(call(fields), "body.Transaction", &missing("To"));
     }
     refuses::<GetStorageAtInput>(json!({ "Address": A }), "body", &missing("Position"));
     refuses::<SendRawTransactionInput>(
@@ -109,14 +114,16 @@ fn rejects_wrong_shapes() {
 fn rejects_inconsistent_overrides() {
     type Estimate = EstimateGasInput;
     let with = |object: serde_json::Value| json!({ "Object": object, "Transaction": {} });
-    let missing = |name: &str| format!("expected required property {name} to be present");
+    let missing = |name: &str, of: &str| {
+        format!("expected required property {name} to be present, because Object overrides its {of}")
+    };
 
     let mixed = "expected either addresses or the properties of one override, not both";
     refuses::<Estimate>(with(json!({ A: {}, "Balance": "1" })), "body.Object", mixed);
-    refuses::<Estimate>(with(json!({ "Balance": "1" })), "body.Transaction", &missing("From"));
-    refuses::<Estimate>(with(json!({ "Nonce": "1" })), "body.Transaction", &missing("From"));
-    refuses::<Estimate>(with(json!({ "Code": "0x" })), "body.Transaction", &missing("To"));
-    refuses::<Estimate>(with(json!({ "State": {} })), "body.Transaction", &missing("To"));
+    refuses::<Estimate>(with(json!({ "Balance": "1" })), "body.Transaction", &missing("From", "Balance or Nonce"));
+    refuses::<Estimate>(with(json!({ "Nonce": "1" })), "body.Transaction", &missing("From", "Balance or Nonce"));
+    refuses::<Estimate>(with(json!({ "Code": "0x" })), "body.Transaction", &missing("To", "Code, State or StateDiff"));
+    refuses::<Estimate>(with(json!({ "State": {} })), "body.Transaction", &missing("To", "Code, State or StateDiff"));
     refuses::<Estimate>(with(json!({ "foo": {} })), "body.Object.foo", "unexpected property");
     let both = json!({ A: { "State": {}, "StateDiff": {} } });
     refuses::<Estimate>(with(both), &format!("body.Object.{A}.StateDiff"), "unexpected property beside State");

@@ -57,8 +57,11 @@ fn absent_fields_have_defaults() {
     assert_eq!(decode::<GetLogsInput>(&absent), GetLogsInput::default());
     let call: CallInput = decode(&json!({ "Transaction": {}, "BlockNumber": "", "$schema": 7 }));
     assert_eq!(call, CallInput::default());
-    let open = json!({ "FilterObject": { "Address": [], "FromBlock": "", "ToBlock": "", "Topics": "" } });
-    assert_eq!(decode::<NewFilterInput>(&open), NewFilterInput::default());
+    for absent in [json!(""), json!(null)] {
+        let filter = json!({ "Address": absent, "FromBlock": absent, "ToBlock": absent, "Topics": absent });
+        let input: NewFilterInput = decode(&json!({ "FilterObject": filter }));
+        assert_eq!(input, NewFilterInput::default(), "{absent}");
+    }
 }
 
 #[test]
@@ -81,6 +84,7 @@ fn decodes_all_forms_of_filters() {
         (json!([T, [T]]), vec![vec![topic], vec![topic]]),
         (json!([[T, HashData::default()], []]), vec![vec![topic, H256::zero()], vec![]]),
         (json!([[T, null], [""]]), vec![vec![], vec![]]),
+        (json!([format!("{T}, 0x{:064x}", 0)]), vec![vec![topic, H256::zero()]]),
     ];
     for (json, expected) in topics {
         let input: GetLogsInput = decode(&json!({ "Topics": json }));
@@ -124,6 +128,37 @@ fn accepts_input_as_another_name_of_data() {
         let input: CallInput = decode(&json!({ "Transaction": call }));
         assert_eq!(input.transaction.data, expected, "{call}");
     }
+}
+
+#[test]
+fn calls_may_have_all_fields_of_transactions() {
+    let word = format!("0x{:064x}", 7);
+    let input: CallInput = decode(&json!({ "Transaction": {
+        "AccessList": [{ "Address": A, "StorageKeys": [T] }, { "Address": B }],
+        "AuthorizationList": [{ "Address": A, "ChainId": 1, "Nonce": "0x2", "R": word, "S": "7", "V": 1 }],
+        "BlobVersionedHashes": [T],
+        "MaxFeePerBlobGas": "3",
+        "MaxFeePerGas": "4",
+        "MaxPriorityFeePerGas": "5",
+        "Nonce": "6",
+        "To": B,
+    } }));
+    let call = input.transaction;
+    let keys: Vec<_> = call.access_list.unwrap().iter().map(|item| item.storage_keys.len()).collect();
+    assert_eq!(keys, [1, 0]);
+    let authorization = Authorization {
+        address: A.parse().unwrap(),
+        chain_id: Quantity(1.into()),
+        nonce: Quantity(2),
+        r: Word(7.into()),
+        s: Word(7.into()),
+        v: Quantity(1),
+    };
+    assert_eq!(call.authorization_list, Some(vec![authorization]));
+    assert_eq!(call.blob_versioned_hashes, Some(vec![T.parse().unwrap()]));
+    let fees = [call.max_fee_per_blob_gas, call.max_fee_per_gas, call.max_priority_fee_per_gas];
+    assert_eq!(fees, [3, 4, 5].map(|fee: u64| Some(Quantity(fee.into()))));
+    assert_eq!(call.nonce, Some(Quantity(6)));
 }
 
 #[test]

@@ -89,12 +89,43 @@ pub(crate) fn new_filter_input() -> impl Strategy<Value = NewFilterInput> {
 
 fn call_object() -> impl Strategy<Value = TransactionCall> {
     // Empty data is encoded as `0x`, which differs from absent data.
-    (of(bytes()), of(address()), of(small()), of(large()), of(address()), of(large()))
-        .prop_map(|(data, from, gas, gas_price, to, value)| TransactionCall { data, from, gas, gas_price, to, value })
+    let plain = (of(bytes()), of(address()), of(small()), of(large()), of(address()), of(large()));
+    let typed = (of(vec(access_list_item(), 0..3)), of(vec(authorization(), 0..3)), of(vec(hash(), 0..3)));
+    (plain, typed, of(large()), of(large()), of(small())).prop_map(|(plain, typed, fee, blob_fee, nonce)| {
+        let (data, from, gas, gas_price, to, value) = plain;
+        let (access_list, authorization_list, blob_versioned_hashes) = typed;
+        // Authorizations and blobs require a recipient.
+        let to =
+            to.or_else(|| (authorization_list.is_some() || blob_versioned_hashes.is_some()).then(Default::default));
+        TransactionCall {
+            access_list,
+            authorization_list,
+            blob_versioned_hashes,
+            data,
+            from,
+            gas,
+            gas_price,
+            max_fee_per_blob_gas: blob_fee,
+            max_fee_per_gas: fee.filter(|_| gas_price.is_none()),
+            max_priority_fee_per_gas: fee.filter(|_| gas_price.is_none()),
+            nonce,
+            to,
+            value,
+        }
+    })
+}
+
+fn authorization() -> impl Strategy<Value = Authorization> {
+    (address(), large(), small(), word(), word(), small())
+        .prop_map(|(address, chain_id, nonce, r, s, v)| Authorization { address, chain_id, nonce, r, s, v })
 }
 
 pub(crate) fn call_input() -> impl Strategy<Value = CallInput> {
-    (block_id(), call_object()).prop_map(|(block_number, transaction)| CallInput { block_number, transaction })
+    (block_id(), call_object()).prop_map(|(block_number, transaction)| CallInput {
+        block_number,
+        transaction,
+        ..CallInput::default()
+    })
 }
 
 fn slots() -> impl Strategy<Value = StorageSlots> {
@@ -125,7 +156,7 @@ pub(crate) fn estimate_gas_input() -> impl Strategy<Value = EstimateGasInput> {
             transaction.from = Some(from);
             transaction.to = Some(to);
         }
-        EstimateGasInput { object, transaction }
+        CallInput { object, transaction, ..CallInput::default() }
     })
 }
 
@@ -168,10 +199,12 @@ pub(crate) fn log() -> impl Strategy<Value = Log> {
     )
 }
 
+fn access_list_item() -> impl Strategy<Value = AccessListItem> {
+    (address(), vec(hash(), 0..3)).prop_map(|(address, storage_keys)| AccessListItem { address, storage_keys })
+}
+
 pub(crate) fn transaction() -> impl Strategy<Value = Transaction> {
-    let item =
-        (address(), vec(hash(), 0..3)).prop_map(|(address, storage_keys)| AccessListItem { address, storage_keys });
-    let places = (vec(item, 0..3), of(hash()), of(small()), of(small()), of(small()));
+    let places = (vec(access_list_item(), 0..3), of(hash()), of(small()), of(small()), of(small()));
     let parties = (address(), of(address()), hash(), bytes());
     let fees = (small(), large(), of(large()), of(large()), large());
     (places, parties, fees, small(), word(), word(), large()).prop_map(|(places, parties, fees, nonce, r, s, v)| {

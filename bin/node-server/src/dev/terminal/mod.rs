@@ -17,12 +17,13 @@ use node_core::context::Context;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
 use transaction::TransactionLines;
 
 /// Most changes and failures that wait to be printed.
@@ -33,6 +34,9 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long blocks without transactions are collected, to be printed as one line.
 const EMPTY_INTERVAL: Duration = Duration::from_millis(300);
+
+/// How long the end of the process waits for the terminal.
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// The options of the tracer whose results [`CallFrame`] reads.
 const CALL_TRACER: &str = r#"{"tracer":"callTracer"}"#;
@@ -82,24 +86,35 @@ impl Terminal {
         let missed = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
         let printer = Printer { node, traces, console, counts, missed, empty: None };
-        let thread = thread::Builder::new().name("terminal".to_owned()).spawn(move || printer.run(&received))?;
-        Ok(Following { events, thread: Some(thread) })
+        let (running, finished) = channel();
+        thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            printer.run(&received);
+            drop(running);
+        })?;
+        Ok(Following { events, finished })
     }
 }
 
 /// The running thread that prints.
 pub(super) struct Following {
     events: SyncSender<Event>,
-    thread: Option<JoinHandle<()>>,
+    /// Disconnected once the thread has ended.
+    finished: Receiver<Infallible>,
 }
 
+/// Prints what is queued. A terminal that has stopped reading delays this by at most [`MAX_DELAY`].
 impl Drop for Following {
     fn drop(&mut self) {
-        // Fails if the thread has ended.
-        let _ = self.events.send(Event::Stop);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let deadline = Instant::now() + MAX_DELAY;
+        let mut event = Event::Stop;
+        while let Err(TrySendError::Full(returned)) = self.events.try_send(event) {
+            if Instant::now() >= deadline {
+                return;
+            }
+            event = returned;
+            thread::sleep(Duration::from_millis(10));
         }
+        let _ = self.finished.recv_timeout(deadline.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -218,4 +233,24 @@ impl Printer {
 fn print(text: &str) {
     // The reader may have closed the terminal.
     let _ = writeln!(io::stdout(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each drop returns, although the thread never ends, and never makes room in its queue.
+    #[test]
+    fn the_end_does_not_wait_for_a_terminal_that_has_stopped_reading() {
+        for queued in [0, 1] {
+            let (events, received) = sync_channel(1);
+            for _ in 0..queued {
+                events.send(Event::Stop).unwrap();
+            }
+            let (running, finished) = channel();
+            drop(Following { events, finished });
+            assert_eq!(received.try_iter().count(), 1, "the thread is asked to end");
+            drop(running);
+        }
+    }
 }

@@ -34,11 +34,11 @@ fn named<P: Parameters + 'static, R: Serialize + 'static>(
 }
 
 /// Returns the block producer.
-fn producer(scope: Scope<'_>) -> Result<&Arc<Producer>, RpcError> {
+pub(super) fn producer(scope: Scope<'_>) -> Result<&Arc<Producer>, RpcError> {
     Ok(scope.node.producer().ok_or(NodeError::NotProducing)?)
 }
 
 /// Converts an error of the producer.
-fn refused(error: ProducerError) -> RpcError {
+pub(super) fn refused(error: ProducerError) -> RpcError {
     NodeError::from(error).into()
 }

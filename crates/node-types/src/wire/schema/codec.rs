@@ -1,6 +1,6 @@
 //! Schemas of the codecs, which the derive cannot know.
 
-use super::{Direction, to_value};
+use super::{Form, to_value};
 use crate::wire::fee_history::Percentile;
 use crate::wire::*;
 use crate::{BlockId, BlockNumberOrTag};
@@ -11,55 +11,101 @@ use utoipa::openapi::{RefOr, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// Returns the schema of the codec `name`, and of other types whose shape the derive cannot express; `None` for all others.
-pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
-    let request = direction == Direction::Request;
-    let hex = if request { "[0-9a-fA-F]" } else { "[0-9a-f]" };
-    let bytes = |length: usize| json!({ "type": "string", "pattern": format!("^0x{hex}{{{}}}$", 2 * length), "description": "0x and hex digits." });
+///
+/// The forms that the interface description shows come first among several types and alternatives: plain requests have only
+/// these.
+pub(super) fn codec(name: &str, form: Form) -> Option<Value> {
+    let exact = form == Form::Request;
+    let hex = if form == Form::Response { "[0-9a-f]" } else { "[0-9a-fA-F]" };
+    let text = |pattern: String, format: &str, example: &str, description: &str| json!({ "type": "string", "pattern": pattern, "format": format, "examples": [example], "description": description });
+    let bytes = |length: usize, format: &str| {
+        let example = format!("0x{}", "0123456789abcdef".repeat(length)[..2 * length].to_owned());
+        text(format!("^0x{hex}{{{}}}$", 2 * length), format, &example, "0x and hex digits.")
+    };
+    let numeric = |pattern: String, format: &str, example: &str, description: &str| {
+        let mut schema = text(pattern, format, example, description);
+        if exact {
+            schema["type"] = json!(["string", "integer"]);
+            schema["minimum"] = 0.into();
+        }
+        schema
+    };
     let number = r"([0-9]+|0x[0-9a-fA-F]+)";
     let tags = "earliest|latest|pending|safe|finalized";
-    let numeric = |pattern: String, text: &str| json!({ "type": ["string", "integer"], "pattern": pattern, "minimum": 0, "description": text });
+    let address = "0x[0-9a-fA-F]{40}";
+    let topic = "0x[0-9a-fA-F]{64}";
+    let separated = |item: &str| format!("^( *{item} *(, *{item} *)*)?$");
+    let request = form != Form::Response;
     Some(match name {
-        "Quantity64" | "Quantity256" if request => {
-            numeric(format!("^{number}$"), "A number: a decimal string, a 0x hex string, or an integer.")
+        "Quantity64" | "Quantity256" if request => numeric(
+            format!("^{number}$"),
+            "quantity",
+            "21000",
+            "A number: a decimal string, a 0x hex string, or an integer.",
+        ),
+        "Quantity64" | "Quantity256" => text("^(0|[1-9][0-9]*)$".to_owned(), "quantity", "21000", "A decimal number."),
+        "Word" if exact => numeric(format!("^{number}$"), "hash", "0x01", "A word: 0x and hex digits, or a number."),
+        "HashData" | "Word" => bytes(32, "hash"),
+        "AddressData" => bytes(20, "address"),
+        "BloomData" => bytes(256, "hex"),
+        "NonceData" => bytes(8, "hex"),
+        "BytesData" => text(format!("^0x({hex}{{2}})*$"), "hex", "0x", "0x and hex digits, two per byte."),
+        "BlockNumberOrTag" => {
+            let pattern = format!("^({number}|{tags})$");
+            numeric(pattern, "block", "latest", "A block number or a block tag; not a hash.")
         }
-        "Quantity64" | "Quantity256" => {
-            json!({ "type": "string", "pattern": "^(0|[1-9][0-9]*)$", "description": "A decimal number." })
+        "BlockId" => {
+            let pattern = format!("^({number}|{tags})$");
+            numeric(pattern, "block", "latest", "A block number, a block hash, or a block tag.")
         }
-        "HashData" | "Word" => bytes(32),
-        "AddressData" => bytes(20),
-        "BloomData" => bytes(256),
-        "NonceData" => bytes(8),
-        "BytesData" => json!({
-            "type": "string", "pattern": format!("^0x({hex}{{2}})*$"), "description": "0x and hex digits, two per byte."
-        }),
-        "BlockNumberOrTag" => numeric(format!("^({number}|{tags})$"), "A block number or a block tag."),
-        "BlockId" => numeric(format!("^({number}|{tags})$"), "A block number, a block hash, or a block tag."),
         "StorageKey" => numeric(
             "^([0-9]+|0x[0-9a-fA-F]{1,64})$".to_owned(),
+            "storage-slot",
+            "0x0",
             "A storage slot: at most 64 hex digits, or a decimal number.",
         ),
-        "Percentile" => json!({
+        "Percentile" if exact => json!({
             "description": "A percentile: a number from 0 to 100, or a decimal string.",
             "type": ["number", "string"], "minimum": 0, "maximum": 100, "pattern": r"^([0-9]+\.?[0-9]*|\.[0-9]+)$"
         }),
+        "Percentile" => json!({
+            "description": "A percentile.", "type": "number", "format": "double", "minimum": 0, "maximum": 100, "examples": [50]
+        }),
         "AddressFilter" => {
-            let address = "0x[0-9a-fA-F]{40}";
-            let one = format!(" *{address} *");
+            let description =
+                "Addresses: one, or several separated by commas or in an array; if empty, any address matches.";
+            let example = format!("0x{}", "5f".repeat(20));
+            let plain = text(separated(address), "addresses", &example, description);
+            if !exact {
+                return Some(plain);
+            }
             json!({
-                "description": "Addresses: one, or several in an array or separated by commas; if empty, any address matches.",
+                "description": description,
                 "anyOf": [
-                    { "type": "string", "pattern": format!("^({one}(,{one})*)?$") },
+                    { "type": ["string", "null"], "pattern": plain["pattern"] },
                     { "type": "array", "items": { "type": "string", "pattern": format!("^{address}$") } }
                 ]
             })
         }
         "TopicFilter" => {
-            let topic = json!({ "type": ["string", "null"], "pattern": "^(0x[0-9a-fA-F]{64})?$" });
+            let description = "A topic, or several separated by commas or in an array, of which one must match; if empty, any topic matches.";
+            let example = format!("0x{}", "00".repeat(32));
+            let plain = text(separated(topic), "topics", &example, description);
+            if !exact {
+                return Some(plain);
+            }
+            let one = json!({ "type": ["string", "null"], "pattern": format!("^({topic})?$") });
             json!({
-                "description": "A topic, an array of topics of which one must match, or null to match any.",
-                "anyOf": [topic, { "type": "array", "items": topic }]
+                "description": description,
+                "anyOf": [
+                    { "type": ["string", "null"], "pattern": plain["pattern"] },
+                    { "type": "array", "items": one }
+                ]
             })
         }
+        "StorageSlots" if !exact => json!({
+            "description": "Values by storage slot, as JSON in a string.", "type": "string", "examples": ["{\"0x0\": \"0x1\"}"]
+        }),
         "StorageSlots" => {
             let keys = json!({ "pattern": "^([0-9]+|0x[0-9a-fA-F]{1,64})$" });
             json!({
@@ -70,31 +116,36 @@ pub(super) fn codec(name: &str, direction: Direction) -> Option<Value> {
                 ]
             })
         }
-        "EstimateGasObject" => json!({
-            "description": "State overrides: by address, or a single one, whose balance and nonce apply to the sender and whose code and storage apply to the receiver.",
-            "anyOf": [
-                {
-                    "type": "object",
-                    "propertyNames": { "pattern": "^0x[0-9a-fA-F]{40}$" },
-                    "additionalProperties": schema_ref("AccountOverride")
-                },
-                schema_ref("AccountOverride")
-            ]
-        }),
+        "EstimateGasObject" => {
+            let description = "State overrides: by address, or a single one, whose balance and nonce apply to the sender and whose code and storage apply to the receiver.";
+            if !exact {
+                // Generators cannot choose between an object and a map.
+                let mut flat = to_value(&AccountOverride::schema());
+                flat["description"] = description.into();
+                flat["additionalProperties"] = true.into();
+                return Some(flat);
+            }
+            let by_address = json!({
+                "type": "object",
+                "propertyNames": { "pattern": format!("^{address}$") },
+                "additionalProperties": schema_ref("AccountOverride")
+            });
+            json!({ "description": description, "anyOf": [schema_ref("AccountOverride"), by_address] })
+        }
         "BlockTransactions" => json!({
             "description": "Whole transactions, or objects with only their hashes.",
             "type": "array",
             "items": {
-                "anyOf": [
+                "oneOf": [
                     schema_ref("Response_Transaction"),
-                    { "type": "object", "properties": { "Hash": schema_ref("HashData") } }
+                    { "title": "TransactionHash", "type": "object", "properties": { "Hash": schema_ref("HashData") } }
                 ]
             }
         }),
         "FilterChanges" => json!({
             "description": "Logs, or hashes of blocks or transactions.",
             "type": "array",
-            "items": { "anyOf": [schema_ref("Response_Log"), schema_ref("HashData")] }
+            "items": { "oneOf": [schema_ref("Response_Log"), schema_ref("HashData")] }
         }),
         "AccountOverride" => to_value(&AccountOverride::schema()),
         "EmptyInput" => json!({ "description": "No properties.", "type": "object", "properties": {} }),

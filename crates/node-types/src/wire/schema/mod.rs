@@ -37,60 +37,68 @@ const DOCUMENTS: [&str; 12] = [
 /// The property with the address of an object's schema. Every response has it, and requests may.
 const SCHEMA: &str = "$schema";
 
-/// Requests may be written in more forms than responses.
-#[derive(Clone, Copy, PartialEq)]
-enum Direction {
-    Request,
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As responses contain them.
     Response,
+    /// In every way that requests may contain them: a number as a string or as an integer, absence as null or the empty string.
+    Request,
+    /// As the interface description shows requests: strings, and no alternatives where nothing is lost. Generated clients have
+    /// plain types for these.
+    PlainRequest,
 }
 
 /// A set of schema documents by name. References between them are relative: `<Name>.json`.
 #[derive(Clone, Debug)]
-pub struct Documents(BTreeMap<String, Value>);
+pub struct Documents {
+    documents: BTreeMap<String, Value>,
+    requests: Form,
+}
 
 impl Documents {
-    /// The documents of the types that requests and responses contain, and of problems.
-    pub fn shared() -> Self {
-        let mut documents = Self(BTreeMap::new());
-        documents.part::<TransactionCall>("Params_Transaction", Direction::Request);
+    /// The documents of the types that requests and responses contain, and of problems. Requests are described in this form.
+    pub fn shared(requests: Form) -> Self {
+        let mut documents = Self { documents: BTreeMap::new(), requests };
+        documents.request::<TransactionCall>("Params_Transaction");
         documents.alias("Params_Transaction", "Data", "Input");
-        documents.part::<EstimateGasObject>("EstimateGasObject", Direction::Request);
-        documents.part::<AccountOverride>("AccountOverride", Direction::Request);
-        documents.part::<StorageSlots>("StorageSlots", Direction::Request);
-        documents.part::<FilterObject>("FilterObject", Direction::Request);
+        documents.request::<EstimateGasObject>("EstimateGasObject");
+        documents.request::<AccountOverride>("AccountOverride");
+        documents.request::<StorageSlots>("StorageSlots");
+        documents.request::<FilterObject>("FilterObject");
         // The only input without a body that has a document.
         documents.request::<GetBlockByNumberInput>("Input_getBlockByNumber");
 
-        documents.part::<Log>("Response_Log", Direction::Response);
-        documents.part::<Block>("Response_Block", Direction::Response);
-        documents.part::<Transaction>("Response_Transaction", Direction::Response);
-        documents.part::<TransactionReceipt>("Response_TransactionReceipt", Direction::Response);
-        documents.part::<StorageEntry>("Response_StorageEntry", Direction::Response);
-        documents.part::<Withdrawal>("Response_Withdrawals", Direction::Response);
+        documents.part::<Log>("Response_Log", Form::Response);
+        documents.part::<Block>("Response_Block", Form::Response);
+        documents.part::<Transaction>("Response_Transaction", Form::Response);
+        documents.part::<TransactionReceipt>("Response_TransactionReceipt", Form::Response);
+        documents.part::<StorageEntry>("Response_StorageEntry", Form::Response);
+        documents.part::<Withdrawal>("Response_Withdrawals", Form::Response);
         documents.response::<Problem>("ErrorModel");
-        documents.part::<ErrorDetail>("ErrorDetail", Direction::Response);
+        documents.part::<ErrorDetail>("ErrorDetail", Form::Response);
         documents
     }
 
     /// The documents by name.
     pub fn into_map(self) -> BTreeMap<String, Value> {
-        self.0
+        self.documents
     }
 
     /// Adds the document of an operation's input.
     pub fn request<T: ToSchema>(&mut self, name: &str) {
-        self.part::<T>(name, Direction::Request);
+        self.part::<T>(name, self.requests);
     }
 
     /// Adds the document of an operation's output, which has the property `$schema`.
     pub fn response<T: ToSchema>(&mut self, name: &str) {
-        self.part::<T>(name, Direction::Response);
+        self.part::<T>(name, Form::Response);
         self.has_schema(name);
     }
 
     /// Adds the property `$schema` to a document.
     fn has_schema(&mut self, name: &str) {
-        let Some(document) = self.0.get_mut(name) else { return };
+        let Some(document) = self.documents.get_mut(name) else { return };
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
             let text = "URI of this schema.";
             properties.insert(SCHEMA.to_owned(), json!({ "type": "string", "format": "uri", "description": text }));
@@ -102,7 +110,7 @@ impl Documents {
 
     /// Adds another name of a property.
     fn alias(&mut self, name: &str, property: &str, alias: &str) {
-        let properties = self.0.get_mut(name).and_then(|document| document.get_mut("properties"));
+        let properties = self.documents.get_mut(name).and_then(|document| document.get_mut("properties"));
         if let Some(Value::Object(properties)) = properties
             && let Some(schema) = properties.get(property).cloned()
         {
@@ -111,10 +119,10 @@ impl Documents {
     }
 
     /// Adds the document of a type that bodies contain.
-    fn part<T: ToSchema>(&mut self, name: &str, direction: Direction) {
+    fn part<T: ToSchema>(&mut self, name: &str, form: Form) {
         let mut inner = Vec::new();
         T::schemas(&mut inner);
-        self.insert(name, direction, &T::name(), T::schema, inner);
+        self.insert(name, form, &T::name(), T::schema, inner);
     }
 
     /// Adds the document of the type `of`, whose schema refers to those of `inner`. Without a type parameter, so that it is compiled
@@ -122,19 +130,19 @@ impl Documents {
     fn insert(
         &mut self,
         name: &str,
-        direction: Direction,
+        form: Form,
         of: &str,
         schema: fn() -> RefOr<Schema>,
         inner: Vec<(String, RefOr<Schema>)>,
     ) {
         let inner = inner.into_iter().map(|(name, schema)| (name, to_value(&schema))).collect();
-        let schema = codec(of, direction).unwrap_or_else(|| to_value(&schema()));
-        let mut document = Resolver { inner, direction }.resolve(schema);
+        let schema = codec(of, form).unwrap_or_else(|| to_value(&schema()));
+        let mut document = Resolver { inner, form }.resolve(schema);
         if let Value::Object(document) = &mut document {
             document.insert(SCHEMA.to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
             document.insert("title".to_owned(), name.into());
         }
-        self.0.insert(name.to_owned(), document);
+        self.documents.insert(name.to_owned(), document);
     }
 }
 
@@ -150,7 +158,7 @@ fn to_value(schema: &RefOr<Schema>) -> Value {
 /// Completes the schemas of the derive.
 struct Resolver {
     inner: BTreeMap<String, Value>,
-    direction: Direction,
+    form: Form,
 }
 
 impl Resolver {
@@ -167,23 +175,21 @@ impl Resolver {
         let target = object.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         if let Some(name) = target.map(str::to_owned) {
             // Documents of responses do not describe the forms that requests may have.
-            let foreign = self.direction == Direction::Request && name.starts_with("Response_");
+            let foreign = self.form != Form::Response && name.starts_with("Response_");
             if DOCUMENTS.contains(&name.as_str()) && !foreign {
                 object.insert("$ref".to_owned(), format!("{name}.json").into());
                 return object.into();
             }
-            if let Some(Value::Object(mut inner)) =
-                codec(&name, self.direction).or_else(|| self.inner.get(&name).cloned())
-            {
+            if let Some(Value::Object(mut inner)) = codec(&name, self.form).or_else(|| self.inner.get(&name).cloned()) {
                 object.remove("$ref");
                 // The description of the field takes precedence over that of the type.
                 inner.append(&mut object);
                 return self.resolve_object(inner);
             }
         }
-        if self.direction == Direction::Request
+        if self.form != Form::Response
             && object.get("format").is_some_and(|format| format == "int64")
-            && let Some(Value::Object(mut quantity)) = codec("Quantity64", self.direction)
+            && let Some(Value::Object(mut quantity)) = codec("Quantity64", self.form)
         {
             quantity.extend(object.remove_entry("description"));
             return quantity.into();
@@ -191,33 +197,60 @@ impl Resolver {
         if object.contains_key("properties") {
             self.close(&mut object);
         }
-        Value::Object(object.into_iter().map(|(key, value)| (key, self.resolve(value))).collect())
+        let object = object.into_iter().map(|(key, value)| (key, self.resolve(value))).collect();
+        let mut object = self.simplify(object);
+        if self.form == Form::PlainRequest
+            && let Some(Value::Array(kinds)) = object.get("type")
+        {
+            let kind = kinds.iter().find(|kind| *kind != "null").cloned();
+            object.insert("type".to_owned(), kind.into());
+        }
+        object.into()
     }
 
-    /// Closes an object. In responses every property is present; in requests, null and the empty string mean absence.
+    /// Replaces a choice between null and one type, as the derive describes an `Option`: in plain requests by the type, and in
+    /// responses by one schema of two types.
+    fn simplify(&self, object: Map<String, Value>) -> Map<String, Value> {
+        let null = json!({ "type": "null" });
+        let Some([first, second]) = object.get("oneOf").and_then(Value::as_array).map(Vec::as_slice) else {
+            return object;
+        };
+        let Some(Value::Object(mut schema)) = [(first, second), (second, first)]
+            .into_iter()
+            .find_map(|(one, other)| (*one == null).then(|| other.clone()))
+        else {
+            return object;
+        };
+        match (self.form, schema.get("type").cloned()) {
+            (Form::PlainRequest, _) => schema,
+            (Form::Response, Some(Value::String(kind))) => {
+                schema.insert("type".to_owned(), json!([kind, "null"]));
+                schema
+            }
+            _ => object,
+        }
+    }
+
+    /// Closes an object. In responses every property is present; in requests, null and the empty string mean absence, also of
+    /// properties that are required but may be empty.
     fn close(&self, object: &mut Map<String, Value>) {
-        object.insert("additionalProperties".to_owned(), false.into());
+        object.entry("additionalProperties").or_insert(false.into());
         let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
+        let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
         let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
-        match self.direction {
-            Direction::Response => {
+        match self.form {
+            Form::Response => {
                 let required: Vec<_> =
                     properties.keys().filter(|key| !OPTIONAL_IN_RESPONSES.contains(&key.as_str())).cloned().collect();
                 object.insert("required".to_owned(), required.into());
             }
-            Direction::Request => {
+            Form::PlainRequest => (),
+            Form::Request => {
                 for (name, property) in properties.iter_mut() {
-                    let is_required = required.as_array().is_some_and(|names| names.iter().any(|other| other == name));
-                    if !is_required {
+                    let may_be_empty = property.get("oneOf").is_some() || property["type"] == "array";
+                    if !is_required(name) || may_be_empty {
                         let schema = property.take();
                         *property = json!({ "anyOf": [{ "type": "null" }, empty(), schema] });
-                    } else if let Some(Value::Array(alternatives)) = property.get_mut("oneOf") {
-                        // A property that is required but may match anything: by the empty string, not by null.
-                        alternatives.retain(|alternative| alternative["type"] != "null");
-                        alternatives.push(empty());
-                    } else if property.get("type").is_some_and(|kind| kind == "array") {
-                        let schema = property.take();
-                        *property = json!({ "anyOf": [empty(), schema] });
                     }
                 }
                 properties.insert(SCHEMA.to_owned(), json!({ "description": "Ignored." }));

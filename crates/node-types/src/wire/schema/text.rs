@@ -1,6 +1,6 @@
 //! Schemas of parameters in a path, a query or a header, which are text.
 
-use super::Direction;
+use super::Form;
 use super::codec::codec;
 use serde_json::{Value, json};
 
@@ -35,16 +35,15 @@ impl TextParameter {
             Self::Addresses => return separated("0x[0-9a-fA-F]{40}"),
             Self::Topics => return separated("0x[0-9a-fA-F]{64}"),
         };
-        let pattern = codec(name, Direction::Request).map_or(Value::Null, |mut codec| codec["pattern"].take());
-        json!({ "type": "string", "pattern": pattern })
+        codec(name, Form::PlainRequest).unwrap_or_default()
     }
 
     /// Like [`schema`](Self::schema), but also accepts the empty text, which means absence.
     pub fn optional_schema(self) -> Value {
-        match self.schema()["pattern"].as_str().map(|pattern| pattern.trim_matches(['^', '$'])) {
-            Some(pattern) => json!({ "type": "string", "pattern": format!("^({pattern})?$") }),
-            None => json!({ "type": "string" }),
-        }
+        let mut schema = self.schema();
+        let pattern = schema["pattern"].as_str().unwrap_or_default().trim_matches(['^', '$']).to_owned();
+        schema["pattern"] = format!("^({pattern})?$").into();
+        schema
     }
 }
 
