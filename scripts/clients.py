@@ -60,10 +60,9 @@ def rust(folder):
     if not (programs / "openapi-generator-cli").exists():
         execute(sys.executable, "-m", "venv", folder / "venv", folder=folder)
         execute(programs / "pip", "install", "--quiet", GENERATOR, folder=folder)
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     execute(
         programs / "openapi-generator-cli", "generate", "-i", DOCUMENT, "-g", "rust", "-o", "node_client",
-        "--additional-properties", "supportAsync=false,packageName=node_client", folder=folder, PATH=path,
+        "--additional-properties", "supportAsync=false,packageName=node_client", folder=folder,
         JAVA_OPTS="-Dlog.level=error",
     )
     execute("cargo", "build", "--quiet", folder=folder, CARGO_TARGET_DIR=folder / "target")

@@ -118,12 +118,31 @@ fn responses_about_the_development_chain_match_their_schemas() {
     }
     let call = json!({"From": ALICE, "To": BOB, "Value": "1"});
     let slots = json!({"1": "2"});
+    let (price, word) = ("100000000000", format!("0x{:064x}", 1));
+    let authorization = json!({"Address": BOB, "ChainId": "0", "Nonce": "0", "R": word, "S": word, "V": "0"});
+    let with = |more: Value| {
+        let mut transaction = call.clone();
+        transaction.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"Transaction": transaction})
+    };
     let posts = [
         ("estimateGas", json!({"Transaction": call})),
         ("estimateGas", json!({"Transaction": call, "Object": {"Balance": "9", "Code": "0x00", "State": slots}})),
         ("estimateGas", json!({"Transaction": call, "Object": {BOB: {"Nonce": "9", "StateDiff": slots}}})),
         ("call", json!({"Transaction": call, "BlockNumber": "pending"})),
         ("call", json!({"Transaction": {"Data": "0x60205ff3"}})),
+        ("call", json!({"Transaction": call, "Object": {"Balance": "1", "Code": "0x00"}})),
+        (
+            "call",
+            with(json!({"AccessList": [{"Address": BOB, "StorageKeys": [word]}], "GasPrice": price, "Nonce": "9"})),
+        ),
+        (
+            "call",
+            with(json!({"AuthorizationList": [authorization], "MaxFeePerGas": price, "MaxPriorityFeePerGas": "1"})),
+        ),
+        ("call", with(json!({"BlobVersionedHashes": [format!("0x01{}", &word[4..])], "MaxFeePerBlobGas": price}))),
+        ("estimateGas", json!({"Transaction": call, "BlockNumber": "0"})),
+        ("estimateGas", with(json!({"AccessList": [{"Address": BOB, "StorageKeys": []}], "MaxFeePerGas": price}))),
         ("feeHistory", json!({"BlockCount": 9, "RewardPercentiles": [0, 12.5, "100"]})),
         ("feeHistory", json!({})),
         ("getStorageAt", json!({"Address": ALICE, "Position": "0", "BlockNumber": "pending"})),
@@ -187,11 +206,18 @@ fn responses_about_every_fork_match_their_schemas() {
         checker.get(&format!("/getAccount/{WRITER}/{number}/"));
         checker.get(&format!("/getCode/{WRITER}/?BlockNumber={number}"));
         for hash in block["Transactions"].as_array().unwrap().iter().map(|transaction| text(&transaction["Hash"])) {
-            for operation in
-                ["getTransactionByHash", "getTransactionReceipt", "getRawTransaction", "getTransactionStatus"]
-            {
+            for operation in [
+                "getTransactionByHash",
+                "getTransactionReceipt",
+                "getTransactionExtras",
+                "getRawTransaction",
+                "getTransactionStatus",
+            ] {
                 checker.get(&format!("/{operation}/{hash}/"));
             }
+        }
+        for operation in ["getHeader", "getRawHeader", "getRawBlock", "getRawReceipts"] {
+            checker.get(&format!("/{operation}/{number}/"));
         }
         let hash = text(&block["Hash"]);
         checker.get(&format!("/getBlockByHash/{hash}/true/"));
