@@ -37,7 +37,7 @@ TOOLS = {
         ["hardhat@2", "@nomicfoundation/hardhat-network-helpers@1", "ethers"], [["node", "hardhat2.cjs"]],
     ),
     "hardhat3": (
-        ["hardhat@3", "@nomicfoundation/hardhat-network-helpers@3", "node@22"],
+        ["node@22", "hardhat@3", "@nomicfoundation/hardhat-network-helpers@3"],
         [["node_modules/.bin/node", "hardhat3.mjs"]],
     ),
     "foundry": (["@foundry-rs/anvil", "@foundry-rs/cast"], []),
@@ -66,8 +66,12 @@ def install(name, packages, work):
     if not (folder / "package.json").exists():
         kind = "module" if name == "hardhat3" else "commonjs"
         (folder / "package.json").write_text(json.dumps({"private": True, "type": kind}))
-        command = ["npm", "install", "--no-audit", "--no-fund", "--silent", *packages]
-        subprocess.run(command, cwd=folder, check=True)
+        command = ["npm", "install", "--no-audit", "--no-fund", "--silent"]
+        environment = {**os.environ, "PATH": f"{folder / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"}
+        # A Node.js of its own comes first: npm leaves out optional packages that do not fit the one that it runs with.
+        for wave in ([name for name in packages if name.startswith("node@")], packages):
+            if wave:
+                subprocess.run([*command, *wave], cwd=folder, env=environment, check=True)
     return folder
 
 
