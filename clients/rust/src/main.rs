@@ -61,7 +61,7 @@ fn main() {
         ..ParamsTransaction::new()
     };
     let object = EstimateGasObject { balance: Some("5".to_owned()), ..EstimateGasObject::new() };
-    let input = InputEstimateGas { object: Some(Box::new(object)), ..InputEstimateGas::new(transfer) };
+    let input = InputEstimateGas { object: Some(object), ..InputEstimateGas::new(transfer) };
     assert_eq!(calls_api::estimate_gas(&server, input).unwrap().estimated_gas, "21000");
 
     let input = InputFeeHistory {
