@@ -135,7 +135,7 @@ mod tests {
         // First and last block; the blocks of the filter's logs, or `None` if it is rejected. Blocks 1 to 3 exist when the
         // filter is installed, 4 and 5 are added later.
         let cases: [(_, _, Option<&[u64]>); 10] = [
-            (None, None, Some(&[1, 2, 3, 4, 5])),
+            (None, None, Some(&[3, 4, 5])),
             (number(2), number(4), Some(&[2, 3, 4])),
             (number(2), Some(BlockNumberOrTag::Latest), Some(&[2, 3, 4, 5])),
             (Some(BlockNumberOrTag::Latest), None, Some(&[3, 4, 5])),
