@@ -11,7 +11,7 @@ use node_types::BlockNumberOrTag;
 impl Node {
     /// Installs a filter for logs that appear or disappear from now on.
     ///
-    /// The range may lie above the head. Without a first block it starts with the genesis block. `latest`, `pending` or no
+    /// The range may lie above the head. Without a first block it starts with the latest one. `latest`, `pending` or no
     /// last block leave the range open.
     ///
     /// # Errors
