@@ -237,7 +237,7 @@ fn header(input: &[u8]) -> Result<bool, String> {
     if theirs.as_ref().is_ok_and(has_later_fields) {
         return Ok(Header::decode(input).is_ok());
     }
-    let theirs = theirs.map(|header| alloy_rlp::encode(&header));
+    let theirs = theirs.map(alloy_rlp::encode);
     compare(Header::decode(input).map(|header| header.encode()).map_err(text), theirs)
 }
 
@@ -248,12 +248,12 @@ fn receipt(input: &[u8]) -> Result<bool, String> {
 }
 
 fn account(input: &[u8]) -> Result<bool, String> {
-    let theirs = whole::<TrieAccount>(input).map(|account| alloy_rlp::encode(account));
+    let theirs = whole::<TrieAccount>(input).map(alloy_rlp::encode);
     compare(Account::decode(input).map(|account| account.encode()).map_err(text), theirs)
 }
 
 fn withdrawal(input: &[u8]) -> Result<bool, String> {
-    let theirs = whole::<eip4895::Withdrawal>(input).map(|withdrawal| alloy_rlp::encode(&withdrawal));
+    let theirs = whole::<eip4895::Withdrawal>(input).map(alloy_rlp::encode);
     compare(Withdrawal::decode(input).map(|withdrawal| withdrawal.encode()).map_err(text), theirs)
 }
 
@@ -271,7 +271,7 @@ fn block(input: &[u8]) -> Result<bool, String> {
     }
     // For compatibility with its users, alloy also accepts typed transactions that are not wrapped in a string.
     let canonical = |bytes: &Vec<u8>| if bytes == input { Ok(()) } else { Err("not canonical".to_owned()) };
-    let theirs = theirs.map(|block| alloy_rlp::encode(&block)).and_then(|bytes| canonical(&bytes).map(|()| bytes));
+    let theirs = theirs.map(alloy_rlp::encode).and_then(|bytes| canonical(&bytes).map(|()| bytes));
     compare(ours.map(|block| block.encode()).map_err(text), theirs)
 }
 

@@ -40,7 +40,7 @@ fn start() -> Server {
 fn rest() -> Check {
     let server = start();
     let mut connection = None;
-    let mut count = 0;
+    let mut count = 0u32;
     Box::new(move |input| {
         let request = request(input);
         let mut stream = match connection.take() {
@@ -60,7 +60,7 @@ fn rest() -> Check {
             connection = Some(stream);
         }
         count += 1;
-        if count % EXAMINED == 0 {
+        if count.is_multiple_of(EXAMINED) {
             examine(&server)?;
         }
         match response.status {
@@ -140,7 +140,7 @@ fn read_more(stream: &mut TcpStream, received: &mut Vec<u8>) -> std::io::Result<
 /// it responded.
 fn connections(start: &'static [u8]) -> Check {
     let server = self::start();
-    let mut count = 0;
+    let mut count = 0u32;
     Box::new(move |input| {
         let mut stream = connect(&server, SILENCE)?;
         // The server may close the connection at any byte.
@@ -149,7 +149,7 @@ fn connections(start: &'static [u8]) -> Check {
         let mut received = Vec::new();
         while received.len() < 1 << 16 && read_more(&mut stream, &mut received).is_ok() {}
         count += 1;
-        if count % EXAMINED == 0 {
+        if count.is_multiple_of(EXAMINED) {
             examine(&server)?;
         }
         let status = received.strip_prefix(b"HTTP/1.1 ").and_then(|rest| rest.get(..3));

@@ -215,9 +215,9 @@ fn begin() -> Result<(DevNode, Rpc), String> {
 /// Executes messages on a development chain.
 fn json_rpc() -> Check {
     let mut state = None;
-    let mut count = 0;
+    let mut count = 0u32;
     Box::new(move |input| {
-        if count % CHAIN_MESSAGES == 0 {
+        if count.is_multiple_of(CHAIN_MESSAGES) {
             state = Some(begin()?);
         }
         count += 1;
