@@ -2,13 +2,14 @@
 """Check the dependency rule of ARCHITECTURE.md: which crates may depend on which others.
 
 Reads `cargo metadata`; checks normal and build dependencies, not dev-dependencies. Also checks that node-core does not
-mention what belongs to its interfaces, and that files do not import one another in long circles. The exit status is 1 on
-a violation.
+mention what belongs to its interfaces, that files do not import one another in long circles, and that no text has a word
+that CONTRIBUTING.md replaces by another. The exit status is 1 on a violation.
 """
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from import_circles import circles
@@ -49,16 +50,29 @@ FOREIGN = {
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
+# Words of the table in CONTRIBUTING.md that are wrong wherever they appear.
+WORDS = {
+    r"(?i)\b(tells|told|imagined|elsewhere|so many|none where|takes back|goes on|what is no|lets)\b": "a word that "
+    "CONTRIBUTING.md replaces by another",
+}
 
-def foreign_words(folder: Path) -> list[str]:
-    """Lists the lines below `folder` that match a pattern of `FOREIGN`."""
+
+def matching_lines(files: Iterable[Path], patterns: dict[str, str]) -> list[str]:
+    """Lists the lines of `files` that match a pattern, with the reason why they must not."""
     return [
         f"{path}:{number}: {reason}"
-        for path in sorted(folder.rglob("*.rs"))
+        for path in sorted(files)
         for number, line in enumerate(path.read_text().splitlines(), start=1)
-        for pattern, reason in FOREIGN.items()
+        for pattern, reason in patterns.items()
         if re.search(pattern, line)
     ]
+
+
+def texts(root: Path) -> list[Path]:
+    """The files with prose: sources and documents, except the one that lists the words."""
+    files = [path for folder in ("bin", "crates", "tests") for path in (root / folder).rglob("*.rs")]
+    documents = [*root.glob("*.md"), *root.glob("docs/*.md")]
+    return files + [path for path in documents if path.name != "CONTRIBUTING.md"]
 
 
 def main() -> int:
@@ -67,7 +81,9 @@ def main() -> int:
             ["cargo", "metadata", "--format-version", "1", "--no-deps"], check=True, capture_output=True
         ).stdout
     )
-    faults = foreign_words(Path(__file__).parent.parent / "crates/node-core/src")
+    root = Path(__file__).parent.parent
+    faults = matching_lines((root / "crates/node-core/src").rglob("*.rs"), FOREIGN)
+    faults += matching_lines(texts(root), WORDS)
     for package in metadata["packages"]:
         src = Path(package["manifest_path"]).parent / "src"
         faults += [f"{src}: files import one another in a circle: {', '.join(circle)}" for circle in circles(src)]
