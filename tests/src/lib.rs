@@ -1,6 +1,7 @@
 //! The runner of Ethereum's block tests, a chain generator, a model of the node, and helpers of the end-to-end tests.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![allow(clippy::missing_errors_doc)]
 
 pub mod blocktest;
 pub mod events;

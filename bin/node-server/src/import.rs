@@ -82,7 +82,6 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Imports one file.
 fn import(
     chain: &BlockImporter,
     store: &Store,

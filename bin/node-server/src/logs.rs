@@ -75,7 +75,7 @@ impl Drop for Logs {
     }
 }
 
-/// Prints a line to standard error, but gives up if nobody reads it.
+/// Prints a line to standard error, but stops if nobody reads it.
 pub(crate) fn print_last(line: String) {
     let (done, written) = mpsc::channel();
     let _ = thread::Builder::new().spawn(move || {

@@ -71,7 +71,6 @@ pub(crate) fn result(command: &'static str, json: bool, text: impl Display, valu
     }
 }
 
-/// Writes an error as JSON.
 pub(crate) fn error(error: &CommandError) {
     let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": Sources(error).to_string()}));
 }
@@ -81,7 +80,6 @@ pub(crate) fn usage_error(message: &str) {
     let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": message}));
 }
 
-/// A block as JSON.
 pub(crate) fn block(block: BlockRef) -> Value {
     json!({"number": block.number, "hash": format!("{:#x}", block.hash)})
 }

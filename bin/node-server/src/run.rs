@@ -17,8 +17,9 @@ use node_core::context::Context;
 use node_core::node::Finality;
 use node_http::{Metrics, Shutdown, serve};
 use node_types::H256;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Options of `run`.
@@ -105,7 +106,8 @@ fn import(
 ) -> Result<(), CommandError> {
     for path in &options.import {
         tracing::info!("importing {}", path.display());
-        match import_path(chain, path, metrics, context)? {
+        let (file, length) = files::open_chain(path)?;
+        match import_opened(chain, file, ImportProgress::start(path, length), metrics, context) {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
@@ -129,15 +131,14 @@ fn import(
     Ok(())
 }
 
-/// Imports one file. The outer error is that of the file system, the inner one that of the import.
-fn import_path(
+/// Imports one file, and shows its progress.
+fn import_opened(
     chain: &BlockImporter,
-    path: &Path,
+    file: File,
+    mut progress: ImportProgress,
     metrics: &Metrics,
     context: &Context,
-) -> Result<Result<ImportSummary, FileError>, CommandError> {
-    let (file, length) = files::open_chain(path)?;
-    let mut progress = ImportProgress::start(path, length);
+) -> Result<ImportSummary, FileError> {
     let reader = progress.count(file);
     let (mut blocks, mut gas) = (0, 0);
     let imported = import_file(chain, context, reader, |state| {
@@ -146,5 +147,5 @@ fn import_path(
         progress.update(state);
     });
     progress.finish();
-    Ok(imported)
+    imported
 }

@@ -37,7 +37,6 @@ impl Wiring {
         Ok(Self { backend, store, evm, spec })
     }
 
-    /// Returns the importer.
     pub(crate) fn importer(&self) -> BlockImporter {
         BlockImporter::new(self.backend.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
     }

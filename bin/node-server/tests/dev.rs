@@ -34,9 +34,9 @@ impl Server {
         let (host, path) = url.split_once('/').expect("a path");
         let mut stream = TcpStream::connect(host).expect("it listens");
         write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        (host.to_owned(), answer)
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it responds");
+        (host.to_owned(), response)
     }
 }
 

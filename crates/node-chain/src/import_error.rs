@@ -9,27 +9,17 @@ use node_types::H256;
 /// Why a block was not imported, or the head not set. The chain is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ImportError {
     /// The bytes are not a block.
     #[error("the block cannot be decoded")]
     Decode(#[source] node_types::consensus::DecodeError),
     /// The parent is not stored.
     #[error("block {block}: its parent {parent:#x} is not known")]
-    UnknownParent {
-        /// The block.
-        block: BlockRef,
-        /// Hash of its parent.
-        parent: H256,
-    },
+    UnknownParent { block: BlockRef, parent: H256 },
     /// The block breaks a rule.
     #[error("block {block} is invalid")]
-    Invalid {
-        /// The block.
-        block: BlockRef,
-        /// The violated rule.
-        #[source]
-        source: BlockError,
-    },
+    Invalid { block: BlockRef, source: BlockError },
     /// No block has this hash.
     #[error("no block has the hash {0:#x}")]
     UnknownBlock(H256),

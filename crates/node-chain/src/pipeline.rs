@@ -56,28 +56,17 @@ pub struct ImportSummary {
 /// Why an import ended before the end of the file. The blocks before the fault stay imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
     /// The file does not continue with an encoded block.
     #[error("the chain file is damaged")]
     Stream(#[source] StreamError),
     /// An item is not a block.
     #[error("the block at byte {offset} cannot be decoded")]
-    Decode {
-        /// Offset in the file in bytes.
-        offset: u64,
-        /// The cause.
-        #[source]
-        source: DecodeError,
-    },
+    Decode { offset: u64, source: DecodeError },
     /// A block was refused.
     #[error("the block at byte {offset} was not imported")]
-    Import {
-        /// Offset in the file in bytes.
-        offset: u64,
-        /// The cause.
-        #[source]
-        source: Box<ImportError>,
-    },
+    Import { offset: u64, source: Box<ImportError> },
 }
 
 /// Blocks that pass from one thread to the next. Nothing follows an error.

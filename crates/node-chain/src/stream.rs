@@ -17,46 +17,24 @@ pub struct RawBlock {
 /// Why a stream has no further block.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StreamError {
     /// The stream cannot be read.
     #[error("cannot read at byte {offset}")]
-    Io {
-        /// Offset of the block in bytes.
-        offset: u64,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
+    Io { offset: u64, source: io::Error },
     /// The next item is not an RLP list.
     #[error("no block begins at byte {offset}: found {byte:#04x}, expected an RLP list")]
-    NotAList {
-        /// Offset of the block in bytes.
-        offset: u64,
-        /// First byte of the item.
-        byte: u8,
-    },
+    NotAList { offset: u64, byte: u8 },
     /// The encoding of the length is not the shortest.
     #[error("the length of the block at byte {offset} is malformed")]
-    Length {
-        /// Offset of the block in bytes.
-        offset: u64,
-    },
+    Length { offset: u64 },
     /// The block is longer than allowed.
     #[error("the block at byte {offset} has {length} bytes, at most {limit} are allowed")]
-    TooLong {
-        /// Offset of the block in bytes.
-        offset: u64,
-        /// Length in bytes.
-        length: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    TooLong { offset: u64, length: u64, limit: u64 },
     /// The stream ends in the middle of a block.
     #[error("the block at byte {offset} is truncated: {got} of {expected} bytes")]
     Truncated {
-        /// Offset of the block in bytes.
         offset: u64,
-        /// Number of bytes that were read.
         got: u64,
         /// Length of the block, as far as it is known.
         expected: u64,

@@ -13,6 +13,17 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// Deadline, cancellation and gas budget of one request, who sent it, and the view that it reads. Clones share the
 /// cancellation and the view.
+///
+/// # Examples
+/// ```
+/// use node_core::context::Context;
+/// use std::time::Duration;
+///
+/// let context = Context::unbounded().with_timeout(Duration::from_secs(5)).with_gas_budget(50_000_000);
+/// assert!(context.check().is_ok());
+/// context.cancel();
+/// assert!(context.check().is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Context {
     deadline: Option<Instant>,

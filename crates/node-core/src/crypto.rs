@@ -69,39 +69,17 @@ pub trait BlobVerifier: Send + Sync {
 /// Why a sidecar is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BlobError {
     /// A list has the wrong number of elements.
     #[error("{what}: {got}, expected {expected}")]
-    Count {
-        /// The list.
-        what: &'static str,
-        /// Actual length.
-        got: usize,
-        /// Expected length.
-        expected: usize,
-    },
+    Count { what: &'static str, got: usize, expected: usize },
     /// An element has the wrong length.
     #[error("{what} {index} has {got} bytes, expected {expected}")]
-    Length {
-        /// The list.
-        what: &'static str,
-        /// Position in the list.
-        index: usize,
-        /// Actual length in bytes.
-        got: usize,
-        /// Expected length in bytes.
-        expected: usize,
-    },
+    Length { what: &'static str, index: usize, got: usize, expected: usize },
     /// A commitment does not match the transaction's versioned hash.
     #[error("commitment {index} has the versioned hash {got:#x}, the transaction has {expected:#x}")]
-    VersionedHash {
-        /// Position in the list.
-        index: usize,
-        /// Hash of the commitment.
-        got: H256,
-        /// Hash in the transaction.
-        expected: H256,
-    },
+    VersionedHash { index: usize, got: H256, expected: H256 },
     /// A proof is invalid.
     #[error("the blob proofs do not verify")]
     Proof,

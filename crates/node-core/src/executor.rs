@@ -21,8 +21,11 @@ pub trait Execution: Executor + SenderRecovery + BlobVerifier {}
 
 impl<T: Executor + SenderRecovery + BlobVerifier> Execution for T {}
 
-/// Executes code over a view of the chain. Methods fail with what is wrong with the call or the block, and if the view cannot
-/// be read.
+/// Executes code over a view of the chain.
+///
+/// # Errors
+/// All methods fail with what is wrong with the call or the block, and if the view cannot be read.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait Executor: Send + Sync {
     /// Starts a block on the state of its parent, and executes the system calls at its start.
     ///
@@ -113,8 +116,11 @@ pub struct NamedContract {
     pub address: Address,
 }
 
-/// A block during its execution. Methods fail with what is wrong with the transaction or the block, and if the view cannot
-/// be read.
+/// A block during its execution.
+///
+/// # Errors
+/// All methods fail with what is wrong with the transaction or the block, and if the view cannot be read.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait BlockExecution {
     /// Executes the next transaction. A refused transaction changes nothing, and another may follow.
     fn transact(&mut self, transaction: &RecoveredTransaction) -> Result<&Receipt, ExecutionError>;
@@ -202,18 +208,14 @@ pub enum CallFailure {
 
 /// Why code could not be executed to its end.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExecutionError {
     /// The transaction or call breaks a rule.
     #[error(transparent)]
     Refused(#[from] TransactionError),
     /// A system contract is missing or failed (EIP-7002, EIP-7251, EIP-6110), so no block can be valid.
     #[error("system contract {address:#x}: {reason}")]
-    SystemContract {
-        /// The contract.
-        address: Address,
-        /// The reason.
-        reason: String,
-    },
+    SystemContract { address: Address, reason: String },
     /// An override is invalid.
     #[error(transparent)]
     Override(#[from] OverrideError),
@@ -228,43 +230,26 @@ pub enum ExecutionError {
 /// A rule that a transaction breaks. The text begins with geth's words, by which clients recognize it; numbers follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TransactionError {
     /// The type is not part of the active fork.
     #[error("transaction type not supported: type {0} belongs to a later fork")]
     TypeNotSupported(u8),
     /// It is for another chain.
     #[error("invalid chain id for signer: have {got} want {expected}")]
-    ChainId {
-        /// In the transaction.
-        got: u64,
-        /// This chain's.
-        expected: u64,
-    },
+    ChainId { got: u64, expected: u64 },
     /// It has replay protection, but EIP-155 is not active yet.
     #[error("replay protection for chain {chain_id} before EIP-155 is in force")]
-    ReplayProtectionTooEarly {
-        /// In the transaction.
-        chain_id: u64,
-    },
+    ReplayProtectionTooEarly { chain_id: u64 },
     /// The signature is invalid.
     #[error("invalid sender: {0}")]
     Signature(crate::crypto::SignatureError),
     /// The nonce is already used.
     #[error("nonce too low: next nonce {expected}, tx nonce {got}")]
-    NonceTooLow {
-        /// In the transaction.
-        got: u64,
-        /// The account's nonce.
-        expected: u64,
-    },
+    NonceTooLow { got: u64, expected: u64 },
     /// The nonce leaves a gap.
     #[error("nonce too high: next nonce {expected}, tx nonce {got}")]
-    NonceTooHigh {
-        /// In the transaction.
-        got: u64,
-        /// The account's nonce.
-        expected: u64,
-    },
+    NonceTooHigh { got: u64, expected: u64 },
     /// The nonce cannot be incremented (EIP-2681).
     #[error("nonce has max value: 2^64 - 1 cannot be used")]
     NonceOverflow,
@@ -284,60 +269,29 @@ pub enum TransactionError {
     FeesBeyond128Bits,
     /// The fee cap is below the base fee.
     #[error("max fee per gas less than block base fee: maxFeePerGas: {cap}, baseFee: {base_fee}")]
-    FeeCapTooLow {
-        /// In the transaction.
-        cap: U256,
-        /// Of the block.
-        base_fee: u64,
-    },
+    FeeCapTooLow { cap: U256, base_fee: u64 },
     /// The tip cap is above the fee cap.
     #[error("max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}")]
-    TipAboveFeeCap {
-        /// Tip cap.
-        tip: U256,
-        /// Fee cap.
-        cap: U256,
-    },
+    TipAboveFeeCap { tip: U256, cap: U256 },
     /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: gas {limit}, minimum needed {required}")]
-    IntrinsicGas {
-        /// In the transaction.
-        limit: u64,
-        /// The minimum.
-        required: u64,
-    },
+    IntrinsicGas { limit: u64, required: u64 },
     /// The gas limit is below the floor price of the call data (EIP-7623).
     #[error("insufficient gas for floor data gas cost: gas {limit}, minimum needed {required}")]
-    FloorGas {
-        /// In the transaction.
-        limit: u64,
-        /// The minimum.
-        required: u64,
-    },
+    FloorGas { limit: u64, required: u64 },
     /// The gas limit is above the gas left in the block.
     #[error("exceeds block gas limit: gas {limit}, available {available}")]
-    BlockGasExceeded {
-        /// In the transaction.
-        limit: u64,
-        /// Gas left in the block.
-        available: u64,
-    },
+    BlockGasExceeded { limit: u64, available: u64 },
     /// The gas limit is above the cap of EIP-7825.
     #[error("transaction gas limit too high (cap: {cap}, tx: {limit}): EIP-7825 limits it from Osaka on")]
     GasLimitCap {
-        /// In the transaction.
         limit: u64,
         /// 2^24.
         cap: u64,
     },
     /// The creation code is too long (EIP-3860).
     #[error("max initcode size exceeded: code size {length}, limit {limit}")]
-    InitCodeTooLong {
-        /// In the transaction.
-        length: usize,
-        /// The maximum.
-        limit: usize,
-    },
+    InitCodeTooLong { length: usize, limit: usize },
     /// A blob transaction has no blobs.
     #[error("blob transaction missing blob hashes")]
     NoBlobs,
@@ -346,7 +300,6 @@ pub enum TransactionError {
     TooManyBlobs {
         /// Count including this transaction.
         count: u64,
-        /// The maximum.
         limit: u64,
     },
     /// A versioned hash has an unknown version.
@@ -354,12 +307,7 @@ pub enum TransactionError {
     BlobVersion(H256),
     /// The blob fee cap is below the blob base fee.
     #[error("max fee per blob gas less than block blob gas fee: blobGasFeeCap: {cap}, blobBaseFee: {base_fee}")]
-    BlobFeeCapTooLow {
-        /// In the transaction.
-        cap: U256,
-        /// Of the block.
-        base_fee: U256,
-    },
+    BlobFeeCapTooLow { cap: U256, base_fee: U256 },
     /// A set-code transaction has no authorizations (EIP-7702).
     #[error("EIP-7702 transaction with empty auth list")]
     NoAuthorizations,

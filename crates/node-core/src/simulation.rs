@@ -21,8 +21,11 @@ pub struct SimulationRules<'a> {
     pub trace_transfers: bool,
 }
 
-/// A simulated block while it is executed. Methods fail as those of
-/// [`BlockExecution`](crate::executor::BlockExecution).
+/// A simulated block while it is executed.
+///
+/// # Errors
+/// All methods fail as those of [`BlockExecution`](crate::executor::BlockExecution).
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait SimulatedExecution {
     /// Returns the nonce of the next transaction of `sender`.
     fn nonce(&mut self, sender: Address) -> Result<u64, ExecutionError>;

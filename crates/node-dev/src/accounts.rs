@@ -105,19 +105,14 @@ impl Deref for Accounts {
 /// Why accounts could not be derived. Messages do not repeat words of the mnemonic.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum AccountsError {
     /// Too many accounts were requested.
     #[error("{got} accounts, at most {MAX_ACCOUNTS} are supported")]
-    Count {
-        /// Requested number.
-        got: u32,
-    },
+    Count { got: u32 },
     /// The mnemonic has the wrong number of words.
     #[error("the mnemonic has {got} words, expected 12, 15, 18, 21 or 24")]
-    WordCount {
-        /// Number of words.
-        got: usize,
-    },
+    WordCount { got: usize },
     /// A word is not in the word list.
     #[error("word {position} of the mnemonic is not in the English word list of BIP-39")]
     UnknownWord {
@@ -131,13 +126,7 @@ pub enum AccountsError {
     Checksum,
     /// The derivation path is invalid.
     #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
-    Path {
-        /// The path as given.
-        path: String,
-        /// The reason.
-        #[source]
-        source: bip32::Error,
-    },
+    Path { path: String, source: bip32::Error },
 }
 
 impl From<bip39::Error> for AccountsError {

@@ -126,25 +126,14 @@ fn within(what: &'static str, got: u64, bounds: &RangeInclusive<u64>) -> Result<
 /// Why a genesis could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DevGenesisError {
     /// A value is out of range.
     #[error("{what} {got}, expected {least} to {most}")]
-    OutOfBounds {
-        /// Name of the value.
-        what: &'static str,
-        /// The value.
-        got: u64,
-        /// The minimum.
-        least: u64,
-        /// The maximum.
-        most: u64,
-    },
+    OutOfBounds { what: &'static str, got: u64, least: u64, most: u64 },
     /// A base fee was given for a fork before London.
     #[error("{hardfork} has no base fee: the first fork with one is london")]
-    BaseFeeBeforeLondon {
-        /// The fork.
-        hardfork: Hardfork,
-    },
+    BaseFeeBeforeLondon { hardfork: Hardfork },
 }
 
 #[cfg(test)]

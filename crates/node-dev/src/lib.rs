@@ -1,6 +1,7 @@
 //! Development chains in process: [`DevNode`] runs one, with [`Accounts`] derived from a mnemonic and a [`DevGenesis`]
 //! that funds them.
 //!
+//! # Examples
 //! ```
 //! use node_dev::{AccountOptions, Accounts, DevGenesis};
 //! use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
@@ -23,7 +24,6 @@
 
 mod account;
 mod accounts;
-mod checksum;
 mod contracts;
 mod genesis;
 mod hardfork;
@@ -31,7 +31,7 @@ mod node;
 
 pub use account::DevAccount;
 pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
-pub use checksum::Checksummed;
 pub use genesis::{DevGenesis, DevGenesisError};
 pub use hardfork::{Hardfork, UnknownHardfork};
 pub use node::{DevNode, DevNodeBuilder, DevNodeError};
+pub use node_types::Checksummed;

@@ -23,6 +23,7 @@ use std::sync::Arc;
 /// time is that of a [`ManualClock`], which starts at the timestamp of the newest block, so that the same calls always
 /// produce the same blocks.
 ///
+/// # Examples
 /// ```
 /// use node_core::context::Context;
 /// use node_dev::DevNode;
@@ -299,6 +300,7 @@ impl DevNodeBuilder {
 /// Why a development chain could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DevNodeError {
     /// The accounts cannot be derived.
     #[error(transparent)]
@@ -308,12 +310,7 @@ pub enum DevNodeError {
     Genesis(#[from] DevGenesisError),
     /// The backend stores a chain with another genesis block.
     #[error("the backend holds a chain with the genesis block {found:#x}, expected {expected:#x}")]
-    OtherGenesis {
-        /// Hash of the stored genesis block.
-        found: H256,
-        /// Hash of the genesis block of this chain.
-        expected: H256,
-    },
+    OtherGenesis { found: H256, expected: H256 },
     /// The backend cannot be opened or read.
     #[error(transparent)]
     Backend(#[from] BackendError),

@@ -141,7 +141,6 @@ impl<'a> CallRun<'a> {
         self.call.gas
     }
 
-    /// Returns the gas budget of the context.
     pub(crate) fn gas_budget(&self) -> u64 {
         self.run.context.gas_budget()
     }

@@ -118,7 +118,6 @@ impl<'a> StateDb<'a> {
         Ok(())
     }
 
-    /// Returns all changes.
     pub(crate) fn changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();
         for (address, account) in &self.accounts {

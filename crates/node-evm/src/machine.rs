@@ -80,7 +80,6 @@ impl<'a> Machine<'a> {
         Self { evm: GuardedEvm(evm) }
     }
 
-    /// Returns the state.
     pub(crate) fn db(&mut self) -> &mut StateDb<'a> {
         &mut self.evm.ctx().journaled_state.database
     }
@@ -100,7 +99,6 @@ impl<'a> Machine<'a> {
         self.evm.0.precompiles.is_at(&address.to_evm())
     }
 
-    /// Returns the rules.
     pub(crate) fn rules(&mut self) -> &mut CfgEnv {
         &mut self.evm.ctx().cfg
     }

@@ -7,9 +7,9 @@ use crate::problem::HttpError;
 use crate::service::Service;
 use crate::transfer::SHORT;
 use crate::unpack::Packing;
-use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::{HttpMessage, HttpRequest, mime};
 use futures_util::StreamExt;
 use node_core::context::Context;
 use node_core::cost::Cost;
@@ -26,7 +26,7 @@ pub(crate) async fn read_json(
 ) -> Result<Bytes, HttpError> {
     let (headers, config) = (request.headers(), &service.config);
     let limit = config.max_body;
-    if !is_json(headers) {
+    if !is_json(request) {
         let untyped = !headers.contains_key(CONTENT_TYPE);
         // A missing body is reported as such, and not as a wrong media type.
         let is_empty = untyped && within(config, collect(payload, 0, &service.transfers, client)).await.is_ok();
@@ -60,13 +60,9 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 
 /// Whether the body is declared as JSON. The declaration is required because browsers send other types across origins
 /// without a CORS preflight.
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
-    let Ok(value) = value.to_str() else { return false };
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    let Some((kind, subtype)) = media_type.split_once('/') else { return false };
-    let format = subtype.rsplit('+').next().unwrap_or_default();
-    kind.eq_ignore_ascii_case("application") && format.eq_ignore_ascii_case("json")
+fn is_json(request: &impl HttpMessage) -> bool {
+    let Ok(Some(media_type)) = request.mime_type() else { return false };
+    media_type.type_() == mime::APPLICATION && media_type.suffix().unwrap_or(media_type.subtype()) == mime::JSON
 }
 
 /// Reads a body of at most `limit` bytes. While it arrives, its bytes count as held by `client`.
@@ -102,13 +98,14 @@ async fn collect(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use actix_web::http::header::HeaderValue;
+    use actix_web::test::TestRequest;
 
     #[test]
     fn accepts_json_media_types() {
         let cases = [
             ("application/json", true),
             ("Application/JSON; charset=utf-8", true),
+            ("application/json;", true),
             ("application/merge-patch+json", true),
             ("text/json", false),
             ("text/plain", false),
@@ -117,10 +114,9 @@ mod tests {
             ("", false),
         ];
         for (value, expected) in cases {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
-            assert_eq!(is_json(&headers), expected, "{value:?}");
+            let request = TestRequest::default().insert_header((CONTENT_TYPE, value)).to_http_request();
+            assert_eq!(is_json(&request), expected, "{value:?}");
         }
-        assert!(!is_json(&HeaderMap::new()), "no media type");
+        assert!(!is_json(&TestRequest::default().to_http_request()), "no media type");
     }
 }

@@ -37,7 +37,6 @@ impl Caching {
     }
 }
 
-/// A digest that identifies a body.
 pub(crate) fn digest(body: &[u8]) -> u128 {
     XxHash3_128::oneshot(body)
 }

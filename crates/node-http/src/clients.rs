@@ -165,7 +165,7 @@ impl Permit {
         }
     }
 
-    /// Gives `less` back.
+    /// Returns `less` of the amount.
     pub(crate) fn give_back(&mut self, less: usize) {
         self.amount -= less;
         self.client.held(self.limit.resource).fetch_sub(less, Ordering::Relaxed);

@@ -1,11 +1,10 @@
-//! Closes a connection from elsewhere than the task that reads and writes it.
+//! Closes a connection from outside the task that reads and writes it.
 
 use futures_util::task::AtomicWaker;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 
-/// Closes one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Closer {
     closed: AtomicBool,

@@ -10,7 +10,7 @@ use crate::url::{BasePath, Origin, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;
 use node_rpc::{RpcLimits, SessionLimits};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -229,6 +229,11 @@ impl HttpConfig {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
+    /// The address to listen on.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.host, self.port)
+    }
+
     /// Limits of one JSON-RPC message.
     pub(crate) fn rpc_limits(&self) -> RpcLimits {
         RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes }
@@ -239,7 +244,6 @@ impl HttpConfig {
         self.workers.unwrap_or_else(cores).get()
     }
 
-    /// Number of threads of a pool for which this number is configured.
     pub(crate) fn threads(configured: Option<NonZero<usize>>) -> usize {
         configured.unwrap_or_else(|| cores().saturating_mul(THREADS_PER_CORE)).get()
     }

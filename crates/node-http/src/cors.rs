@@ -11,7 +11,7 @@ use std::net::IpAddr;
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("etag, link, retry-after, x-request-id, x-head-number, x-head-hash");
 
-/// What a preflight request is told: methods, headers, and for how many seconds this is valid.
+/// The response to a preflight request: methods, headers, and for how many seconds this is valid.
 const PREFLIGHT: [(HeaderName, HeaderValue); 3] = [
     (ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST")),
     (
@@ -59,7 +59,6 @@ fn is_extension(origin: &[u8]) -> bool {
     schemes.iter().any(|scheme| origin.starts_with(scheme))
 }
 
-/// Whether a request is a preflight request.
 pub(crate) fn is_preflight(headers: &HeaderMap) -> bool {
     headers.contains_key("origin") && headers.contains_key(ASKS_FOR_METHOD)
 }

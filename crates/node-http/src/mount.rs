@@ -45,12 +45,16 @@ use std::sync::Arc;
 /// }
 /// ```
 pub fn configure(node: Arc<Node>, options: HttpConfig) -> Result<Routes, ServeError> {
-    Ok(Routes { service: shared(node, options)? })
+    let address = options.address();
+    Ok(Routes { service: shared(node, options, address)? })
 }
 
-/// Creates the service that the routes use in a server which accepts its own connections.
-pub(crate) fn shared(node: Arc<Node>, options: HttpConfig) -> Result<web::Data<Service>, ServeError> {
-    let address = SocketAddr::new(options.host, options.port);
+/// Creates the service that the routes use in a server that listens on `address`.
+pub(crate) fn shared(
+    node: Arc<Node>,
+    options: HttpConfig,
+    address: SocketAddr,
+) -> Result<web::Data<Service>, ServeError> {
     let metrics = options.metrics.clone();
     let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);

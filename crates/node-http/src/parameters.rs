@@ -24,7 +24,6 @@ impl<'a> Parameters<'a> {
         parameters.faults.into_details()
     }
 
-    /// Whether the query was read.
     pub(crate) fn query_read(&self) -> bool {
         self.query_read
     }

@@ -6,7 +6,6 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// How busy a pool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolUsage {
     pub(crate) threads: usize,
@@ -18,7 +17,6 @@ pub(crate) struct PoolUsage {
     pub(crate) refused: u64,
 }
 
-/// The queue of a pool is full.
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 

@@ -17,99 +17,60 @@ pub(crate) const ENCODINGS: &str =
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
-    /// The operation failed.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The body is not JSON, or not a valid input of the operation.
     #[error(transparent)]
     Body(BodyError),
-    /// Path or query parameters are invalid.
     #[error("the parameters are invalid")]
     Parameters(Vec<ErrorDetail>),
-    /// The path has a broken escape.
     #[error("the path cannot be decoded: every % must begin an escape, and the decoded path must be UTF-8")]
     Path,
-    /// No operation has this path.
     #[error("there is nothing under this path")]
     UnknownRoute,
-    /// The path exists, but not for this method.
     #[error("this path accepts {allow} only")]
-    MethodNotAllowed {
-        /// The methods that the path accepts.
-        allow: &'static str,
-    },
-    /// The path is for WebSocket only.
+    MethodNotAllowed { allow: &'static str },
     #[error("this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET")]
     NoWebSocket,
-    /// The request is not HTTP.
     #[error("this is no valid request of HTTP/1.1, which has a request line, one Host and an unambiguous length")]
     NotHttp,
-    /// The headers arrived too slowly.
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
-    /// The body's framing is broken, or it ended early.
     #[error("the body cannot be read to its end")]
     BodyBroken,
-    /// Control is restricted to programs on the same machine.
     #[error("control of the chain is refused to clients that may be on other machines (`force-control`)")]
     ControlRefused,
-    /// Control is refused to whoever a proxy that is not trusted forwards requests for.
     #[error(
         "control of the chain is refused to requests that {0} forwards, which is not a trusted proxy (`trusted-proxies`)"
     )]
     ControlForwarded(IpAddr),
-    /// The request comes from a web page of an origin that is not allowed.
     #[error("this is refused to pages of other origins (`cors-origins`)")]
     ForeignOrigin,
-    /// Nothing is left of what all clients share, or of the client's share.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// The body is declared as something other than JSON.
     #[error("the body must be of media type application/json")]
     MediaType,
-    /// The body is compressed in an unknown way.
     #[error("the body may be compressed with one of {ENCODINGS}")]
     ContentEncoding,
-    /// The body is not what its encoding says.
     #[error("the body cannot be decompressed")]
     BodyUnpackable,
-    /// The body is too long.
     #[error("the body is longer than {limit} bytes (`max-body`)")]
-    BodyTooLarge {
-        /// Longest body accepted, in bytes.
-        limit: usize,
-    },
-    /// The body arrived too slowly.
+    BodyTooLarge { limit: usize },
     #[error("the body did not arrive in time")]
     BodyTimeout,
-    /// The `Host` header is not an accepted host.
     #[error("this server does not accept the host {host:?} (`allowed-hosts`)")]
-    HostRefused {
-        /// The host, shortened if it is long.
-        host: String,
-    },
-    /// Path, query and headers are too long.
+    HostRefused { host: String },
     #[error("path, query and headers together are longer than {limit} bytes")]
-    HeadersTooLong {
-        /// Most bytes accepted.
-        limit: usize,
-    },
-    /// The token is missing or unknown.
+    HeadersTooLong { limit: usize },
     #[error("the header Authorization must contain Bearer, a space, and a valid token (`token-file`)")]
     Unauthorized,
-    /// The client has sent too many requests.
     #[error("more than {} requests a second (`rate-limit`)", .0.limit)]
     TooFast(TooFast),
-    /// The server is not ready, or is shutting down.
     #[error("not ready: {0}")]
     NotReady(String),
-    /// All threads are busy, and the queue is full.
     #[error("the server is busy, try again soon")]
     Overloaded,
-    /// The operation panicked, which is a defect.
     #[error("the operation panicked")]
     Panicked,
-    /// The response cannot be encoded, which is a defect.
     #[error("the response cannot be encoded")]
     Encode(#[source] serde_json::Error),
 }
@@ -195,7 +156,6 @@ pub(crate) fn detail(error: &HttpError) -> String {
     describe(error, &Sent::default()).detail
 }
 
-/// Returns the status of an error.
 pub(crate) fn status(error: &HttpError) -> StatusCode {
     classify(error).0
 }

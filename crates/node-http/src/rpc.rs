@@ -27,9 +27,9 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let controls = may_control(exchange.request(), &service, exchange.sender());
     let message = match read(&service, exchange.context(), body).await {
-        Ok(Ok(message)) => message,
-        Ok(Err(error)) => return respond(exchange, &context, error.into()),
-        Err(error) => return exchange.fail(&error),
+        Ok(message) => message,
+        Err(Unread::Invalid(error)) => return respond(exchange, &context, error.into()),
+        Err(Unread::Refused(error)) => return exchange.fail(&error),
     };
     exchange.set_operation(message.operation());
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
@@ -87,16 +87,21 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     allowed.is_ok()
 }
 
-/// Parses a message. The inner error is that of a body that is not a message.
-pub(crate) async fn read(
-    service: &web::Data<Service>,
-    context: Context,
-    body: Bytes,
-) -> Result<Result<Arc<Message>, RpcError>, HttpError> {
+/// Why there is no message.
+pub(crate) enum Unread {
+    /// The server did not read the body.
+    Refused(HttpError),
+    /// The body is not a message.
+    Invalid(RpcError),
+}
+
+/// Parses a message.
+pub(crate) async fn read(service: &web::Data<Service>, context: Context, body: Bytes) -> Result<Arc<Message>, Unread> {
     let cost = dispatch::decoding_cost(body.len());
     let reader = service.clone();
-    let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body).map(Arc::new)));
-    dispatch::run(&service.pools, cost, context, read).await
+    let read = Box::new(move |_: &Context| Ok(reader.rpc.read(&body)));
+    let message = dispatch::run(&service.pools, cost, context, read).await.map_err(Unread::Refused)?;
+    message.map(Arc::new).map_err(Unread::Invalid)
 }
 
 /// Runs the requests of a message under `context`.

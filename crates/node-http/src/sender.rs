@@ -44,7 +44,7 @@ pub(crate) enum Origin {
     /// A program on this machine that connected directly.
     ThisMachine,
     /// Another machine, or one that is not known.
-    Elsewhere,
+    Remote,
     /// A host that is not trusted says that it forwards the request for another one.
     UntrustedProxy(IpAddr),
 }
@@ -70,7 +70,7 @@ impl Sender {
             None if is_forwarded => Origin::UntrustedProxy(peer.address),
             // A proxy that names nobody stands for anyone. So does the local one that a public URL usually means.
             None if peer.address.is_loopback() && !peer.is_proxy && !is_public(config) => Origin::ThisMachine,
-            _ => Origin::Elsewhere,
+            _ => Origin::Remote,
         };
         let client = match forwarded.as_ref().and_then(|forwarded| forwarded.client) {
             Some(address) => clients.at(address),
@@ -125,13 +125,13 @@ mod tests {
         let cases = [
             ("", None, "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
             ("", None, "[::1]:1", None, ThisMachine, "::"),
-            ("", None, "192.0.2.9:1", None, Elsewhere, "192.0.2.9"),
+            ("", None, "192.0.2.9:1", None, Remote, "192.0.2.9"),
             ("", None, "127.0.0.1:1", Some("203.0.113.5"), UntrustedProxy(proxy()), "127.0.0.1"),
-            ("127.0.0.0/8", None, "127.0.0.1:1", None, Elsewhere, "127.0.0.1"),
-            ("127.0.0.0/8", None, "127.0.0.1:1", Some("203.0.113.5"), Elsewhere, "203.0.113.5"),
-            ("127.0.0.0/8", None, "127.0.0.1:1", Some("127.0.0.1"), Elsewhere, "127.0.0.1"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", None, Remote, "127.0.0.1"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", Some("203.0.113.5"), Remote, "203.0.113.5"),
+            ("127.0.0.0/8", None, "127.0.0.1:1", Some("127.0.0.1"), Remote, "127.0.0.1"),
             ("192.0.2.9", None, "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
-            ("", Some("https://node.example"), "127.0.0.1:1", None, Elsewhere, "127.0.0.1"),
+            ("", Some("https://node.example"), "127.0.0.1:1", None, Remote, "127.0.0.1"),
             ("", Some("http://localhost:8545"), "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
             ("", Some("http://[::1]:8545"), "127.0.0.1:1", None, ThisMachine, "127.0.0.1"),
         ];

@@ -8,11 +8,25 @@ use node_core::node::Node;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, then lets requests
-/// in progress finish. `ready` is called once the server listens; if it fails, nothing is served.
+/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, then waits for
+/// requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
 /// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
+///
+/// # Examples
+/// ```
+/// use node_core::node::Node;
+/// use node_http::{HttpConfig, ServeError, Shutdown, serve};
+/// use std::sync::Arc;
+///
+/// fn run(node: Arc<Node>) -> Result<(), ServeError> {
+///     serve(node, HttpConfig::default(), Shutdown::on_signals()?, |address| {
+///         println!("listening on {address}");
+///         Ok(())
+///     })
+/// }
+/// ```
 pub fn serve<E: From<ServeError>>(
     node: Arc<Node>,
     config: HttpConfig,

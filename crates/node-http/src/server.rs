@@ -1,9 +1,8 @@
 //! Binds the listener and passes its connections to the routes.
 
 use crate::config::HttpConfig;
-use crate::gauge_readings;
 use crate::listen::{self, Connection};
-use crate::openapi;
+use crate::mount;
 use crate::routes::{self, spelling::Spellings};
 use crate::service::{MAX_REJECTIONS, Service};
 use actix_http::{HttpService, Request};
@@ -50,13 +49,11 @@ impl Server {
     /// # Errors
     /// If the address cannot be bound or threads cannot be started.
     pub fn bind(node: Arc<Node>, config: HttpConfig) -> Result<Self, ServeError> {
-        let requested = SocketAddr::new(config.host, config.port);
+        let requested = config.address();
         let listener = bind(requested).map_err(|source| ServeError::Bind { address: requested, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: requested, source })?;
         let settings = config.clone();
-        let interface = openapi::documents(&config, node.producer().is_some()).map_err(ServeError::Start)?;
-        let service = web::Data::new(Service::new(node, config, address, interface).map_err(ServeError::Start)?);
-        gauge_readings::register(&settings.metrics, &service);
+        let service = mount::shared(node, config, address)?;
         let builder = actix_server::Server::build()
             .workers(settings.workers())
             // Connections over the limit are accepted too, to be sent an error.
@@ -141,16 +138,11 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 /// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ServeError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address}")]
-    Bind {
-        /// The requested address.
-        address: SocketAddr,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    Bind { address: SocketAddr, source: io::Error },
     /// Threads cannot be started.
     #[error("cannot start the server's threads")]
     Start(#[source] io::Error),

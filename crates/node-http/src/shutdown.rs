@@ -24,6 +24,9 @@ impl Shutdown {
     }
 
     /// Like [`on_signals`](Self::on_signals); `callback` is called first when a signal arrives.
+    ///
+    /// # Errors
+    /// Those of [`on_signals`](Self::on_signals).
     pub fn on_signals_then(callback: impl FnOnce() + Send + 'static) -> Result<Self, ServeError> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {

@@ -35,7 +35,7 @@ impl MessageBody for Pieces {
 fn next_piece(rest: &mut Bytes) -> Option<Bytes> {
     match rest.len() {
         0 => None,
-        // The last piece must not leave an owner of all bytes behind.
+        // The last piece must not leave an owner of all bytes.
         1..=PIECE => Some(mem::take(rest)),
         _ => Some(rest.split_to(PIECE)),
     }

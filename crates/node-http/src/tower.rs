@@ -53,7 +53,6 @@ pub struct NodeService {
     next: Arc<AtomicUsize>,
 }
 
-/// A request for a worker.
 struct Job {
     request: http::Request<RequestBody>,
     /// Dropped by the caller if the client disconnects.
@@ -67,7 +66,8 @@ impl NodeService {
     /// [`ServeError::Start`] if a thread cannot be started.
     pub fn new(node: Arc<Node>, options: HttpConfig) -> Result<Self, ServeError> {
         let workers = options.workers();
-        let service = mount::shared(node, options)?;
+        let address = options.address();
+        let service = mount::shared(node, options, address)?;
         let workers: io::Result<Arc<[_]>> = (0..workers).map(|index| start(index, service.clone())).collect();
         Ok(Self { workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
     }

@@ -8,7 +8,7 @@ use crate::clients::{Exhausted, Permit};
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
 use crate::request_log::{self, Failure};
-use crate::rpc;
+use crate::rpc::{self, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::streaming::streaming_body;
@@ -90,7 +90,6 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     exchange.finish(response.set_body(streaming_body(socket, Socket::next)))
 }
 
-/// One WebSocket connection.
 struct Socket {
     service: web::Data<Service>,
     session: Arc<Session>,
@@ -312,16 +311,16 @@ impl Socket {
             let refusal = rpc::refuse_unread(&error);
             (UNREAD, Err((error, refusal)))
         };
-        // What is no JSON counts, too.
+        // A body that is not JSON counts, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
         let _permit = match admitted.and_then(|()| Ok(service.requests.take(&self.sender.client, 1)?)) {
             Ok(permit) => permit,
             Err(error) => return unread(error),
         };
         let message = match rpc::read(service, service.context(&self.sender.client), body).await {
-            Ok(Ok(message)) => message,
-            Ok(Err(error)) => return (UNREAD, Ok(error.into())),
-            Err(error) => return unread(error),
+            Ok(message) => message,
+            Err(Unread::Invalid(error)) => return (UNREAD, Ok(error.into())),
+            Err(Unread::Refused(error)) => return unread(error),
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {

@@ -38,7 +38,6 @@ pub struct Request {
     pub(crate) call: Result<Call, RpcError>,
 }
 
-/// A method with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Arc<Method>,

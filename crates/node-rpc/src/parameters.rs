@@ -10,6 +10,9 @@ pub trait Parameters: Sized {
     const COUNT: usize;
 
     /// Decodes the parameters. The first `required` ones must be present; missing others are decoded as null.
+    ///
+    /// # Errors
+    /// [`RpcError::INVALID_PARAMS`] if one has the wrong type, or a required one is missing.
     fn read(arguments: &[&RawValue], required: usize) -> Result<Self, RpcError>;
 }
 

@@ -16,7 +16,6 @@ const DOMAIN_FIELDS: [(&str, &str); 5] = [
 
 const DOMAIN: &str = "EIP712Domain";
 
-/// Data with its types.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TypedData {

@@ -42,7 +42,6 @@ impl Caches {
         }
     }
 
-    /// Returns the use of each cache.
     pub(crate) fn usage(&self) -> [CacheUse; 8] {
         let Self { hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
         [

@@ -15,6 +15,7 @@ use std::sync::Arc;
 /// Why a store cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StoreError {
     /// The database failed.
     #[error("the database failed")]
@@ -36,43 +37,25 @@ pub enum StoreError {
     Consensus(#[from] DecodeError),
     /// A row is missing although another row refers to it.
     #[error("a required row of table {table} is missing")]
-    Missing {
-        /// Name of the table.
-        table: &'static str,
-    },
+    Missing { table: &'static str },
     /// The folder is empty, or is not a data folder.
     #[error("there is no chain in the folder")]
     NoChain,
     /// The folder contains another chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
-    OtherGenesis {
-        /// Genesis hash of the chain in the folder.
-        found: H256,
-        /// Genesis hash that the caller expected.
-        expected: H256,
-    },
+    OtherGenesis { found: H256, expected: H256 },
     /// This version does not support the layout of the database.
     #[error(
         "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"
     )]
-    UnsupportedLayout {
-        /// Layout of the database.
-        found: u64,
-        /// Layout that this version reads and writes.
-        supported: u64,
-    },
+    UnsupportedLayout { found: u64, supported: u64 },
     /// The earliest state does not match its header.
     #[error(
         "the earliest stored state, that of block {block}, does not match the block header; restore a backup, or import the \
         chain into a new folder: {difference}"
     )]
-    DamagedState {
-        /// The number of the block.
-        block: BlockNumber,
-        /// The first difference.
-        difference: Box<Difference>,
-    },
+    DamagedState { block: BlockNumber, difference: Box<Difference> },
     /// The database was written by another program.
     #[error("the database was written by another program")]
     Foreign,

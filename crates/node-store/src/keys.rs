@@ -242,7 +242,6 @@ impl Key {
         key
     }
 
-    /// Returns the block number in a key of [`Self::of_block`].
     pub(crate) fn block_number(&self) -> BlockNumber {
         self.prefix().iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -311,7 +310,6 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A key of the database.
 #[derive(Clone, Copy)]
 pub(crate) struct DatabaseKey {
     length: u8,

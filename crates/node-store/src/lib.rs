@@ -5,7 +5,6 @@
 //! `docs/storage.md` describes the format of the files.
 //!
 //! # Examples
-//!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use node_core::backend::StateBackend;

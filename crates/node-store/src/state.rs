@@ -39,12 +39,10 @@ pub(crate) fn slot(rows: &Rows, trie: TrieId, slot_hash: H256, at: BlockNumber) 
 /// A cache of the newest version of trie nodes. Only the writer of the newest state uses it.
 pub(crate) type NodeCache = Cache<(TrieId, NibblePath), Arc<Stored>, NodeBytes>;
 
-/// Creates a cache of `bytes` bytes.
 pub(crate) fn node_cache(bytes: usize) -> NodeCache {
     NodeCache::with_weighter(bytes / NodeBytes::LEAF, bytes as u64, NodeBytes)
 }
 
-/// Returns the use of the cache.
 pub(crate) fn nodes_usage(nodes: &NodeCache) -> CacheUse {
     CacheUse {
         name: "trie_nodes",
@@ -70,7 +68,6 @@ impl Weighter<(TrieId, NibblePath), Arc<Stored>> for NodeBytes {
     }
 }
 
-/// A trie as of a block.
 pub(crate) struct TrieReader<'a> {
     pub(crate) rows: &'a Rows,
     pub(crate) trie: TrieId,

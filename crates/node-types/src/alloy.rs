@@ -6,7 +6,6 @@
 //! [`HashData`](crate::wire::HashData), dereference to what they hold, and convert like it.
 //!
 //! # Examples
-//!
 //! ```
 //! use alloy_consensus::TxEnvelope;
 //! use node_types::alloy::{ToAlloy, ToNode};

@@ -8,7 +8,6 @@ use std::str::FromStr;
 /// A block by number, by tag or by hash.
 ///
 /// # Examples
-///
 /// ```
 /// use node_types::{BlockId, BlockNumberOrTag, H256};
 ///

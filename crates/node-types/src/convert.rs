@@ -33,6 +33,26 @@ unwrap! {
     Bytes => ::bytes::Bytes,
 }
 
+/// Implements `From` for what is inside.
+macro_rules! wrap {
+    ($($value:ty => $encoding:ty),+ $(,)?) => {$(
+        impl From<$value> for $encoding {
+            fn from(value: $value) -> Self {
+                Self(value)
+            }
+        }
+    )+};
+}
+
+wrap! {
+    U256 => Word,
+    H256 => StorageKey,
+    [u8; 256] => Bloom,
+    ::bytes::Bytes => Bytes,
+    Vec<Address> => AddressFilter,
+    Vec<H256> => TopicFilter,
+}
+
 impl<T: AsRef<[u8]>> AsRef<[u8]> for Data<T> {
     fn as_ref(&self) -> &[u8] {
         self.0.as_ref()
@@ -48,12 +68,6 @@ impl<T> Borrow<T> for Data<T> {
 impl<T> Borrow<T> for Quantity<T> {
     fn borrow(&self) -> &T {
         &self.0
-    }
-}
-
-impl From<U256> for Word {
-    fn from(value: U256) -> Self {
-        Self(value)
     }
 }
 
@@ -82,12 +96,6 @@ impl FromStr for Word {
 
     fn from_str(text: &str) -> Result<Self, TextError> {
         text.parse().map(|word: Data<H256>| Self(U256::from_big_endian(word.as_bytes())))
-    }
-}
-
-impl From<H256> for StorageKey {
-    fn from(slot: H256) -> Self {
-        Self(slot)
     }
 }
 
@@ -121,12 +129,6 @@ impl fmt::Display for StorageKey {
     }
 }
 
-impl From<[u8; 256]> for Bloom {
-    fn from(bits: [u8; 256]) -> Self {
-        Self(bits)
-    }
-}
-
 impl AsRef<[u8]> for Bloom {
     fn as_ref(&self) -> &[u8] {
         &self.0
@@ -153,33 +155,15 @@ impl From<Address> for AddressFilter {
     }
 }
 
-impl From<Vec<Address>> for AddressFilter {
-    fn from(addresses: Vec<Address>) -> Self {
-        Self(addresses)
-    }
-}
-
 impl From<H256> for TopicFilter {
     fn from(topic: H256) -> Self {
         Self(vec![topic])
     }
 }
 
-impl From<Vec<H256>> for TopicFilter {
-    fn from(topics: Vec<H256>) -> Self {
-        Self(topics)
-    }
-}
-
 impl Borrow<[u8]> for Bytes {
     fn borrow(&self) -> &[u8] {
         self
-    }
-}
-
-impl From<::bytes::Bytes> for Bytes {
-    fn from(bytes: ::bytes::Bytes) -> Self {
-        Self(bytes)
     }
 }
 

@@ -12,7 +12,6 @@ pub const KECCAK_EMPTY: H256 = H256([
 /// Returns the Keccak-256 of `bytes`, with the padding of the original submission rather than that of FIPS 202 (SHA-3).
 ///
 /// # Examples
-///
 /// ```
 /// use node_types::{KECCAK_EMPTY, keccak256};
 ///

@@ -15,13 +15,13 @@
 //! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
 //! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
 
-#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloy")]
 pub mod alloy;
 mod block_id;
 mod bytes;
+mod checksum;
 pub mod consensus;
 mod convert;
 mod event_id;
@@ -34,6 +34,7 @@ pub mod wire;
 
 pub use crate::block_id::{BlockId, BlockNumberOrTag};
 pub use crate::bytes::Bytes;
+pub use crate::checksum::Checksummed;
 pub use crate::event_id::{ChainEventId, EventId};
 pub use crate::keccak::{KECCAK_EMPTY, keccak256};
 pub use crate::number::{DigitsError, parse_digits};

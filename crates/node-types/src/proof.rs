@@ -17,7 +17,6 @@ use rlp::Rlp;
 /// [`InvalidProof`] says which part of the response is not proven.
 ///
 /// # Examples
-///
 /// ```
 /// use node_types::consensus::{EMPTY_ROOT, Header};
 /// use node_types::verify_proof;
@@ -99,13 +98,11 @@ pub fn prove_slot<N: AsRef<[u8]>>(storage_root: H256, slot: H256, proof: &[N]) -
 /// What a proof does not prove.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidProof {
     /// The response is about another account than the one requested.
     #[error("the response is about the account {address:#x}, which was not requested")]
-    OtherAddress {
-        /// The account of the response.
-        address: Address,
-    },
+    OtherAddress { address: Address },
     /// The account proof does not match the state root.
     #[error("the account proof is invalid")]
     Account(#[source] ProofError),
@@ -117,31 +114,14 @@ pub enum InvalidProof {
     OtherAccount,
     /// The response has more or fewer slots than were requested.
     #[error("the response has {got} slots, expected {expected}")]
-    SlotCount {
-        /// Slots of the response.
-        got: usize,
-        /// Slots of the request.
-        expected: usize,
-    },
+    SlotCount { got: usize, expected: usize },
     /// The proof of a slot does not match the storage root.
     #[error("the proof of slot {slot:#x} is invalid")]
-    Slot {
-        /// The slot.
-        slot: H256,
-        /// What is wrong with the proof.
-        #[source]
-        source: ProofError,
-    },
+    Slot { slot: H256, source: ProofError },
     /// The proof of a slot leads to bytes that are not a 256-bit number.
     #[error("the proof of slot {slot:#x} leads to a value that is not a number")]
-    NotAValue {
-        /// The slot.
-        slot: H256,
-    },
+    NotAValue { slot: H256 },
     /// The response has another slot at this place, or the proof shows another value than the one claimed.
     #[error("the proof of slot {slot:#x} shows another value")]
-    OtherValue {
-        /// The slot.
-        slot: H256,
-    },
+    OtherValue { slot: H256 },
 }

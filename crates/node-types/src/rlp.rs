@@ -7,7 +7,6 @@
 /// Appends `bytes` as a string.
 ///
 /// # Examples
-///
 /// ```
 /// let mut out = Vec::new();
 /// node_types::rlp::put_string(&mut out, b"dog");

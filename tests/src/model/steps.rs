@@ -264,7 +264,7 @@ impl Run {
         let blocks = self.random.below(12);
         let response = self.world.node().reorganize(&Context::unbounded(), blocks);
         if blocks > self.model.head_number() {
-            let refused = response.expect_err("there are not so many");
+            let refused = response.expect_err("there are fewer");
             let deep = matches!(&refused, NodeError::Control(ProducerError::ReorganizationTooDeep { .. }));
             assert!(deep, "{refused:?}");
             return;

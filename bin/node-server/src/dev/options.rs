@@ -168,7 +168,7 @@ impl StateFileOptions {
     }
 }
 
-/// What to tell.
+/// What to print.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {

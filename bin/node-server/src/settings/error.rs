@@ -1,7 +1,7 @@
 //! Errors in the settings.
 
 use super::source::{Source, Sources, options};
-use crate::dev;
+use crate::{dev, error};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::io;
@@ -20,22 +20,16 @@ pub(crate) enum UsageError {
 /// The configuration file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", .path.display())]
+    #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// The file is too long.
     #[error("{} is longer than {limit} bytes, the limit for a configuration file", .path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    /// The file is not TOML.
     #[error("{}, line {line}: {message}", .path.display())]
     Syntax { path: PathBuf, line: usize, message: String },
-    /// A key is not an option.
     #[error("{}, line {line}: `{key}` is not an option of {of}{}", .path.display(), .hint.as_ref().map(|hint| format!("; did you mean `{hint}`?")).unwrap_or_default())]
     Unknown { path: PathBuf, line: usize, key: String, of: String, hint: Option<String> },
-    /// A section is not a command.
     #[error("{}, line {line}: `[{name}]` is not the name of a command with options", .path.display())]
     UnknownSection { path: PathBuf, line: usize, name: String },
-    /// A value has the wrong type.
     #[error("{}, line {line}: `{key}` is {found}, expected {expected}", .path.display())]
     Type { path: PathBuf, line: usize, key: String, found: &'static str, expected: &'static str },
 }
@@ -103,7 +97,7 @@ impl UsageError {
                 let _ = error.print();
                 notes.iter().for_each(|note| eprintln!("note: {note}"));
             }
-            Self::File(error) => eprintln!("error: {error}"),
+            Self::File(error) => eprintln!("error: {}", error::Sources(error)),
         }
     }
 
@@ -123,7 +117,7 @@ impl UsageError {
                 let lines = first.lines().chain(notes.iter().map(String::as_str)).map(str::trim);
                 lines.collect::<Vec<_>>().join("; ")
             }
-            Self::File(error) => error.to_string(),
+            Self::File(error) => error::Sources(error).to_string(),
         }
     }
 }

@@ -34,13 +34,7 @@ pub(super) fn typed<'a, T: serde::Deserialize<'a>>(field: &str, value: &'a RawVa
 
 /// Parses bytes in hex, with or without 0x.
 pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, GenesisError> {
-    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return Err(malformed(field, NumberError::Digit));
-    }
-    let pairs = digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?));
-    let bytes: Option<Vec<u8>> = pairs.collect();
-    bytes.map(Bytes::from).ok_or_else(|| malformed(field, NumberError::Digit))
+    const_hex::decode(text).map(Bytes::from).map_err(|_| malformed(field, NumberError::Digit))
 }
 
 /// Parses 32 bytes in hex, with or without 0x. Fewer digits are padded on the left.
@@ -76,11 +70,6 @@ fn digits_to_u256(digits: &str, radix: u32) -> Result<U256, NumberError> {
         DigitsError::Digit => NumberError::Digit,
         DigitsError::Overflow => NumberError::Overflow { bits: 256 },
     })
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    // A hex digit is below 16.
-    char::from(digit).to_digit(16).map(|nibble| nibble as u8)
 }
 
 fn malformed(field: &str, source: NumberError) -> GenesisError {

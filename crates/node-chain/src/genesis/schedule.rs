@@ -19,26 +19,20 @@ pub struct Continued {
 /// Why a chain cannot be continued with a genesis.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ContinueError {
     /// The recorded genesis cannot be read.
     #[error("the genesis that is recorded in the folder is damaged")]
     Record(#[source] GenesisError),
     /// The chain has another identifier.
     #[error("the chain has the id {recorded}, expected {given}")]
-    ChainId {
-        /// The recorded chain id.
-        recorded: u64,
-        /// The chain id of the given genesis.
-        given: u64,
-    },
+    ChainId { recorded: u64, given: u64 },
     /// Existing blocks were executed under other rules.
     #[error("the fork schedules differ at or below the head, block {head} at time {time}: {change}")]
     Schedule {
-        /// The number of the head.
         head: BlockNumber,
         /// The timestamp of the head in Unix seconds.
         time: u64,
-        /// The first difference.
         change: ForkChange,
     },
 }
@@ -98,7 +92,6 @@ impl Genesis {
     /// schedule. `recorded` is the genesis file of the chain so far, or `None` if it was not recorded.
     ///
     /// # Errors
-    ///
     /// [`ContinueError::Schedule`] if the two schedules differ at or below the head.
     pub fn continue_from(&self, recorded: Option<&[u8]>, head: &SealedHeader) -> Result<Continued, ContinueError> {
         let Some(recorded) = recorded else {

@@ -8,168 +8,82 @@ use node_types::{Address, Bytes, H256, U256};
 /// The rule that a block violates. `got` is the block's value, `expected` the correct one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BlockError {
     /// The number is not the parent's plus one.
     #[error("number {got}, expected {expected}")]
-    Number {
-        /// In the header.
-        got: u64,
-        /// The parent's plus one.
-        expected: u64,
-    },
+    Number { got: u64, expected: u64 },
     /// The timestamp is not after the parent's.
     #[error("timestamp {got} is not after the parent's {parent}")]
-    Timestamp {
-        /// In the header.
-        got: u64,
-        /// The parent's.
-        parent: u64,
-    },
+    Timestamp { got: u64, parent: u64 },
     /// The extra data is too long.
     #[error("{length} bytes of extra data, at most 32 are allowed")]
-    ExtraDataTooLong {
-        /// Length in bytes.
-        length: usize,
-    },
+    ExtraDataTooLong { length: usize },
     /// The extra data of the DAO fork is missing, or is present on a chain that refuses the fork (EIP-779).
     #[error("extra data {got}, {} that of the DAO fork", if *.supported { "expected" } else { "which must not be" })]
-    DaoExtraData {
-        /// In the header.
-        got: Bytes,
-        /// Whether the chain supports the fork.
-        supported: bool,
-    },
+    DaoExtraData { got: Bytes, supported: bool },
     /// The gas limit is too far from the parent's.
     #[error("gas limit {got} is not within 1/1024 of the parent's {parent}")]
     GasLimitStep {
-        /// In the header.
         got: u64,
         /// The parent's, doubled for the first London block.
         parent: u64,
     },
     /// The gas limit is outside of the valid range.
     #[error("gas limit {got} is not between 5000 and 2^63 - 1")]
-    GasLimitRange {
-        /// In the header.
-        got: u64,
-    },
+    GasLimitRange { got: u64 },
     /// The gas used exceeds the gas limit.
     #[error("gas used {used} is above the gas limit {limit}")]
-    GasUsedAboveLimit {
-        /// In the header.
-        used: u64,
-        /// In the header.
-        limit: u64,
-    },
+    GasUsedAboveLimit { used: u64, limit: u64 },
     /// The difficulty of a proof-of-work block is wrong.
     #[error("difficulty {got}, expected {expected}")]
-    Difficulty {
-        /// In the header.
-        got: U256,
-        /// By the formula of the fork.
-        expected: U256,
-    },
+    Difficulty { got: U256, expected: U256 },
     /// The difficulty is not zero although the parent reaches the terminal total difficulty (EIP-3675).
     #[error("difficulty {got} after the merge, expected 0")]
-    DifficultyAfterMerge {
-        /// In the header.
-        got: U256,
-    },
+    DifficultyAfterMerge { got: U256 },
     /// The difficulty is zero although the parent does not reach the terminal total difficulty (EIP-3675).
     #[error("difficulty 0 before the merge: total difficulty {total_difficulty}, terminal {terminal:?}")]
     MergedTooEarly {
-        /// The parent's.
         total_difficulty: U256,
         /// The chain's. `None` if the chain never merges.
         terminal: Option<U256>,
     },
     /// The nonce is not zero after the merge (EIP-3675).
     #[error("nonce {got} after the merge, expected 0")]
-    NonceAfterMerge {
-        /// In the header, as a number.
-        got: u64,
-    },
+    NonceAfterMerge { got: u64 },
     /// There are ommers after the merge (EIP-3675).
     #[error("ommers after the merge")]
     OmmersAfterMerge,
     /// The header has a field of a later fork.
     #[error("{field} is present in a block of {fork:?}")]
-    UnexpectedField {
-        /// The field.
-        field: HeaderField,
-        /// The fork in force.
-        fork: Fork,
-    },
+    UnexpectedField { field: HeaderField, fork: Fork },
     /// The header lacks a field that the fork requires.
     #[error("{field} is missing in a block of {fork:?}")]
-    MissingField {
-        /// The field.
-        field: HeaderField,
-        /// The fork in force.
-        fork: Fork,
-    },
+    MissingField { field: HeaderField, fork: Fork },
     /// The base fee is wrong (EIP-1559).
     #[error("base fee {got}, expected {expected}")]
-    BaseFee {
-        /// In the header.
-        got: u64,
-        /// Computed from the parent.
-        expected: u64,
-    },
+    BaseFee { got: u64, expected: u64 },
     /// The excess blob gas is wrong (EIP-4844, EIP-7918).
     #[error("excess blob gas {got}, expected {expected}")]
-    ExcessBlobGas {
-        /// In the header.
-        got: u64,
-        /// Computed from the parent.
-        expected: u64,
-    },
+    ExcessBlobGas { got: u64, expected: u64 },
     /// The blob gas used exceeds the limit (EIP-4844).
     #[error("blob gas used {used} is above the limit {limit}")]
-    BlobGasUsedAboveLimit {
-        /// In the header.
-        used: u64,
-        /// At the block's timestamp.
-        limit: u64,
-    },
+    BlobGasUsedAboveLimit { used: u64, limit: u64 },
     /// The blob gas used is not a multiple of the gas of a blob (EIP-4844).
     #[error("blob gas used {got} is not a multiple of a blob's")]
-    BlobGasUsedFraction {
-        /// In the header.
-        got: u64,
-    },
+    BlobGasUsedFraction { got: u64 },
     /// The encoded block is too long (EIP-7934).
     #[error("the block has {size} bytes, at most {limit} are allowed")]
-    BlockSize {
-        /// Length of the encoding in bytes.
-        size: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    BlockSize { size: u64, limit: u64 },
     /// The ommers do not match the header.
     #[error("ommers hash {got:#x}, expected {expected:#x}")]
-    OmmersHash {
-        /// In the header.
-        got: H256,
-        /// Of the body.
-        expected: H256,
-    },
+    OmmersHash { got: H256, expected: H256 },
     /// The transactions do not match the header.
     #[error("transactions root {got:#x}, expected {expected:#x}")]
-    TransactionsRoot {
-        /// In the header.
-        got: H256,
-        /// Of the body.
-        expected: H256,
-    },
+    TransactionsRoot { got: H256, expected: H256 },
     /// The withdrawals do not match the header.
     #[error("withdrawals root {got:#x}, expected {expected:#x}")]
-    WithdrawalsRoot {
-        /// In the header.
-        got: H256,
-        /// Of the body.
-        expected: H256,
-    },
+    WithdrawalsRoot { got: H256, expected: H256 },
     /// The body lacks the list of withdrawals, which is required since Shanghai.
     #[error("the list of withdrawals is missing")]
     MissingWithdrawals,
@@ -178,106 +92,47 @@ pub enum BlockError {
     UnexpectedWithdrawals,
     /// There are too many ommers.
     #[error("{count} ommers, at most 2 are allowed")]
-    TooManyOmmers {
-        /// Number of ommers.
-        count: usize,
-    },
+    TooManyOmmers { count: usize },
     /// An ommer occurs twice in the block.
     #[error("ommer {hash:#x} occurs twice in the block")]
-    RepeatedOmmer {
-        /// Hash of the ommer.
-        hash: H256,
-    },
+    RepeatedOmmer { hash: H256 },
     /// An ommer is an ancestor of the block.
     #[error("ommer {hash:#x} is an ancestor of the block")]
-    OmmerIsAncestor {
-        /// Hash of the ommer.
-        hash: H256,
-    },
+    OmmerIsAncestor { hash: H256 },
     /// An ancestor already includes the ommer.
     #[error("ommer {hash:#x} is included in an ancestor")]
-    OmmerIncludedBefore {
-        /// Hash of the ommer.
-        hash: H256,
-    },
+    OmmerIncludedBefore { hash: H256 },
     /// The parent of an ommer is not an ancestor of the second to seventh generation.
     #[error("the parent {parent:#x} of ommer {hash:#x} is not an ancestor of the second to seventh generation")]
-    OmmerParent {
-        /// Hash of the ommer.
-        hash: H256,
-        /// Hash of its parent.
-        parent: H256,
-    },
+    OmmerParent { hash: H256, parent: H256 },
     /// The header of an ommer is invalid.
     #[error("the header of ommer {hash:#x} is invalid")]
-    OmmerHeader {
-        /// Hash of the ommer.
-        hash: H256,
-        /// The cause.
-        #[source]
-        source: Box<BlockError>,
-    },
+    OmmerHeader { hash: H256, source: Box<BlockError> },
     /// A transaction is invalid.
     #[error("transaction {index} is invalid")]
-    Transaction {
-        /// Index of the transaction in the block.
-        index: usize,
-        /// The cause.
-        #[source]
-        source: TransactionError,
-    },
+    Transaction { index: usize, source: TransactionError },
     /// The executor refuses the block outside of its transactions.
     #[error("the executor refuses the block outside of its transactions")]
     Refused(#[source] TransactionError),
     /// A system contract is missing or failed (EIP-6110, EIP-7002, EIP-7251).
     #[error("system contract {address:#x}: {reason}")]
-    SystemContract {
-        /// The contract.
-        address: Address,
-        /// What went wrong.
-        reason: String,
-    },
+    SystemContract { address: Address, reason: String },
     /// Execution used a different amount of gas.
     #[error("gas used {got}, expected {expected}")]
-    GasUsed {
-        /// In the header.
-        got: u64,
-        /// By execution.
-        expected: u64,
-    },
+    GasUsed { got: u64, expected: u64 },
     /// Execution used a different amount of blob gas.
     #[error("blob gas used {got}, expected {expected}")]
-    BlobGasUsed {
-        /// In the header.
-        got: u64,
-        /// By execution.
-        expected: u64,
-    },
+    BlobGasUsed { got: u64, expected: u64 },
     /// The logs bloom does not match the logs of the execution.
     #[error("the logs bloom does not match the logs")]
     LogsBloom,
     /// The receipts root does not match the receipts of the execution.
     #[error("receipts root {got:#x}, expected {expected:#x}")]
-    ReceiptsRoot {
-        /// In the header.
-        got: H256,
-        /// By execution.
-        expected: H256,
-    },
+    ReceiptsRoot { got: H256, expected: H256 },
     /// The requests hash does not match the requests of the execution (EIP-7685).
     #[error("requests hash {got:#x}, expected {expected:#x}")]
-    RequestsHash {
-        /// In the header.
-        got: H256,
-        /// By execution.
-        expected: H256,
-    },
+    RequestsHash { got: H256, expected: H256 },
     /// The state root does not match the state after the execution.
     #[error("state root {got:#x}, expected {expected:#x}")]
-    StateRoot {
-        /// In the header.
-        got: H256,
-        /// By execution.
-        expected: H256,
-    },
+    StateRoot { got: H256, expected: H256 },
 }

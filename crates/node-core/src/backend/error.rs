@@ -7,18 +7,14 @@ use node_types::{BlockNumber, H256};
 /// Why a backend could not read or change its chain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackendError {
     /// The canonical chain has no such block.
     #[error("block {0} is beyond the head")]
     UnknownBlock(BlockNumber),
     /// The state of the block was pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
-    StatePruned {
-        /// The requested block.
-        block: BlockNumber,
-        /// The lowest block whose state is kept.
-        earliest: BlockNumber,
-    },
+    StatePruned { block: BlockNumber, earliest: BlockNumber },
     /// Proofs are made only for blocks that the backend stores as canonical.
     #[error("no proofs are made for block {0}, which is not on the canonical chain")]
     NoProofs(BlockNumber),
@@ -30,30 +26,13 @@ pub enum BackendError {
     NotGenesis(BlockRef),
     /// The folder holds a chain with another identifier, whose transactions are not valid under the expected one.
     #[error("the chain has the id {found}, expected {expected}")]
-    OtherChainId {
-        /// Identifier of the stored chain.
-        found: u64,
-        /// Identifier in the chain specification.
-        expected: u64,
-    },
+    OtherChainId { found: u64, expected: u64 },
     /// The block is not a child of the block that it was to follow.
     #[error("block {block} does not follow block {parent}")]
-    NotAChild {
-        /// The block.
-        block: BlockRef,
-        /// The block that it was to follow.
-        parent: BlockRef,
-    },
+    NotAChild { block: BlockRef, parent: BlockRef },
     /// The changes of a block do not produce the state root in its header.
     #[error("block {block} has state root {header:#x}, its changes produce {computed:#x}")]
-    StateRootMismatch {
-        /// The block.
-        block: BlockNumber,
-        /// State root in the header.
-        header: H256,
-        /// State root computed from the changes.
-        computed: H256,
-    },
+    StateRootMismatch { block: BlockNumber, header: H256, computed: H256 },
     /// The request was cancelled or ran out of time.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),

@@ -199,7 +199,6 @@ impl View for LayeredView {
     }
 }
 
-/// A state with changes applied.
 struct ChangedState<'a> {
     base: Box<dyn StateView + 'a>,
     /// Oldest first; never empty.

@@ -41,7 +41,11 @@ use crate::caches::CacheUse;
 use node_types::BlockNumber;
 use std::sync::Arc;
 
-/// A database that stores one chain with all its states. Methods fail if its storage does.
+/// A database that stores one chain with all its states.
+///
+/// # Errors
+/// All methods fail if the storage does.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait StateBackend: Send + Sync {
     /// Returns a consistent snapshot of the chain as it is now.
     fn view(&self) -> Result<Arc<dyn View>, BackendError>;

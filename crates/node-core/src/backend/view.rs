@@ -11,8 +11,10 @@ use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A consistent snapshot of a chain. Later changes of the chain do not show in it. Methods fail if the backend cannot be
-/// read.
+/// A consistent snapshot of a chain. Later changes of the chain do not show in it.
+///
+/// # Errors
+/// All methods fail if the backend cannot be read.
 ///
 /// # Examples
 /// ```
@@ -26,6 +28,7 @@ use std::sync::Arc;
 ///     Ok(account.unwrap_or_default().balance)
 /// }
 /// ```
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait View: Send + Sync {
     /// Returns the newest canonical block.
     fn head(&self) -> BlockRef;
@@ -96,7 +99,11 @@ pub trait View: Send + Sync {
     fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError>;
 }
 
-/// The state as of one block. Methods fail if the backend cannot be read.
+/// The state as of one block.
+///
+/// # Errors
+/// All methods fail if the backend cannot be read.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait StateView: Send + Sync {
     /// Returns an account, or `None` if it does not exist.
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError>;

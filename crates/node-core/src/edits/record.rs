@@ -109,7 +109,6 @@ pub(super) fn decode_pending(record: &Record) -> Result<(H256, StateChanges), Ba
     Ok((head.into(), decode_changes(&Rlp::new(&record.value)).map_err(unreadable)?))
 }
 
-/// Encodes changes of a state as RLP.
 pub(crate) fn encode_changes(changes: &StateChanges) -> Vec<u8> {
     let mut stream = RlpStream::new();
     append_changes(&mut stream, changes);

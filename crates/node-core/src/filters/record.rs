@@ -19,7 +19,6 @@ pub(super) fn put(id: FilterId, state: &Subscription, last_used: u64) -> RecordW
     RecordWrite::Put(RecordKind::Filter, Record { key: id.0.to_vec(), value: encode(state, last_used) })
 }
 
-/// Returns the write that deletes a filter.
 pub(super) fn delete(key: Vec<u8>) -> RecordWrite {
     RecordWrite::Delete(RecordKind::Filter, key)
 }

@@ -14,33 +14,23 @@ use std::fmt;
 use std::time::Duration;
 
 /// Why an operation failed. `Display` is one sentence for the caller, and [`kind`](Self::kind) is for programs.
+/// `field` is what in the request caused the error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NodeError {
     /// Fields are out of range, or contradict each other.
     #[error("the request is invalid")]
     Invalid(Vec<Fault>),
     /// The canonical chain has no such block.
     #[error("the canonical chain has no block {block}")]
-    BlockNotFound {
-        /// The block that was requested.
-        block: BlockId,
-        /// The field that requests it.
-        field: Field,
-    },
+    BlockNotFound { block: BlockId, field: Field },
     /// The filter never existed, was uninstalled, or expired.
     #[error("no filter has this id")]
     FilterNotFound,
     /// The state has been pruned.
     #[error("the state as of block {block} is not kept; the earliest kept is that of block {earliest}")]
-    StatePruned {
-        /// The block that was requested.
-        block: BlockNumber,
-        /// The lowest block whose state is kept.
-        earliest: BlockNumber,
-        /// The field that requests the block.
-        field: Field,
-    },
+    StatePruned { block: BlockNumber, earliest: BlockNumber, field: Field },
     /// The account was edited after the block.
     #[error("the account was edited after block {0}, and no header commits to it until the next block is mined")]
     Edited(BlockNumber),
@@ -49,7 +39,6 @@ pub enum NodeError {
     ExecutionReverted {
         /// The decoded `Error(string)` or `Panic(uint256)`.
         reason: Option<String>,
-        /// The data that the call returned.
         output: Bytes,
     },
     /// The call could not be executed, or not to its end.
@@ -74,53 +63,36 @@ pub enum NodeError {
     UnknownAccount(Address),
     /// No more filters may be installed.
     #[error("there are {limit} filters already, the maximum")]
-    TooManyFilters {
-        /// Most filters at a time.
-        limit: usize,
-    },
+    TooManyFilters { limit: usize },
     /// The query spans too many blocks.
     #[error("the query spans {blocks} blocks, and {limit} are the most")]
     TooManyBlocks {
-        /// Number of blocks that the query spans.
         blocks: u64,
-        /// Most blocks of one query.
         limit: u64,
         /// Last block of the longest range that is allowed.
         to_block: BlockNumber,
-        /// The field that sets the last block.
         field: Field,
     },
     /// Too many logs match.
     #[error("more than {limit} logs match")]
     TooManyLogs {
-        /// Most logs in one result.
         limit: usize,
         /// Last block of a range whose logs fit; `None` if a single block has too many.
         to_block: Option<BlockNumber>,
-        /// The field that sets the last block.
         field: Field,
     },
     /// Too many logs match a filter, whose range is fixed.
     #[error("more than {limit} logs match the filter")]
-    TooManyFilterLogs {
-        /// Most logs in one result.
-        limit: usize,
-    },
+    TooManyFilterLogs { limit: usize },
     /// The canonical chain has no such transaction.
     #[error("transaction not found")]
-    TransactionNotFound {
-        /// The hash that was requested.
-        hash: H256,
-    },
+    TransactionNotFound { hash: H256 },
     /// The genesis block has no transactions to trace, and no parent.
     #[error("genesis is not traceable")]
     GenesisNotTraceable,
     /// The trace takes too much memory.
     #[error("the trace takes more than {limit} bytes of memory")]
-    TraceTooLarge {
-        /// Most bytes of a trace.
-        limit: u64,
-    },
+    TraceTooLarge { limit: u64 },
     /// The request was cancelled or its time ran out.
     #[error(transparent)]
     Interrupted(Interrupted),
@@ -129,12 +101,7 @@ pub enum NodeError {
     Backend(#[source] BackendError),
     /// No block on top of the head is valid: a system contract of the active fork is missing or failed.
     #[error("there is no pending block: system contract {address:#x}: {reason}")]
-    NoPendingBlock {
-        /// The contract.
-        address: Address,
-        /// What happened.
-        reason: String,
-    },
+    NoPendingBlock { address: Address, reason: String },
     /// A block cannot be executed on top of the head.
     #[error("the pending block cannot be executed")]
     PendingBlock(#[source] ExecutionError),
@@ -143,13 +110,7 @@ pub enum NodeError {
     NotBuilt(ExecutionError),
     /// The backend returned an invalid proof.
     #[error("the proof as of block {block} does not hold")]
-    Proof {
-        /// The block that was requested.
-        block: BlockNumber,
-        /// What is wrong with the proof.
-        #[source]
-        source: InvalidProof,
-    },
+    Proof { block: BlockNumber, source: InvalidProof },
 }
 
 impl NodeError {

@@ -1,6 +1,6 @@
 //! Streams of events: what filters report, as it happens.
 //!
-//! The node keeps no state for a stream. Its cursor is the id of its last event, so that a client can resume anywhere, at
+//! The node stores nothing for a stream. Its cursor is the id of its last event, so that a client can resume anywhere, at
 //! any time.
 
 use super::fault::Field;

@@ -6,7 +6,6 @@ use crate::context::Interrupted;
 /// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones may be added.
 ///
 /// # Examples
-///
 /// ```
 /// use node_core::node::{ErrorKind, NodeError};
 ///

@@ -56,23 +56,14 @@ pub struct SimulatedBlock {
 
 /// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SimulateError {
     /// The block numbers do not ascend.
     #[error("block numbers must be in order: {number} <= {previous}")]
-    NumberOrder {
-        /// Number of the block.
-        number: BlockNumber,
-        /// Number of the block before.
-        previous: BlockNumber,
-    },
+    NumberOrder { number: BlockNumber, previous: BlockNumber },
     /// The timestamps do not ascend.
     #[error("block timestamps must be in order: {timestamp} <= {previous}")]
-    TimeOrder {
-        /// Timestamp of the block.
-        timestamp: u64,
-        /// Timestamp of the block before.
-        previous: u64,
-    },
+    TimeOrder { timestamp: u64, previous: u64 },
     /// The simulation has too many blocks.
     #[error("too many blocks: at most {MAX_BLOCKS} may be simulated")]
     TooManyBlocks,
@@ -81,14 +72,7 @@ pub enum SimulateError {
     TooMuchOutput,
     /// A transaction is invalid.
     #[error("block {block}, call {call}: {reason}")]
-    Refused {
-        /// Number of the block.
-        block: BlockNumber,
-        /// Position of the call in it.
-        call: usize,
-        /// The rule that it breaks.
-        reason: TransactionError,
-    },
+    Refused { block: BlockNumber, call: usize, reason: TransactionError },
     /// An override is impossible.
     #[error(transparent)]
     Override(#[from] OverrideError),
@@ -103,7 +87,6 @@ impl From<BackendError> for SimulateError {
     }
 }
 
-/// A block with its number and timestamp.
 struct Planned {
     number: BlockNumber,
     timestamp: u64,
@@ -141,7 +124,7 @@ impl Node {
     }
 }
 
-/// Gives each block a number and a timestamp, and fills gaps with empty blocks.
+/// Assigns each block a number and a timestamp, and fills gaps with empty blocks.
 fn plan(base: &SealedHeader, blocks: Vec<SimulationBlock>) -> Result<Vec<Planned>, SimulateError> {
     let first = base.header.number;
     let (mut number, mut timestamp) = (first, base.header.timestamp);

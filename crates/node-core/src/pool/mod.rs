@@ -263,6 +263,9 @@ impl Pool {
 
     /// Makes the transactions of the pool durable. Returns whether this one is: `false` if its record was lost, because it
     /// could not be written together with another change.
+    ///
+    /// # Errors
+    /// Fails if the records cannot be written or read.
     pub fn is_stored(&self, hash: H256) -> Result<bool, BackendError> {
         self.parts.backend.sync_records()?;
         Ok(self.parts.backend.record(RecordKind::PoolTransaction, hash.as_bytes())?.is_some())

@@ -16,7 +16,6 @@ pub(super) fn put(transaction: &PoolTransaction) -> RecordWrite {
     RecordWrite::Put(RecordKind::PoolTransaction, record)
 }
 
-/// Returns the write that deletes the transaction with this hash.
 pub(super) fn delete(hash: H256) -> RecordWrite {
     RecordWrite::Delete(RecordKind::PoolTransaction, hash.as_bytes().to_vec())
 }

@@ -56,6 +56,7 @@ impl fmt::Display for Rejection {
 /// One reason for rejecting a transaction. The text begins with geth's words, by which clients recognize it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PoolError {
     /// The bytes do not decode to a transaction.
     #[error("not a transaction: {0}")]
@@ -65,18 +66,12 @@ pub enum PoolError {
     Invalid(#[from] TransactionError),
     /// Its encoding is too long.
     #[error("oversized data: {size} bytes, at most {limit} are accepted")]
-    Oversized {
-        /// Bytes without the blobs.
-        size: usize,
-        /// The most accepted.
-        limit: usize,
-    },
+    Oversized { size: usize, limit: usize },
     /// Its tip cap is below the minimum of the pool.
     #[error("transaction underpriced: gas tip cap {tip}, minimum needed {minimum}")]
     TipTooLow {
         /// Tip cap in wei per gas.
         tip: U256,
-        /// The minimum.
         minimum: u64,
     },
     /// The account has another transaction with this nonce, and this one does not raise the caps enough to replace it.
@@ -84,42 +79,18 @@ pub enum PoolError {
         "replacement transaction underpriced: {cap} {got} does not replace {old} with the same nonce, at least {required} is \
          needed"
     )]
-    ReplacementUnderpriced {
-        /// Which of the caps.
-        cap: FeeCap,
-        /// In the transaction.
-        got: U256,
-        /// In the existing transaction.
-        old: U256,
-        /// The lowest cap that replaces it.
-        required: U256,
-    },
+    ReplacementUnderpriced { cap: FeeCap, got: U256, old: U256, required: U256 },
     /// The pool is full, and its transactions pay at least as well.
     #[error("txpool is full: {transactions} transactions with {bytes} bytes, none that pays less could make room")]
-    PoolFull {
-        /// Transactions in the pool.
-        transactions: usize,
-        /// Their bytes.
-        bytes: usize,
-    },
+    PoolFull { transactions: usize, bytes: usize },
     /// The limit of queued transactions is reached.
     #[error("txpool is full: {queued} transactions wait for earlier nonces already, at most {limit} may")]
-    QueueFull {
-        /// Queued transactions.
-        queued: usize,
-        /// The limit.
-        limit: usize,
-    },
+    QueueFull { queued: usize, limit: usize },
     /// The account's limit of queued transactions is reached.
     #[error(
         "account limit exceeded: {queued} transactions of the account wait for earlier nonces already, at most {limit} may"
     )]
-    AccountLimit {
-        /// Queued transactions of the account.
-        queued: usize,
-        /// The limit.
-        limit: usize,
-    },
+    AccountLimit { queued: usize, limit: usize },
     /// A blob transaction came without its blobs.
     #[error("missing sidecar in blob transaction")]
     MissingSidecar,
@@ -128,12 +99,7 @@ pub enum PoolError {
     UnexpectedSidecar,
     /// The sidecar has the wrong version for the active fork.
     #[error("unexpected sidecar version, want: {expected}, got: {got}")]
-    SidecarVersion {
-        /// The version that was sent.
-        got: u8,
-        /// The version that the active fork requires.
-        expected: u8,
-    },
+    SidecarVersion { got: u8, expected: u8 },
     /// The blobs do not match the transaction.
     #[error("invalid blobs: {0}")]
     Blob(BlobError),
@@ -142,28 +108,13 @@ pub enum PoolError {
     #[error(
         "in-flight transaction limit reached for delegated accounts: {sender:#x} has a transaction in the pool already"
     )]
-    DelegatedInFlight {
-        /// The sender.
-        sender: Address,
-    },
+    DelegatedInFlight { sender: Address },
     /// The sender delegates to code (EIP-7702), and the nonce leaves a gap.
     #[error("gapped-nonce tx from delegated accounts: {sender:#x} must use nonce {expected}, got {got}")]
-    DelegatedOutOfOrder {
-        /// The sender.
-        sender: Address,
-        /// In the transaction.
-        got: u64,
-        /// The account's nonce.
-        expected: u64,
-    },
+    DelegatedOutOfOrder { sender: Address, got: u64, expected: u64 },
     /// An authorization (EIP-7702) could invalidate several transactions in the pool at once.
     #[error("authority already reserved: {authority:#x} has {count} transactions in the pool, at most 1 is allowed")]
-    AuthorityReserved {
-        /// The account that signed the authorization.
-        authority: Address,
-        /// Transactions of that account in the pool.
-        count: usize,
-    },
+    AuthorityReserved { authority: Address, count: usize },
 }
 
 /// A fee cap of a transaction.

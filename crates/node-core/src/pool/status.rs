@@ -20,13 +20,11 @@ pub enum PoolStatus {
 
 /// Why a transaction was dropped from the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DropReason {
     /// Another transaction with the same nonce and higher caps replaced it.
     #[error("replaced by {by:#x}")]
-    Replaced {
-        /// Hash of the replacement.
-        by: H256,
-    },
+    Replaced { by: H256 },
     /// The pool was full, and others paid more.
     #[error("the pool was full, and others paid more")]
     Evicted,

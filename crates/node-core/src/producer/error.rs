@@ -8,6 +8,7 @@ use node_types::{Address, BlockNumber};
 /// Why a request to the producer failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProducerError {
     /// The next block must be later than its parent.
     #[error("timestamp {timestamp} is not after the head; the next block's is at least {least}")]
@@ -25,48 +26,32 @@ pub enum ProducerError {
     },
     /// The time after the jump is above the last one that a block may have.
     #[error("{seconds} s ahead is too far; the last timestamp of a block is {}", Self::LAST_TIMESTAMP)]
-    TooFarAhead {
-        /// Requested.
-        seconds: u64,
-    },
+    TooFarAhead { seconds: u64 },
     /// The timestamp of the last of several blocks would be too high.
     #[error(
         "{blocks} blocks every {interval} s end too far ahead; the last timestamp of a block is {}",
         Self::LAST_TIMESTAMP
     )]
     IntervalTooLong {
-        /// Requested.
         blocks: u64,
         /// Seconds between blocks.
         interval: u64,
     },
     /// The gas limit is outside the valid range.
     #[error("gas limit {gas_limit} is not between {} and {}", BLOCK_GAS_LIMITS.start(), BLOCK_GAS_LIMITS.end())]
-    GasLimitRange {
-        /// Requested.
-        gas_limit: u64,
-    },
+    GasLimitRange { gas_limit: u64 },
     /// Blocks before the merge have no PREVRANDAO.
     #[error("PREVRANDAO cannot be set before the merge")]
     NoPrevRandao,
     /// A transaction cannot be included in the block that was to contain it.
     #[error("transaction {index} cannot be in block {block}: {reason}")]
-    NotIncluded {
-        /// Its index among the given transactions.
-        index: usize,
-        /// The block.
-        block: BlockNumber,
-        /// The reason.
-        reason: TransactionError,
-    },
+    NotIncluded { index: usize, block: BlockNumber, reason: TransactionError },
     /// A transaction was given for a block that is not replaced.
     #[error("transaction {index} is for replaced block {block}, there are {blocks}")]
     NoSuchBlock {
-        /// Its index among the given transactions.
         index: usize,
         /// Index of the block among the replaced ones, from 0.
         block: u64,
-        /// Number of replaced blocks.
         blocks: u64,
     },
     /// Replacement blocks accept only signed transactions.
@@ -77,23 +62,13 @@ pub enum ProducerError {
     NoBaseFee,
     /// One request may not produce this many blocks.
     #[error("{blocks} blocks are more than the {limit} that one request may produce")]
-    TooManyBlocks {
-        /// Requested.
-        blocks: u64,
-        /// The maximum.
-        limit: u64,
-    },
+    TooManyBlocks { blocks: u64, limit: u64 },
     /// Blocks before Shanghai have no withdrawals.
     #[error("the next block has no withdrawals, because Shanghai is not active")]
     NoWithdrawals,
     /// More blocks than can be replaced: their parents' states must be kept.
     #[error("{blocks} blocks cannot be replaced, at most {most} can")]
-    ReorganizationTooDeep {
-        /// Requested.
-        blocks: u64,
-        /// The maximum.
-        most: u64,
-    },
+    ReorganizationTooDeep { blocks: u64, most: u64 },
     /// There is no snapshot with this number, or the chain was reverted to an earlier one.
     #[error("there is no snapshot {0}")]
     UnknownSnapshot(u64),

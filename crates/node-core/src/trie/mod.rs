@@ -3,7 +3,6 @@
 
 mod encode;
 mod node;
-mod ordered;
 mod update;
 
 #[cfg(test)]
@@ -11,7 +10,6 @@ mod tests;
 
 pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
 pub use node_types::trie::{MalformedNode, NibblePath, ProofError, verify_proof};
-pub use ordered::ordered_root;
 
 use node::{Link, Node};
 use node_types::consensus::EMPTY_ROOT;
@@ -26,7 +24,6 @@ use node_types::{Bytes, H256};
 /// that. A branch holds the value of a key that is a prefix of others.
 ///
 /// # Examples
-///
 /// ```
 /// use node_core::trie::{Trie, verify_proof};
 /// use node_types::keccak256;
@@ -129,4 +126,20 @@ impl<K: AsRef<[u8]>, V: Into<Bytes>> FromIterator<(K, V)> for Trie {
         }
         trie
     }
+}
+
+/// Returns the root of the trie that maps the RLP of 0, 1, 2, … to `items`, as headers commit to transactions, receipts
+/// and withdrawals.
+///
+/// # Examples
+/// ```
+/// use node_core::trie::ordered_root;
+/// use node_types::consensus::EMPTY_ROOT;
+///
+/// let withdrawals: [Vec<u8>; 0] = [];
+/// assert_eq!(ordered_root(&withdrawals), EMPTY_ROOT);
+/// ```
+pub fn ordered_root<I: AsRef<[u8]>>(items: &[I]) -> H256 {
+    let entries = items.iter().enumerate().map(|(index, item)| (rlp::encode(&index), Bytes::from(item.as_ref())));
+    entries.collect::<Trie>().root()
 }

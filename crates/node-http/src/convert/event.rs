@@ -28,7 +28,6 @@ pub(crate) fn query(input: EventsInput) -> EventQuery {
     }
 }
 
-/// Converts an event.
 pub(crate) fn event(event: node::Event) -> Event {
     let data = event.data.map(|data| match data {
         node::EventData::Log(change) => EventData::Log(output::changed_log(change)),

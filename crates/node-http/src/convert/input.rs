@@ -106,7 +106,6 @@ pub(crate) fn transaction_request(transaction: UnsignedTransaction) -> Transacti
     }
 }
 
-/// Converts a withdrawal.
 pub(crate) fn withdrawal(withdrawal: wire::Withdrawal) -> Withdrawal {
     Withdrawal {
         index: withdrawal.index,

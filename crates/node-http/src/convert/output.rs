@@ -273,7 +273,6 @@ fn transaction_receipt(place: &Place, found: ReceiptInBlock<'_>) -> wire::Transa
     }
 }
 
-/// Converts a log.
 pub(crate) fn log(found: FoundLog) -> wire::Log {
     let place = Place { mined: (!found.pending).then_some((found.block.hash, found.block.number)), base_fee: None };
     placed_log(&place, found.log, found.log_index, found.transaction_hash, found.transaction_index)
@@ -284,7 +283,6 @@ pub(crate) fn changed_log(change: ChangedLog) -> wire::Log {
     wire::Log { removed: change.removed, ..log(change.found) }
 }
 
-/// Converts logs.
 pub(crate) fn logs(found: Vec<FoundLog>) -> Vec<wire::Log> {
     found.into_iter().map(log).collect()
 }
@@ -316,7 +314,6 @@ fn placed_log(place: &Place, log: Log, log_index: u64, transaction: H256, transa
     }
 }
 
-/// Converts an account.
 pub(crate) fn account(account: &Account) -> wire::GetAccountOutput {
     wire::GetAccountOutput {
         balance: Quantity(account.balance),
@@ -347,7 +344,6 @@ pub(crate) fn proof(address: Address, proof: AccountProof) -> wire::GetProofOutp
     }
 }
 
-/// Converts a fee history.
 pub(crate) fn fee_history(history: FeeHistory) -> wire::FeeHistoryOutput {
     let quantities = |numbers: Vec<U256>| numbers.into_iter().map(Quantity).collect::<Vec<_>>();
     wire::FeeHistoryOutput {

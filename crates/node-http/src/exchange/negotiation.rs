@@ -1,20 +1,20 @@
 //! What the client asks for in `Accept` and `Prefer`.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{ACCEPT, AsHeaderName};
+use actix_web::http::header::{Accept, Header, Quality};
 
 /// Whether the client lists `media_type` itself in `Accept`, with a weight above zero (RFC 9110, section 12.5.1).
 pub(super) fn accepts(request: &HttpRequest, media_type: &str) -> bool {
-    values(request, ACCEPT).any(|value| lists_media_type(value, media_type))
+    let listed = |accept: Accept| {
+        accept.iter().any(|range| range.item.essence_str() == media_type && range.quality > Quality::ZERO)
+    };
+    Accept::parse(request).is_ok_and(listed)
 }
 
 /// Whether the client states `preference` in `Prefer` (RFC 7240).
 pub(super) fn prefers(request: &HttpRequest, preference: &str) -> bool {
-    values(request, "prefer").any(|value| lists_preference(value, preference))
-}
-
-fn values(request: &HttpRequest, name: impl AsHeaderName) -> impl Iterator<Item = &str> {
-    request.headers().get_all(name).filter_map(|value| value.to_str().ok())
+    let mut values = request.headers().get_all("prefer").filter_map(|value| value.to_str().ok());
+    values.any(|value| lists_preference(value, preference))
 }
 
 /// Whether the value of a `Prefer` header contains `preference`, with any value and parameters (RFC 7240, section 2).
@@ -28,21 +28,10 @@ fn lists_preference(header: &str, preference: &str) -> bool {
         .any(|text| text.split(['=', ';']).next().is_some_and(|name| name.trim().eq_ignore_ascii_case(preference)))
 }
 
-/// Whether the value of an `Accept` header contains `media_type` itself, not a range, with a weight above zero.
-fn lists_media_type(header: &str, media_type: &str) -> bool {
-    header.split(',').any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let matches = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
-        matches
-            && parts
-                .filter_map(|part| part.strip_prefix("q="))
-                .all(|weight| weight.parse().is_ok_and(|weight: f32| weight > 0.0))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use actix_web::test::TestRequest;
 
     #[test]
     fn a_media_type_must_be_listed_by_name_with_a_weight_above_zero() {
@@ -57,7 +46,8 @@ mod tests {
             ("", false),
         ];
         for (header, expected) in cases {
-            assert_eq!(lists_media_type(header, "text/html"), expected, "{header}");
+            let request = TestRequest::default().insert_header(("accept", header)).to_http_request();
+            assert_eq!(accepts(&request, "text/html"), expected, "{header}");
         }
     }
 

@@ -177,7 +177,7 @@ impl Exchange {
         response
     }
 
-    /// Tells the browser whether a page of another origin may read the response.
+    /// Adds the header that says whether a page of another origin may read the response.
     fn add_cors_headers(&self, headers: &mut HeaderMap) {
         let allowed = &self.service.config.cors_origins;
         if self.caching.is_storable() && cors::varies(allowed) {

@@ -90,16 +90,11 @@ impl Drop for MetricsServer {
 /// Why the metrics server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum MetricsError {
     /// The address is in use, or does not belong to this machine.
     #[error("cannot listen on {address} for metrics")]
-    Bind {
-        /// The requested address.
-        address: SocketAddr,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    Bind { address: SocketAddr, source: io::Error },
     /// The thread cannot be started.
     #[error("cannot start the thread for metrics")]
     Start(#[source] io::Error),

@@ -64,7 +64,6 @@ pub(super) fn of_success(operation: bool, storable: bool) -> Value {
     named(&names)
 }
 
-/// The headers of a problem with this status.
 pub(super) fn of_problem(status: u16) -> Value {
     let mut names = vec!["X-Request-Id", "Link"];
     match status {

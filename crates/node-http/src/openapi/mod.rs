@@ -3,7 +3,6 @@
 //! It is derived from the declarations of operations in `routes` and the wire types (`node_types::wire::schema`). Examples were
 //! recorded on a development chain.
 
-mod examples;
 mod headers;
 mod operation;
 pub(crate) mod problems;

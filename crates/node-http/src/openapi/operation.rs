@@ -1,12 +1,13 @@
 //! The description of one operation.
 
+use super::headers;
 use super::problems;
 use super::reference::reference;
-use super::{examples, headers};
 use crate::admission::Access;
 use crate::problem_page::ProblemPage;
 use crate::routes::operation::{Body, Content, Declaration, Link, Method, Parameter};
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
 /// The Operation Object of `operation`.
 pub(super) fn describe(operation: &Declaration) -> Value {
@@ -51,7 +52,7 @@ fn describe_parameter(parameter: &Parameter, operation: &str) -> Value {
         "description": parameter.description,
         "schema": parameter.schema,
     });
-    if let Some(example) = examples::of(operation)["parameters"].get(parameter.name) {
+    if let Some(example) = example(operation)["parameters"].get(parameter.name) {
         object["example"] = match example.as_str() {
             Some(text) if parameter.schema["type"] == "boolean" => (text == "true").into(),
             _ => example.clone(),
@@ -62,7 +63,7 @@ fn describe_parameter(parameter: &Parameter, operation: &str) -> Value {
 
 fn describe_body(body: &Body, operation: &Declaration) -> Value {
     let mut content = json!({ "schema": reference("schemas", &format!("Input_{}", operation.name())) });
-    if let Some(example) = examples::of(operation.id).get("request") {
+    if let Some(example) = example(operation.id).get("request") {
         content["example"] = example.clone();
     }
     json!({ "required": body.required, "content": { "application/json": content } })
@@ -130,8 +131,7 @@ fn success(operation: &Declaration) -> Value {
         Content::Object(kind) => Map::from_iter([(kind.to_owned(), json!({ "schema": { "type": "object" } }))]),
     };
     // The example is of the last media type, which is the default.
-    if let (Some(content), Some(answer)) = (content.values_mut().next_back(), examples::of(operation.id).get("answer"))
-    {
+    if let (Some(content), Some(answer)) = (content.values_mut().next_back(), example(operation.id).get("answer")) {
         content["example"] = answer.clone();
     }
     let is_output = matches!(operation.content, Content::Output(_));
@@ -149,4 +149,13 @@ fn success(operation: &Declaration) -> Value {
 fn describe_link((operation, parameter, field): &Link) -> (String, Value) {
     let input = json!({ *parameter: format!("$response.body#/{field}") });
     ((*operation).to_owned(), json!({ "operationId": operation, "parameters": input }))
+}
+
+/// By operation: `parameters` by name, `request` and `answer`.
+static EXAMPLES: LazyLock<Map<String, Value>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("a test reads the file"));
+
+/// Returns the example of an operation, or null if it has none.
+fn example(operation: &str) -> &'static Value {
+    EXAMPLES.get(operation).unwrap_or(&Value::Null)
 }

@@ -2,15 +2,12 @@
 
 use super::headers;
 use super::reference::reference;
-use crate::clients::{Exhausted, Resource};
 use crate::config::HttpConfig;
 use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::report;
 use crate::sent::Sent;
-use node_core::context::Interrupted;
-use node_core::filters::FilterLimits;
 use node_core::node::{Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
 use node_types::wire::{BodyError, ErrorDetail};
@@ -42,7 +39,6 @@ pub(super) const BASE_URL: &str = "http://127.0.0.1:8545";
 /// The request id in the examples.
 const INSTANCE: Uuid = Uuid::from_u128(0x5d9c_3f6e_9f0c_4a53_8a53_0f3f_6f0c_2a11);
 
-/// An example of a problem.
 struct Example {
     name: &'static str,
     summary: &'static str,
@@ -55,7 +51,7 @@ struct Example {
 const UNKNOWN_ROUTE: &str = "unknown-route";
 const INVALID: &str = "invalid";
 
-/// One example of every kind of problem.
+/// An example of every status, and of every kind with a page.
 fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error, &sent(name));
@@ -90,27 +86,13 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
     let too_many = NodeError::TooManyLogs { limit: limits.logs, to_block: Some(18_000_041), field: Field::ToBlock };
     let malformed = BodyError::Malformed { reason: "expected value".to_owned(), line: 1, column: 12 };
     vec![
-        ("body-empty", "The body is missing", HttpError::Body(BodyError::Empty)),
         ("body-malformed", "The body is not JSON", HttpError::Body(malformed)),
-        ("body-broken", "The body ended early", HttpError::BodyBroken),
-        ("not-http", "The request is not HTTP", HttpError::NotHttp),
         ("no-token", "A token is required", HttpError::Unauthorized),
-        (
-            "foreign-host",
-            "The request is for another host",
-            HttpError::HostRefused { host: "other.example".to_owned() },
-        ),
         ("headers-too-long", "The headers are too long", HttpError::HeadersTooLong { limit: http.max_headers }),
         (
             "too-fast",
             "The client sends too many requests",
             HttpError::TooFast(TooFast { limit: 1_000, wait: Duration::from_millis(700) }),
-        ),
-        ("path-undecodable", "The path has a broken escape", HttpError::Path),
-        (
-            "foreign-origin",
-            "A page of another origin tries to control the chain, or to create something",
-            HttpError::ForeignOrigin,
         ),
         ("control-refused", "Only programs on the same machine may control the chain", HttpError::ControlRefused),
         (UNKNOWN_ROUTE, "The path does not exist", HttpError::UnknownRoute),
@@ -133,9 +115,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ("body-timeout", "The body arrived too slowly", HttpError::BodyTimeout),
         ("body-too-large", "The body is too long", HttpError::BodyTooLarge { limit: http.max_body }),
         ("media-type", "The body is not declared as JSON", HttpError::MediaType),
-        ("content-encoding", "The body is compressed in an unknown way", HttpError::ContentEncoding),
         (INVALID, "A field has the wrong type, range or name", HttpError::Parameters(vec![fault])),
-        ("not-producing", "The node does not produce blocks", NodeError::NotProducing.into()),
         ("execution-reverted", "The contract reverted", reverted.into()),
         (
             "execution-failed",
@@ -148,46 +128,8 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
         ),
         ("transaction-rejected", "The pool rejects the transaction", rejected.into()),
         ("limit-exceeded", "The result would be too large", too_many.into()),
-        ("out-of-time", "The operation takes too long", NodeError::Interrupted(Interrupted::DeadlineExceeded).into()),
-        (
-            "too-many-blocks",
-            "The query spans too many blocks",
-            NodeError::TooManyBlocks {
-                blocks: limits.block_range + 7,
-                limit: limits.block_range,
-                to_block: limits.block_range - 1,
-                field: Field::ToBlock,
-            }
-            .into(),
-        ),
-        (
-            "too-many-filters",
-            "The limit of filters is reached",
-            NodeError::TooManyFilters { limit: FilterLimits::default().count }.into(),
-        ),
         ("failed", "The server failed", HttpError::Panicked),
         ("overloaded", "All threads are busy", HttpError::Overloaded),
-        (
-            "too-many-connections",
-            "The limit of connections is reached",
-            Exhausted { resource: Resource::Connections, capacity: http.max_connections }.into(),
-        ),
-        (
-            "too-many-requests",
-            "The limit of concurrent requests is reached",
-            Exhausted { resource: Resource::Requests, capacity: http.max_requests }.into(),
-        ),
-        ("not-ready", "The server is not ready", HttpError::NotReady("the server is shutting down".to_owned())),
-        (
-            "too-many-streams",
-            "The limit of event streams is reached",
-            Exhausted { resource: Resource::Streams, capacity: http.max_streams }.into(),
-        ),
-        (
-            "too-much-unread",
-            "Clients have too many responses to read",
-            Exhausted { resource: Resource::Transfers, capacity: http.transfer_memory }.into(),
-        ),
     ]
 }
 
@@ -201,7 +143,6 @@ fn const_reason(reason: &str) -> Vec<u8> {
     output
 }
 
-/// The status of problems with this page.
 pub(super) fn status_of(page: ProblemPage) -> u16 {
     match page {
         ProblemPage::BlockNotFound | ProblemPage::FilterNotFound | ProblemPage::StatePruned => 404,
@@ -212,7 +153,6 @@ pub(super) fn status_of(page: ProblemPage) -> u16 {
     }
 }
 
-/// Returns an example of a problem with this page.
 pub(crate) fn of_page(page: ProblemPage) -> Option<Value> {
     examples().into_iter().find(|example| example.page == Some(page)).map(|example| example.problem)
 }

@@ -222,31 +222,28 @@ fn get_block_by_hash(exchange: Exchange) -> impl Future<Output = HttpResponse> {
 
 /// Responds with a block, and with its whole transactions if the flag is set. A block that exists comes from the cache of
 /// serialized blocks, if it is there.
-async fn get_block(mut exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
-    let mut immutable = false;
-    let service = exchange.service();
+async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> HttpResponse {
+    let (block, detail) = match input {
+        Ok(input) => input,
+        Err(error) => return exchange.run(Err(error)).await,
+    };
     let context = exchange.context();
-    let job = input.map(|(block, detail)| {
-        let hash = match block {
-            Id::Number(number) => service.node.get_block_hash(&context, number),
-            Id::Hash(hash) => service.node.get_header(&context, block).map(|known| known.map(|_| hash)),
-        };
-        match hash {
-            Ok(Some(hash)) => {
-                immutable = matches!(block, Id::Hash(_));
-                Job::block(service, BlockKey { hash, detail })
-            }
-            // The pending block, one that does not exist, or one whose lookup fails again.
-            _ => Job::new(Cost::of_block(block, detail), move |node, context| {
-                let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
-                Ok(GetBlockByNumberOutput { block }.into())
-            }),
-        }
-    });
-    if immutable {
-        exchange = exchange.immutable();
-    }
-    exchange.run_under(context, job).await
+    let node = &exchange.service().node;
+    let hash = match block {
+        Id::Number(number) => node.get_block_hash(&context, number),
+        Id::Hash(hash) => node.get_header(&context, block).map(|known| known.map(|_| hash)),
+    };
+    let Ok(Some(hash)) = hash else {
+        // The pending block, one that does not exist, or one whose lookup fails again.
+        let job = Job::new(Cost::of_block(block, detail), move |node, context| {
+            let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
+            Ok(GetBlockByNumberOutput { block }.into())
+        });
+        return exchange.run_under(context, Ok(job)).await;
+    };
+    let job = Job::block(exchange.service(), BlockKey { hash, detail });
+    let exchange = if matches!(block, Id::Hash(_)) { exchange.immutable() } else { exchange };
+    exchange.run_under(context, Ok(job)).await
 }
 
 fn transaction_count(body: &Body) -> TransactionCountOutput {

@@ -44,7 +44,6 @@ pub(crate) const TAGS: [(&str, &str); 8] = [
 /// The group of the operations that control a chain.
 pub(crate) const DEVELOPMENT: &str = "Development";
 
-/// Every operation.
 pub(crate) fn operations() -> Vec<Operation> {
     let families = [
         ("State", state::operations()),

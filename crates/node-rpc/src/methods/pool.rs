@@ -1,12 +1,12 @@
 //! Contents of the pool.
 
 use crate::method::Method;
-use crate::wire::{Hex, Transaction, checksummed};
+use crate::wire::{Hex, Transaction};
 use node_core::block::RecoveredTransaction;
 use node_core::cost::Cost;
 use node_core::pool::PoolTransaction;
-use node_types::Address;
 use node_types::wire::AddressData;
+use node_types::{Address, Checksummed};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) fn methods() -> Vec<Method> {
 type Pooled = BTreeMap<Address, Vec<Arc<PoolTransaction>>>;
 
 fn by_sender<T>(part: &Pooled, convert: impl Fn(&RecoveredTransaction) -> T) -> BTreeMap<String, ByNonce<T>> {
-    part.iter().map(|(sender, all)| (checksummed(*sender), by_nonce(all, &convert))).collect()
+    part.iter().map(|(sender, all)| (Checksummed(*sender).to_string(), by_nonce(all, &convert))).collect()
 }
 
 fn by_nonce<T>(all: &[Arc<PoolTransaction>], convert: &impl Fn(&RecoveredTransaction) -> T) -> ByNonce<T> {
@@ -78,7 +78,7 @@ fn by_nonce<T>(all: &[Arc<PoolTransaction>], convert: &impl Fn(&RecoveredTransac
 
 fn summary(recovered: &RecoveredTransaction) -> String {
     let body = &recovered.transaction.body;
-    let to = body.to().map_or("contract creation".to_owned(), checksummed);
+    let to = body.to().map_or("contract creation".to_owned(), |to| Checksummed(to).to_string());
     let (value, gas, price) = (body.value(), body.gas_limit(), body.max_fee_per_gas());
     format!("{to}: {value} wei + {gas} gas × {price} wei")
 }

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 /// Length of a hash with its prefix.
 const HASH_LENGTH: usize = 66;
 
-/// A block by number or by tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockNumberParam(pub(crate) BlockNumberOrTag);
 

@@ -1,4 +1,4 @@
-//! The active fork rules, and which data the node keeps.
+//! The active fork rules, and which data the node stores.
 
 use super::Hex;
 use node_core::executor::NamedContract;

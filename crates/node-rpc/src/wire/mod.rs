@@ -1,6 +1,5 @@
 //! Parameters and results in the format of geth.
 
-mod address;
 mod block;
 mod block_param;
 mod call;
@@ -19,7 +18,6 @@ mod simulation;
 mod tracer;
 mod transaction;
 
-pub(crate) use address::checksummed;
 pub(crate) use block::{Block, Header, Ommer};
 pub(crate) use block_param::{Block32, BlockNumberParam, BlockParam};
 pub(crate) use call::{BlockOverrides, CallArguments, StateOverrides};

@@ -8,7 +8,6 @@ use node_types::wire::{AddressData, BytesData, Data, HashData};
 use node_types::{Address, H256, U256};
 use serde::{Deserialize, Serialize};
 
-/// A transaction with its position.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transaction {

@@ -56,7 +56,6 @@ impl DatabaseFile {
     /// Opens the file `name` and the file of its checksums, or creates both, with durable names.
     ///
     /// # Errors
-    ///
     /// [`io::ErrorKind::InvalidData`] if one of them is missing, truncated or damaged in a way that affects committed
     /// data. The files are not changed in that case.
     pub fn open(folder: &dyn Folder, name: &str, checksums: &str) -> io::Result<Self> {
@@ -106,7 +105,6 @@ impl DatabaseFile {
     /// Opens the file again, as after the end of the process. This value can only be read from then on.
     ///
     /// # Errors
-    ///
     /// As [`open`](Self::open).
     pub fn reopen(&self, folder: &dyn Folder, name: &str, checksums: &str) -> io::Result<Self> {
         *self.0.retired.write() = true;

@@ -20,6 +20,9 @@ pub struct DiskFolder {
 
 impl DiskFolder {
     /// Opens the folder, creating it and its parents if necessary, and locks it until this value is dropped.
+    ///
+    /// # Errors
+    /// [`FolderError::Locked`] if another process has it open; [`FolderError::Io`] if the operating system refuses.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let failed = |source| FolderError::Io { path: path.clone(), source };
@@ -137,22 +140,14 @@ impl File for DiskFile {
 /// Why a folder cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum FolderError {
     /// Another process, or another part of this process, has opened it.
     #[error("the folder {path} is in use by another process")]
-    Locked {
-        /// The folder.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// The operating system reports an error.
     #[error("cannot open the folder {path}")]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ struct FailedRead(io::Error);
 /// Runs `read`, which must use the database only through read transactions. A failed read of the file ends it.
 ///
 /// # Errors
-///
 /// The error of the file.
 pub(crate) fn isolated<T>(read: impl FnOnce() -> T) -> io::Result<T> {
     let outer = ISOLATED.replace(true);

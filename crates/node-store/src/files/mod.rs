@@ -23,6 +23,10 @@ use std::sync::Arc;
 /// A folder of files. Names do not contain separators.
 ///
 /// Created and removed names are durable only after [`sync`](Folder::sync).
+///
+/// # Errors
+/// All methods fail if the operating system does.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait Folder: Debug + Send + Sync {
     /// Opens a file. Fails with [`io::ErrorKind::NotFound`] if it does not exist.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
@@ -51,6 +55,10 @@ pub trait Folder: Debug + Send + Sync {
 /// of them, in any order. After a failed sync nothing is known about the bytes written since the last successful one,
 /// and another attempt proves nothing: the operating system may have dropped the pages and report success the next
 /// time.
+///
+/// # Errors
+/// All methods fail if the operating system does.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait File: Debug + Send + Sync {
     /// Returns the length in bytes.
     fn size(&self) -> io::Result<u64>;

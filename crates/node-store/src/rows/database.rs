@@ -17,7 +17,6 @@ pub(crate) fn definition(table: Table) -> Definition {
     TableDefinition::new(table.name())
 }
 
-/// A snapshot of the tables.
 pub(crate) struct Tables {
     id: SnapshotId,
     tables: Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>,

@@ -27,7 +27,7 @@ use std::thread;
 const COMMIT_BYTES: usize = 16 << 20;
 
 /// Number of rows after which the thread yields, reports progress and checks for cancellation. Without yielding, a
-/// thread keeps its core for milliseconds even if its priority is low.
+/// thread occupies its core for milliseconds even if its priority is low.
 const STEP: u64 = 64;
 
 /// A finished copy.
@@ -53,53 +53,26 @@ pub struct BackupProgress {
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackupError {
     /// The destination exists and is not an empty folder.
     #[error("{path} exists and is not an empty folder")]
-    Exists {
-        /// Destination.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The destination is inside the folder that is copied.
     #[error("{path} is inside the folder {folder} that would be copied")]
-    Inside {
-        /// Destination.
-        path: PathBuf,
-        /// The folder that is copied.
-        folder: PathBuf,
-    },
+    Inside { path: PathBuf, folder: PathBuf },
     /// The folder of the unfinished copy contains another file.
     #[error("{path} contains the file {file}, which is not part of an unfinished backup")]
-    Foreign {
-        /// The folder of the unfinished copy.
-        path: PathBuf,
-        /// The file.
-        file: String,
-    },
+    Foreign { path: PathBuf, file: String },
     /// Another backup to the same destination is running.
     #[error("another backup is being written to {path}")]
-    Running {
-        /// The folder of the unfinished copy.
-        path: PathBuf,
-    },
+    Running { path: PathBuf },
     /// The disk of the destination is full.
     #[error("there is no space left for {path}")]
-    NoSpace {
-        /// Destination.
-        path: PathBuf,
-        /// The error of the operating system.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    NoSpace { path: PathBuf, source: Box<dyn std::error::Error + Send + Sync> },
     /// The copy cannot be written.
     #[error("cannot write {path}")]
-    Write {
-        /// Destination.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Write { path: PathBuf, source: Box<dyn std::error::Error + Send + Sync> },
     /// The store cannot be read.
     #[error("cannot read the chain")]
     Read(#[source] StoreError),
@@ -124,7 +97,6 @@ impl Store {
     /// Calls `progress` regularly.
     ///
     /// # Errors
-    ///
     /// After an error, nothing of the copy is left. If the process is killed, it leaves a folder with the name of an
     /// unfinished copy, which the next backup to the same destination replaces.
     pub fn backup(
@@ -182,7 +154,6 @@ impl Store {
     }
 }
 
-/// A consistent snapshot of a store.
 struct StoreSnapshot {
     transaction: ReadTransaction,
     meta: Meta,
@@ -268,7 +239,6 @@ fn written(error: impl Into<StoreError>) -> Failure {
     Failure::Write(error.into())
 }
 
-/// The destination of a copy.
 struct Place {
     /// Path of the finished copy.
     dest: PathBuf,

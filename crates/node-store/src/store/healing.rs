@@ -60,7 +60,6 @@ impl Shared {
     /// If the log has failed, removes the entries that were not acknowledged from it, and their records from memory.
     ///
     /// # Errors
-    ///
     /// If the disk still fails, or if a change that was published without a sync is lost.
     pub(super) fn roll_back(&self, writer: &mut Writer) -> Result<(), StoreError> {
         // All who append an entry and wait for its sync have got an error by now.

@@ -90,7 +90,6 @@ pub(super) fn checked_floor(
     }
 }
 
-/// Returns the key of a side block.
 pub(super) fn side_block_key(block: BlockRef) -> Vec<u8> {
     [&block.number.to_be_bytes()[..], block.hash.as_bytes()].concat()
 }

@@ -232,18 +232,27 @@ impl Records {
 
 impl Store {
     /// Makes all acknowledged changes durable.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be synced.
     pub fn sync(&self) -> Result<(), BackendError> {
         Ok(self.shared.log.sync().map_err(StoreError::from)?)
     }
 
     /// Changes the sync policy, for an import into a store that serves requests afterwards. When it returns, all
     /// earlier changes are durable.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be synced.
     pub fn set_sync_policy(&self, policy: SyncPolicy) -> Result<(), BackendError> {
         self.shared.sync_always.store(policy == SyncPolicy::Always, Ordering::SeqCst);
         self.sync()
     }
 
     /// Moves all changes to the database, so that the next start does not read the log.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be written.
     pub fn flush(&self) -> Result<(), BackendError> {
         Ok(self.shared.flush()?)
     }
@@ -251,6 +260,9 @@ impl Store {
     /// Returns the genesis file of the chain, or `None` if none was recorded.
     ///
     /// The blocks do not say which rules they were executed under, so a genesis file is recorded with them.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
     pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
         let read = || -> Result<_, StoreError> {
             let table = self.shared.database().begin_read()?.open_table(META)?;
@@ -260,6 +272,9 @@ impl Store {
     }
 
     /// Records the genesis file of the chain, durably.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be written.
     pub fn record_genesis_file(&self, file: &[u8]) -> Result<(), BackendError> {
         let write = || -> Result<_, StoreError> {
             let transaction = self.shared.begin_write()?;

@@ -37,7 +37,6 @@ impl Store {
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
-    ///
     /// Fails if another process has opened the folder, if it contains another chain or an unsupported layout, or if
     /// files are damaged. The folder does not change then. [`StoreError::DamagedState`] if an earlier version damaged the
     /// earliest state while pruning, and it cannot be repaired.
@@ -47,6 +46,9 @@ impl Store {
     }
 
     /// As [`Self::open`], in any implementation of [`Folder`].
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
     pub fn open_in(folder: Arc<dyn Folder>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let block = genesis.header.block_ref();
         if block.number != 0 {
@@ -58,7 +60,6 @@ impl Store {
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
     ///
     /// # Errors
-    ///
     /// As [`Self::open`]; also if there is no chain, in which case none is created.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
         if !Self::exists(&path) {

@@ -23,7 +23,6 @@ impl Store {
     /// Takes time in proportion to the size of the database. Writers wait for it, readers do not.
     ///
     /// # Errors
-    ///
     /// [`BackendError::UnknownBlock`] if the floor is above the head. After another error, or a crash, every state from
     /// `floor` on is intact, but some unneeded rows may remain; pruning again deletes them.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {

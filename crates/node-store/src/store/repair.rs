@@ -20,7 +20,6 @@ impl Shared {
     /// that are not in its tries. Returns the number of rows that were deleted.
     ///
     /// # Errors
-    ///
     /// [`StoreError::DamagedState`] if the state differs in any other way.
     pub(super) fn repair_earliest_state(&self) -> Result<u64, BackendError> {
         let mut chain = ChainVersion::clone(&self.current.read());

@@ -68,6 +68,9 @@ pub struct TableStats {
 
 impl Store {
     /// Counts rows and bytes of each table. Takes time in proportion to the size of the database.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
     pub fn stats(&self) -> Result<Stats, BackendError> {
         let chain = self.shared.chain();
         let transaction = self.shared.database().begin_read().map_err(StoreError::from)?;

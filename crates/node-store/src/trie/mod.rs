@@ -3,7 +3,6 @@
 //! Keys have 32 bytes. This module does not know where rows are kept: a [`Source`] reads nodes as of some block, and an
 //! [`Update`] lists the rows to be written for the next.
 
-mod node;
 mod prove;
 mod recompute;
 mod row;
@@ -11,10 +10,9 @@ mod row;
 mod tests;
 mod update;
 
-pub(crate) use node::{Branch, Node};
 pub(crate) use prove::prove;
 pub(crate) use recompute::{RecomputeError, recompute};
-pub(crate) use row::{Decoder, Stored, is_delta, is_empty};
+pub(crate) use row::{Branch, Decoder, Node, Stored, is_delta, is_empty};
 pub(crate) use update::{Change, NewRow, Source, Update, update};
 
 use node_types::Bytes;

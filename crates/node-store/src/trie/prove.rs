@@ -1,6 +1,6 @@
 //! Proofs of a value, or of its absence.
 
-use super::node::Node;
+use super::row::Node;
 use super::update::Source;
 use crate::error::StoreError;
 use node_core::trie::{NibblePath, encode_extension, encode_leaf};

@@ -1,6 +1,6 @@
 //! Computing a trie from its leaves.
 
-use super::node::Node;
+use super::row::Node;
 use super::update::Source;
 use node_core::trie::{NibblePath, Reference, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;

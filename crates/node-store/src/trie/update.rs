@@ -1,7 +1,6 @@
 //! Changing a trie: a batch of leaves results in the rows of one block.
 
-use super::node::{Branch, Node};
-use super::row::{self, Stored};
+use super::row::{self, Branch, Node, Stored};
 use crate::error::StoreError;
 use node_core::trie::{NibblePath, Reference, encode_leaf};
 use node_types::consensus::EMPTY_ROOT;

@@ -7,67 +7,32 @@ use std::sync::Arc;
 /// Why an operation on the log failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WalError {
     /// The disk reports an error. If a sync failed, its entries may or may not exist after the log is opened again.
     #[error("cannot {action} {file}")]
-    Io {
-        /// The action that failed.
-        action: &'static str,
-        /// The file.
-        file: String,
-        /// The error of the operating system.
-        #[source]
-        source: Arc<io::Error>,
-    },
+    Io { action: &'static str, file: String, source: Arc<io::Error> },
     /// An earlier write or sync failed, so that nothing may follow until the log is rolled back.
     #[error("the log accepts no more entries, because an earlier write or sync failed")]
-    Poisoned {
-        /// The first failure.
-        #[source]
-        source: Arc<io::Error>,
-    },
+    Poisoned { source: Arc<io::Error> },
     /// Acknowledged entries are damaged.
     #[error("{file} is damaged at byte {offset}: entry {expected} was durable and cannot be read")]
-    Corrupt {
-        /// The segment.
-        file: String,
-        /// The offset at which the damage starts.
-        offset: u64,
-        /// The entry that should be at the offset.
-        expected: Sequence,
-    },
+    Corrupt { file: String, offset: u64, expected: Sequence },
     /// The log has no segments.
     #[error("the log is missing: no file wal-….log is in the folder")]
     NoSegments,
     /// Acknowledged entries are missing: a segment was removed or truncated.
     #[error("entries {from} to {through} were durable and are missing from the log")]
-    Missing {
-        /// The first of them.
-        from: Sequence,
-        /// The last of them.
-        through: Sequence,
-    },
+    Missing { from: Sequence, through: Sequence },
     /// The segment was written by a version of this program with another layout.
     #[error(
         "{file} has layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"
     )]
-    UnsupportedLayout {
-        /// The segment.
-        file: String,
-        /// The layout of the segment.
-        found: u32,
-        /// The layout that this version reads.
-        supported: u32,
-    },
+    UnsupportedLayout { file: String, found: u32, supported: u32 },
     /// The payload exceeds the maximum length.
     #[error("an entry of {size} bytes is larger than the limit of {limit}")]
-    TooLarge {
-        /// Length of the payload in bytes.
-        size: usize,
-        /// Maximum length of a payload in bytes.
-        limit: usize,
-    },
+    TooLarge { size: usize, limit: usize },
 }
 
 impl WalError {

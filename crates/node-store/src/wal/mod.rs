@@ -54,7 +54,6 @@ impl Default for WalOptions {
 /// file. While one caller syncs, others append and wait, and the next of them syncs for all.
 ///
 /// # Examples
-///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use node_store::files::DiskFolder;
@@ -105,7 +104,10 @@ struct Pending {
 }
 
 impl Wal {
-    /// Fails if the folder has no log. Once a log is created, it has at least one segment at any time.
+    /// Checks that the folder has a log. Once a log is created, it has at least one segment at any time.
+    ///
+    /// # Errors
+    /// [`WalError::NoSegments`] if it has none.
     pub fn check_presence(folder: &dyn Folder) -> Result<(), WalError> {
         if recovery::has_segments(folder)? { Ok(()) } else { Err(WalError::NoSegments) }
     }
@@ -117,7 +119,6 @@ impl Wal {
     /// damage to them is not an error.
     ///
     /// # Errors
-    ///
     /// [`WalError::Corrupt`] or [`WalError::Missing`] if a later entry was durable and cannot be read. The segments are
     /// not changed then.
     pub fn open(folder: Arc<dyn Folder>, flushed: Sequence, options: WalOptions) -> Result<Self, WalError> {
@@ -142,6 +143,9 @@ impl Wal {
     }
 
     /// Appends an entry and returns its sequence. It is durable after a sync through it.
+    ///
+    /// # Errors
+    /// [`WalError::TooLarge`] for a payload above the limit, and [`WalError::Poisoned`] after a failed write.
     pub fn append(&self, payload: &[u8]) -> Result<Sequence, WalError> {
         let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= self.payload_bytes);
         let Some(length) = length else {
@@ -158,6 +162,9 @@ impl Wal {
     }
 
     /// Makes all entries durable that were appended before this call.
+    ///
+    /// # Errors
+    /// Those of [`sync_through`](Self::sync_through).
     pub fn sync(&self) -> Result<(), WalError> {
         let last = self.last();
         self.sync_through(last)
@@ -167,7 +174,6 @@ impl Wal {
     /// [`roll_back`](Self::roll_back).
     ///
     /// # Errors
-    ///
     /// After an error every append, and every sync of an entry that is not durable, fails with [`WalError::Poisoned`] until
     /// the log is rolled back. Without that, the entries may or may not exist when the log is opened again.
     pub fn sync_through(&self, sequence: Sequence) -> Result<(), WalError> {
@@ -210,7 +216,6 @@ impl Wal {
     /// removed entries are used again. Does nothing if there was no failure.
     ///
     /// # Errors
-    ///
     /// If the disk still fails. Whether the entries exist when the log is opened is not known then, unless the error is
     /// about the creation of a segment: then they are removed.
     pub fn roll_back(&self) -> Result<(), WalError> {
@@ -254,6 +259,9 @@ impl Wal {
     }
 
     /// Removes the segments without an entry after `sequence`.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be removed or created; the log is poisoned then.
     pub fn drop_through(&self, sequence: Sequence) -> Result<(), WalError> {
         let dropped = self.writer.lock().forget_segments(sequence).inspect_err(|error| {
             // Frames for the previous segment must not be written after a new one was created.

@@ -1,7 +1,6 @@
 //! The objects that Ethereum hashes, signs and stores, with their RLP encodings.
 //!
 //! # Examples
-//!
 //! ```
 //! use node_types::consensus::{Header, Transaction};
 //!

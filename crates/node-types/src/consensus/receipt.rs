@@ -54,7 +54,6 @@ impl Receipt {
     /// Decodes the encoding that [`Self::encode`] returns.
     ///
     /// # Errors
-    ///
     /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "receipt")?;

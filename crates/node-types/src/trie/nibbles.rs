@@ -23,7 +23,6 @@ impl NibblePath {
     /// Returns the path of `key`.
     ///
     /// # Panics
-    ///
     /// If `key` is longer than 32 bytes. Keys of Ethereum's tries are hashes or RLP-encoded indices.
     pub fn of_key(key: &[u8]) -> Self {
         let mut bytes = [0; 32];

@@ -12,11 +12,9 @@ use rlp::{DecoderError, Rlp};
 /// Only the empty trie has an empty proof.
 ///
 /// # Errors
-///
 /// Fails if the proof shows neither. Nodes whose paths exceed 64 nibbles are malformed.
 ///
 /// # Panics
-///
 /// If `key` is longer than 32 bytes.
 pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Result<Option<Bytes>, ProofError> {
     let mut walk = Walk { key: NibblePath::of_key(key), position: NibblePath::ROOT };
@@ -57,38 +55,20 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
 /// Why a proof is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ProofError {
     /// The hash of a node differs from the one by which its parent, or the root, refers to it.
     #[error("proof node {index} has the hash {got:#x}, expected {expected:#x}")]
-    HashMismatch {
-        /// Position in the proof.
-        index: usize,
-        /// Hash of the node.
-        got: H256,
-        /// Hash by which it is referred to.
-        expected: H256,
-    },
+    HashMismatch { index: usize, got: H256, expected: H256 },
     /// The proof ends before the key is decided.
     #[error("the proof ends before the node with the hash {missing:#x}")]
-    Incomplete {
-        /// Hash of the next node.
-        missing: H256,
-    },
+    Incomplete { missing: H256 },
     /// The key is decided before the proof ends.
     #[error("proof node {index} is not on the way to the key")]
-    Surplus {
-        /// Position in the proof.
-        index: usize,
-    },
+    Surplus { index: usize },
     /// Bytes, or those of a node contained in them, are not the RLP of a trie node.
     #[error("proof node {index} is malformed")]
-    Malformed {
-        /// Position in the proof.
-        index: usize,
-        /// The reason.
-        #[source]
-        source: MalformedNode,
-    },
+    Malformed { index: usize, source: MalformedNode },
 }
 
 /// Why bytes are not the RLP of a trie node.

@@ -174,18 +174,14 @@ pub struct BlockHeader {
 /// Why the fields of a [`Block`] are not those of a header with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidBlock {
     /// A pending block has no hash.
     #[error("a pending block has no header")]
     Pending,
     /// The fields have another hash: they are wrong, or the block is from Cancun or later.
     #[error("the header has the hash {computed:#x}, expected {claimed:#x}")]
-    OtherHash {
-        /// Hash of the fields.
-        computed: H256,
-        /// Hash in the response.
-        claimed: H256,
-    },
+    OtherHash { computed: H256, claimed: H256 },
 }
 
 /// The transactions of a block: whole, or only their hashes.

@@ -21,6 +21,7 @@ pub trait Decode: Sized {
 
 /// Why a body is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BodyError {
     /// It is empty.
     #[error("the body is empty")]
@@ -28,7 +29,6 @@ pub enum BodyError {
     /// It is not JSON.
     #[error("malformed JSON: {reason} at line {line}, column {column}")]
     Malformed {
-        /// What the parser expected.
         reason: String,
         /// Counted from 1.
         line: usize,

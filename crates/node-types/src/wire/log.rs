@@ -214,7 +214,6 @@ impl Decode for AnyOrTopic {
     }
 }
 
-/// Topics by position.
 #[derive(Default)]
 pub(super) struct Topics(pub(super) Vec<TopicFilter>);
 

@@ -9,7 +9,6 @@
 //! [`AddressFilter`], which hold plain values.
 //!
 //! # Examples
-//!
 //! ```
 //! use node_types::BlockNumberOrTag;
 //! use node_types::wire::{BodyError, GetLogsInput, decode_body};

@@ -10,25 +10,20 @@ use std::str::FromStr;
 /// Why a text is not the expected value. `Display` states what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TextError {
     /// Neither decimal digits nor `0x` and hex digits.
     #[error("expected a number, decimal or 0x hex")]
     Number,
     /// A number that does not fit.
     #[error("expected a number below 2^{bits}")]
-    Overflow {
-        /// The number of bits that fit.
-        bits: usize,
-    },
+    Overflow { bits: usize },
     /// Not `0x` and an even number of hex digits.
     #[error("expected 0x and an even number of hex digits")]
     Data,
     /// Not `0x` and the right number of hex digits.
     #[error("expected 0x and {digits} hex digits")]
-    FixedData {
-        /// The expected number of digits.
-        digits: usize,
-    },
+    FixedData { digits: usize },
     /// Not a storage slot.
     #[error("expected a decimal number, or 0x and at most 64 hex digits")]
     StorageKey,

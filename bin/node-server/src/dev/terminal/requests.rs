@@ -32,7 +32,6 @@ impl RequestCounts {
     }
 }
 
-/// A request that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Failed {
     operation: String,

@@ -113,14 +113,14 @@ pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
     let view = filled(open, &chain).view().succeeds();
     let from = LogPosition { block: 0, log_index: 0 };
     for at in [4, 5, u64::MAX] {
-        let answers = [
+        let results = [
             view.state(at).err(),
             view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1).err(),
             view.fee_rows(2..=at).err(),
         ];
-        for (index, answer) in answers.iter().enumerate() {
-            let unknown = matches!(answer, Some(BackendError::UnknownBlock(number)) if *number == at);
-            assert!(unknown, "read {index} of block {at}: {answer:?}");
+        for (index, result) in results.iter().enumerate() {
+            let unknown = matches!(result, Some(BackendError::UnknownBlock(number)) if *number == at);
+            assert!(unknown, "read {index} of block {at}: {result:?}");
         }
         assert!(view.header(at.into()).succeeds().is_none());
         assert!(view.body(at.into()).succeeds().is_none());

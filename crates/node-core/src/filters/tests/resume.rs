@@ -147,8 +147,8 @@ fn a_partly_reported_block_removes_only_that_part() {
     let mut reader = Reader::new(LogFilter::default(), 0);
     reader.world.mine(plan(0, &[1, 2, 3]));
     assert!(!reader.read(2, 10));
-    let told = reader.client.logs.clone();
-    assert_eq!(told.len(), 2);
+    let reported = reader.client.logs.clone();
+    assert_eq!(reported.len(), 2);
 
     reader.world.reorganize(0, vec![plan(1, &[4])]);
     let (changes, _) = reader.next(reader.client.cursor, 10);

@@ -131,14 +131,14 @@ fn arrivals_are_reported_once_and_in_order() {
     let start = pool.arrivals(u64::MAX, 0).next;
     let hashes: Vec<_> = (0..3).map(|nonce| add(&pool, priced(1, nonce, 100))).collect();
     let mut next = start;
-    let mut told = || {
+    let mut reported = || {
         let arrivals = pool.arrivals(next, 2);
         next = arrivals.next;
         arrivals.transactions.iter().map(|arrival| arrival.hash).collect::<Vec<_>>()
     };
-    assert_eq!(told(), hashes[..2]);
-    assert_eq!(told(), hashes[2..]);
-    assert_eq!(told(), []);
+    assert_eq!(reported(), hashes[..2]);
+    assert_eq!(reported(), hashes[2..]);
+    assert_eq!(reported(), []);
     assert_eq!(next, pool.arrivals(u64::MAX, 0).next);
 }
 

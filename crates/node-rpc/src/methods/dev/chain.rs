@@ -54,12 +54,12 @@ struct Metadata {
     latest_block_number: u64,
     latest_block_hash: HashData,
     forked_network: Option<()>,
-    snapshots: BTreeMap<String, Snapshot>,
+    snapshots: BTreeMap<String, SnapshotBlock>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Snapshot {
+struct SnapshotBlock {
     block_number: u64,
     block_hash: HashData,
 }
@@ -225,7 +225,7 @@ fn metadata(scope: Scope<'_>) -> Result<Metadata, RpcError> {
     let producer = producer(scope)?;
     let head = scope.node.head(scope.context)?;
     let snapshots = producer.snapshots().into_iter().map(|(id, block)| {
-        let snapshot = Snapshot { block_number: block.number, block_hash: Data(block.hash) };
+        let snapshot = SnapshotBlock { block_number: block.number, block_hash: Data(block.hash) };
         (format!("{id:#x}"), snapshot)
     });
     Ok(Metadata {

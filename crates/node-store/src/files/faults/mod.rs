@@ -1,4 +1,4 @@
-//! A simulated disk in memory that loses power, tears writes, fills up, fails and corrupts data. The same seed gives
+//! A simulated disk in memory that loses power, tears writes, fills up, fails and corrupts data. The same seed yields
 //! the same faults.
 
 mod content;

@@ -60,7 +60,6 @@ impl Store {
     /// Calls `progress` regularly with the last block that was checked.
     ///
     /// # Errors
-    ///
     /// [`BackendError::Interrupted`] if `context` ends, and errors of reading.
     pub fn verify(
         &mut self,

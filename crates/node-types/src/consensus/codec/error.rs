@@ -6,90 +6,47 @@ use crate::consensus::TransactionType;
 /// Why bytes are not the encoding of a consensus object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DecodeError {
     /// The bytes, or the list around the item, end before the item does.
     #[error("{field} is cut off")]
-    Truncated {
-        /// The field that was read.
-        field: &'static str,
-    },
+    Truncated { field: &'static str },
     /// Bytes follow the object.
     #[error("{count} bytes follow the {object}")]
-    TrailingBytes {
-        /// The object that was read.
-        object: &'static str,
-        /// The number of bytes that follow.
-        count: usize,
-    },
+    TrailingBytes { object: &'static str, count: usize },
     /// A list ends before this item.
     #[error("{field} is missing")]
-    MissingField {
-        /// The missing item.
-        field: &'static str,
-    },
+    MissingField { field: &'static str },
     /// A list has more items than the object has fields.
     #[error("{object} has too many items")]
-    SurplusItems {
-        /// The object that the list encodes.
-        object: &'static str,
-    },
+    SurplusItems { object: &'static str },
     /// Found a byte string, expected a list.
     #[error("{field} is not a list")]
-    NotAList {
-        /// The field that was read.
-        field: &'static str,
-    },
+    NotAList { field: &'static str },
     /// Found a list, expected a byte string.
     #[error("{field} is not a byte string")]
-    NotBytes {
-        /// The field that was read.
-        field: &'static str,
-    },
+    NotBytes { field: &'static str },
     /// A length is not encoded in the fewest bytes.
     #[error("the length of {field} is not in its shortest form")]
-    NonCanonicalLength {
-        /// The field that was read.
-        field: &'static str,
-    },
+    NonCanonicalLength { field: &'static str },
     /// An integer starts with a zero byte.
     #[error("{field} has leading zeros")]
-    LeadingZeros {
-        /// The field that was read.
-        field: &'static str,
-    },
+    LeadingZeros { field: &'static str },
     /// An integer is too large.
     #[error("{field} exceeds {bits} bits")]
-    Overflow {
-        /// The field that was read.
-        field: &'static str,
-        /// The most bits that it may have.
-        bits: u32,
-    },
+    Overflow { field: &'static str, bits: u32 },
     /// A byte string of fixed length has another length.
     #[error("{field} has {got} bytes instead of {expected}")]
-    UnexpectedLength {
-        /// The field that was read.
-        field: &'static str,
-        /// The length that it must have, in bytes.
-        expected: usize,
-        /// Its length in bytes.
-        got: usize,
-    },
+    UnexpectedLength { field: &'static str, expected: usize, got: usize },
     /// The type byte is not that of a known transaction type.
     #[error("transaction type {0} is not supported")]
     UnknownTransactionType(u8),
     /// A blob or set-code transaction has no recipient.
     #[error("a transaction of type {} cannot create a contract", *transaction_type as u8)]
-    ContractCreation {
-        /// Its type.
-        transaction_type: TransactionType,
-    },
+    ContractCreation { transaction_type: TransactionType },
     /// `v` is not a y parity; or, in a legacy transaction, neither 27, 28 nor a value of EIP-155 with a 64-bit chain id.
     #[error("signature v {v} is invalid")]
-    InvalidV {
-        /// The value found.
-        v: U256,
-    },
+    InvalidV { v: U256 },
     /// A receipt's status is neither 0 nor 1 nor a state root.
     #[error("receipt status is invalid")]
     InvalidStatus,

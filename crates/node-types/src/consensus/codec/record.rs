@@ -92,7 +92,7 @@ macro_rules! items {
     )+};
 }
 
-/// Makes records items of lists, and gives them an encoding of their own.
+/// Makes records items of lists, and adds an encoding of their own.
 macro_rules! objects {
     ($($record:ty: $object:literal),+) => {
         $crate::consensus::codec::items!($($record: $object),+);
@@ -106,7 +106,6 @@ macro_rules! objects {
             /// Decodes the RLP encoding.
             ///
             /// # Errors
-            ///
             /// Fails if `bytes` is not exactly one canonical encoding.
             pub fn decode(bytes: &[u8]) -> Result<Self, $crate::consensus::DecodeError> {
                 $crate::consensus::codec::Items::exactly(bytes, $object, |items| {

@@ -63,7 +63,6 @@ impl Transaction {
     /// Decodes the canonical encoding.
     ///
     /// # Errors
-    ///
     /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;

@@ -153,7 +153,6 @@ impl PooledTransaction {
     /// Decodes the network encoding. Also accepts the canonical encoding of a blob transaction, which has no sidecar.
     ///
     /// # Errors
-    ///
     /// Fails if `bytes` is anything else, or longer.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (transaction_type, list) = open_envelope(bytes, "transaction")?;

@@ -61,53 +61,55 @@ record! {
     }
 }
 
-record! {
+/// Declares a transaction with a fee cap and a tip cap (EIP-1559): its recipient, and the fields that follow the common ones.
+macro_rules! fee_market {
+    (
+        $(#[$meta:meta])* pub struct $name:ident {
+            $(#[$to_meta:meta])* pub to: $to:ty $(, $read:expr)?;
+            $($own:tt)*
+        }
+    ) => {
+        record! {
+            $(#[$meta])*
+            #[derive(Clone, Debug, Default, PartialEq, Eq)]
+            pub struct $name {
+                /// Chain id.
+                pub chain_id: u64 = "transaction chain id";
+                /// Nonce of the sender.
+                pub nonce: u64 = "transaction nonce";
+                /// Maximum priority fee in wei per gas.
+                pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
+                /// Maximum of base fee and priority fee together, in wei per gas.
+                pub max_fee_per_gas: U256 = "transaction max fee per gas";
+                /// Gas limit.
+                pub gas_limit: u64 = "transaction gas limit";
+                $(#[$to_meta])*
+                pub to: $to = "transaction to" $(, $read)?;
+                /// Transferred amount in wei.
+                pub value: U256 = "transaction value";
+                /// Call data, or the init code of a contract creation.
+                pub input: Bytes = "transaction input";
+                /// Accounts and slots to warm.
+                pub access_list: Vec<AccessListItem> = "transaction access list";
+                $($own)*
+            }
+        }
+    };
+}
+
+fee_market! {
     /// Type 2: with a fee cap and a tip cap (EIP-1559).
-    #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct DynamicFeeTransaction {
-        /// Chain id.
-        pub chain_id: u64 = "transaction chain id";
-        /// Nonce of the sender.
-        pub nonce: u64 = "transaction nonce";
-        /// Maximum priority fee in wei per gas.
-        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
-        /// Maximum of base fee and priority fee together, in wei per gas.
-        pub max_fee_per_gas: U256 = "transaction max fee per gas";
-        /// Gas limit.
-        pub gas_limit: u64 = "transaction gas limit";
         /// Recipient. `None` for a contract creation.
-        pub to: Option<Address> = "transaction to";
-        /// Transferred amount in wei.
-        pub value: U256 = "transaction value";
-        /// Call data, or the init code of a contract creation.
-        pub input: Bytes = "transaction input";
-        /// Accounts and slots to warm.
-        pub access_list: Vec<AccessListItem> = "transaction access list";
+        pub to: Option<Address>;
     }
 }
 
-record! {
+fee_market! {
     /// Type 3: carrying blobs (EIP-4844).
-    #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct BlobTransaction {
-        /// Chain id.
-        pub chain_id: u64 = "transaction chain id";
-        /// Nonce of the sender.
-        pub nonce: u64 = "transaction nonce";
-        /// Maximum priority fee in wei per gas.
-        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
-        /// Maximum of base fee and priority fee together, in wei per gas.
-        pub max_fee_per_gas: U256 = "transaction max fee per gas";
-        /// Gas limit.
-        pub gas_limit: u64 = "transaction gas limit";
         /// Recipient. A blob transaction cannot create a contract.
-        pub to: Address = "transaction to", |items, name| recipient(items, name, TransactionType::Blob);
-        /// Transferred amount in wei.
-        pub value: U256 = "transaction value";
-        /// Call data.
-        pub input: Bytes = "transaction input";
-        /// Accounts and slots to warm.
-        pub access_list: Vec<AccessListItem> = "transaction access list";
+        pub to: Address, |items, name| recipient(items, name, TransactionType::Blob);
         /// Maximum blob base fee in wei per blob gas.
         pub max_fee_per_blob_gas: U256 = "transaction max fee per blob gas";
         /// A versioned hash for each blob.
@@ -115,28 +117,11 @@ record! {
     }
 }
 
-record! {
+fee_market! {
     /// Type 4: setting the code of accounts (EIP-7702).
-    #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct SetCodeTransaction {
-        /// Chain id.
-        pub chain_id: u64 = "transaction chain id";
-        /// Nonce of the sender.
-        pub nonce: u64 = "transaction nonce";
-        /// Maximum priority fee in wei per gas.
-        pub max_priority_fee_per_gas: U256 = "transaction max priority fee per gas";
-        /// Maximum of base fee and priority fee together, in wei per gas.
-        pub max_fee_per_gas: U256 = "transaction max fee per gas";
-        /// Gas limit.
-        pub gas_limit: u64 = "transaction gas limit";
         /// Recipient. A set-code transaction cannot create a contract.
-        pub to: Address = "transaction to", |items, name| recipient(items, name, TransactionType::SetCode);
-        /// Transferred amount in wei.
-        pub value: U256 = "transaction value";
-        /// Call data.
-        pub input: Bytes = "transaction input";
-        /// Accounts and slots to warm.
-        pub access_list: Vec<AccessListItem> = "transaction access list";
+        pub to: Address, |items, name| recipient(items, name, TransactionType::SetCode);
         /// Authorizations to apply before execution.
         pub authorization_list: Vec<Authorization> = "transaction authorization list";
     }

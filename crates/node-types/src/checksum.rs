@@ -1,6 +1,6 @@
 //! Addresses with a checksum (EIP-55).
 
-use node_types::{Address, keccak256};
+use crate::{Address, keccak256};
 use std::fmt;
 
 /// Formats an address with the checksum of EIP-55: letters are in upper case where the hash of the lower-case form says
@@ -23,6 +23,7 @@ impl fmt::Display for Checksummed {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
