@@ -439,7 +439,7 @@ fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
 pub fn node_server() -> Command {
     let mut command = Command::new(binary());
     command.stdin(Stdio::null());
-    command.env_remove("HOME").env_remove("XDG_DATA_HOME").env_remove("NODE_DATA_DIR");
+    command.env_remove("HOME").env_remove("XDG_DATA_HOME").env_remove("ETHNODE_DATA_DIR");
     command
 }
 

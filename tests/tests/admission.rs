@@ -394,26 +394,37 @@ fn serves_the_documented_metrics() {
     assert_eq!(server.post("/getLogs/", "[").status, 400);
     assert_eq!(server.send("GET", "/chainId/", &[("Host", "evil.example")], "").status, 403);
     assert_eq!(server.post("/dev/mine/", json!({"Blocks": 5}).to_string()).status, 200);
-    let text = scrape(&address);
+    let call = |method: &str| json!({"jsonrpc": "2.0", "id": 1, "method": method});
+    let batch = json!([call("eth_chainId"), call("eth_chainId"), call("eth_nonsense")]);
+    assert_eq!(server.post("/", batch.to_string()).status, 200);
+    let plain = scrape(&address, "*/*");
+    assert!(plain.contains("content-type: text/plain; version=0.0.4"), "{plain}");
+    assert!(plain.contains("# TYPE ethnode_http_requests_total counter"), "{plain}");
+    assert!(!plain.contains("# EOF"), "{plain}");
+    let text = scrape(&address, "application/openmetrics-text; version=1.0.0");
+    assert!(text.contains("content-type: application/openmetrics-text"), "{text}");
     for line in [
-        r#"node_http_requests_total{operation="chainId",status="200"} 3"#,
-        r#"node_http_requests_total{operation="chainId",status="403"} 1"#,
-        r#"node_http_requests_total{operation="getLogs",status="400"} 1"#,
-        r#"node_http_request_duration_seconds_count{operation="chainId"} 4"#,
-        r#"node_http_refused_total{limit="allowed-hosts"} 1"#,
-        "node_head_number 5",
-        "node_blocks_added_total 5",
-        "node_blocks_removed_total 0",
-        r#"node_executor_queue{pool="code"} 0"#,
-        r#"node_txpool_transactions{state="pending"} 0"#,
+        r#"ethnode_rpc_calls_total{method="eth_chainId",code="0"} 2"#,
+        r#"ethnode_rpc_calls_total{method="rpc",code="-32601"} 1"#,
+        r#"ethnode_http_requests_total{operation="batch",status="200"} 1"#,
+        r#"ethnode_http_requests_total{operation="chainId",status="200"} 3"#,
+        r#"ethnode_http_requests_total{operation="chainId",status="403"} 1"#,
+        r#"ethnode_http_requests_total{operation="getLogs",status="400"} 1"#,
+        r#"ethnode_http_request_duration_seconds_count{operation="chainId"} 4"#,
+        r#"ethnode_http_refused_total{limit="allowed-hosts"} 1"#,
+        "ethnode_head_number 5",
+        "ethnode_blocks_added_total 5",
+        "ethnode_blocks_removed_total 0",
+        r#"ethnode_executor_queue{pool="code"} 0"#,
+        r#"ethnode_txpool_transactions{state="pending"} 0"#,
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
     for name in [
-        "node_cache_hits_total{cache=\"block_bodies\"}",
-        "node_info{version=",
-        "node_filters 0",
-        "node_import_gas_total 0",
+        "ethnode_cache_hits_total{cache=\"block_bodies\"}",
+        "ethnode_build_info{version=",
+        "ethnode_filters 0",
+        "ethnode_import_gas_total 0",
     ] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
@@ -435,14 +446,15 @@ fn serves_the_documented_metrics() {
     assert_eq!(server.get("/metrics").status, 404, "clients do not see them");
 }
 
-fn scrape(address: &str) -> String {
+/// The response with the metrics in a format that the client accepts.
+fn scrape(address: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: prometheus\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: prometheus\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-    assert!(text.contains("content-type: application/openmetrics-text"), "{text}");
     text
 }
 

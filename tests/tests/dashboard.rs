@@ -14,7 +14,7 @@ struct Metric {
 fn documented() -> BTreeMap<String, Metric> {
     let text = include_str!("../../docs/metrics.md");
     let code = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    let rows = text.lines().filter(|line| line.starts_with("| `node_"));
+    let rows = text.lines().filter(|line| line.starts_with("| `ethnode_") || line.starts_with("| `process_"));
     rows.map(|row| {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
         let metric = Metric { kind: cells[2].to_owned(), labels: code(cells[3]) };
@@ -38,7 +38,8 @@ fn expressions(dashboard: &Value) -> Vec<&str> {
 fn named(expression: &str) -> Vec<(&str, &str)> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let mut found = Vec::new();
-    for (start, _) in expression.match_indices("node_") {
+    let starts = ["ethnode_", "process_"].iter().flat_map(|prefix| expression.match_indices(prefix));
+    for (start, _) in starts {
         let (before, rest) = expression.split_at(start);
         if !before.ends_with(is_part) {
             found.push((before, &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]));

@@ -1,6 +1,7 @@
 //! The command line. Options can also be set by environment variables and by a file: see [`crate::settings`].
 
 use crate::backup::BackupOptions;
+use crate::build_info::LONG_VERSION;
 use crate::dev::DevOptions;
 use crate::export::ExportOptions;
 use crate::health::HealthOptions;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     version,
+    long_version = LONG_VERSION,
     propagate_version = true,
     override_usage = "node-server [dev] [OPTIONS]\n       node-server <COMMAND> [OPTIONS]",
     after_help = "The default command is dev: `node-server --port 9000` is short for `node-server dev --port 9000`."
@@ -27,7 +29,7 @@ pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Configuration file in TOML, with the long names of options as keys; the command line and the environment take precedence
-    #[arg(long, global = true, env = "NODE_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "ETHNODE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -113,7 +115,7 @@ pub(crate) struct OpenapiOptions {
     #[arg(long)]
     pub(crate) without_control: bool,
     /// Path prefix of every route
-    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
 }
 
@@ -148,7 +150,7 @@ mod tests {
     fn read(arguments: &[&str]) -> Result<Command, UsageError> {
         let arguments = ["node-server"].iter().chain(arguments).map(std::ffi::OsString::from);
         settings::read(arguments).map(|request| match request {
-            Request::Execute(line) => line.command,
+            Request::Execute(line, _) => line.command,
             Request::Show(text) => panic!("{text}"),
         })
     }

@@ -18,13 +18,13 @@ pub(crate) struct HealthOptions {
     #[arg(value_name = "URL", value_parser = http_url)]
     pub(crate) url: Option<Uri>,
     /// Address that the server listens on, if no URL is given
-    #[arg(long, env = "NODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
+    #[arg(long, env = "ETHNODE_HOST", default_value = "127.0.0.1", value_parser = values::host)]
     pub(crate) host: IpAddr,
     /// Port of the server, if no URL is given
-    #[arg(long, env = "NODE_PORT", default_value_t = 8545)]
+    #[arg(long, env = "ETHNODE_PORT", default_value_t = 8545)]
     pub(crate) port: u16,
     /// Path prefix of every route of the server, if no URL is given
-    #[arg(long, env = "NODE_BASE_PATH", value_name = "PATH", default_value = "/")]
+    #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
     /// PEM file of the certificates to trust for https, such as the server's own [default: Mozilla's list of authorities]
     #[arg(long, value_name = "FILE")]

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backup;
+mod build_info;
 mod cli;
 mod control;
 mod data_dir;
@@ -28,6 +29,7 @@ mod verify;
 mod wiring;
 mod write_failure;
 
+use build_info::{COMMIT, VERSION};
 use clap::CommandFactory;
 use cli::{Command, CommandLine, OpenapiOptions};
 use dev::Terminal;
@@ -45,8 +47,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let CommandLine { command, .. } = match settings::read(arguments) {
-        Ok(Request::Execute(line)) => line,
+    let (CommandLine { command, .. }, changed) = match settings::read(arguments) {
+        Ok(Request::Execute(line, changed)) => (line, changed),
         Ok(Request::Show(text)) => {
             return match print(text.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -80,6 +82,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if matches!(command, Command::Dev(_) | Command::Run(_)) {
+        tracing::info!(version = VERSION, commit = COMMIT, settings = changed, "starting");
+    }
     let result = execute(&command, terminal);
     // Writes the queued log lines before the error.
     drop(logs);

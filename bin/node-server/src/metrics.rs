@@ -1,14 +1,27 @@
 //! The metrics server.
 
+use crate::build_info::{COMMIT, VERSION};
 use crate::error::CommandError;
 use crate::options::ServerOptions;
 use node_http::{HttpConfig, MetricsServer};
+use std::path::Path;
 
 /// Serves the metrics of `http` on the address in the options until the returned server is dropped. Returns `None` if no address
 /// is set.
 pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option<MetricsServer>, CommandError> {
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
+    http.metrics.set_build(VERSION, COMMIT);
     let server = MetricsServer::start(address, http.metrics.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
+    if !address.ip().is_loopback() {
+        tracing::warn!("everyone who reaches {address} can read the metrics: they need no token");
+    }
     Ok(Some(server))
+}
+
+/// Includes the size of the data folder in the metrics of `http`.
+pub(crate) fn include_folder(http: &HttpConfig, folder: Option<&Path>) {
+    if let Some(folder) = folder {
+        http.metrics.set_folder(folder.to_owned());
+    }
 }

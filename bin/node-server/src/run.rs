@@ -42,13 +42,13 @@ pub(crate) struct ChainOptions {
     #[command(flatten)]
     pub(crate) genesis: GenesisOptions,
     /// Chain file of RLP blocks to import; may be repeated
-    #[arg(long, env = "NODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
+    #[arg(long, env = "ETHNODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
     /// Block to make the head after the import, if the files contain several branches
-    #[arg(long, env = "NODE_HEAD", value_name = "HASH")]
+    #[arg(long, env = "ETHNODE_HEAD", value_name = "HASH")]
     pub(crate) head: Option<H256>,
     /// Fail if a chain file is truncated or contains an invalid block, instead of serving the blocks before it
-    #[arg(long, env = "NODE_STRICT")]
+    #[arg(long, env = "ETHNODE_STRICT")]
     pub(crate) strict: bool,
 }
 
@@ -60,6 +60,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let genesis = open::genesis(genesis_file, &options.storage)?;
     let folder = open::folder(&options.storage, &genesis)?;
+    metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
     if folder.is_none() && options.prune.prune_before.is_some() {
         return Err(CommandError::InMemory { needed_by: "--prune-before" });

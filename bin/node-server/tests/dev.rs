@@ -146,12 +146,12 @@ fn a_folder_is_reopened_only_with_its_genesis() {
 
 #[test]
 fn the_environment_sets_options() {
-    let output = command(&["dev"]).env("NODE_HARDFORK", "amsterdam").output().expect("it runs");
+    let output = command(&["dev"]).env("ETHNODE_HARDFORK", "amsterdam").output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("unknown hardfork \"amsterdam\""), "{text}");
     // Options of `dev` have no say in other commands.
     let output =
-        command(&["stats", "--data-dir", "/nowhere"]).env("NODE_HARDFORK", "amsterdam").output().expect("it runs");
+        command(&["stats", "--data-dir", "/nowhere"]).env("ETHNODE_HARDFORK", "amsterdam").output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("/nowhere") && !text.contains("hardfork"), "{text}");
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_node-server"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("NODE_") {
+        if ["ETHNODE_", "NODE_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
     }
@@ -149,20 +149,43 @@ fn the_variable_of_a_flag_overrides_the_file() {
     let file = folder.path().join("node.toml");
     fs::write(&file, "no-mining = true").expect("it can be written");
     let mut program = program();
-    program.args(["config", "--block-time", "1"]).env("NODE_NO_MINING", "false").env("NODE_CONFIG", &file);
+    program.args(["config", "--block-time", "1"]).env("ETHNODE_NO_MINING", "false").env("ETHNODE_CONFIG", &file);
     let settings = text(program.output().expect("it runs"));
     assert_eq!(
         shown(&settings, "no-mining"),
-        ("no-mining = false".to_owned(), "environment NODE_NO_MINING".to_owned())
+        ("no-mining = false".to_owned(), "environment ETHNODE_NO_MINING".to_owned())
     );
 }
 
 #[test]
+fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
+    let setting = |variables: &[(&str, &str)], long| {
+        shown(&text(program().args(["config", "run"]).envs(variables.iter().copied()).output().expect("it runs")), long)
+    };
+    let expected = |line: &str, variable: &str| (line.to_owned(), variable.to_owned());
+    assert_eq!(setting(&[("NODE_PORT", "7")], "port"), expected("port = 7", "environment NODE_PORT"));
+    let both = [("NODE_PORT", "7"), ("ETHNODE_PORT", "8")];
+    assert_eq!(setting(&both, "port"), expected("port = 8", "environment ETHNODE_PORT"));
+    assert_eq!(setting(&[("NODE_PORT", "tcp://10.0.0.1:8545")], "port"), expected("port = 8545", "default"));
+    for (value, expected) in [("1", "strict = true"), ("0", "strict = false"), ("yes", "strict = true")] {
+        assert_eq!(setting(&[("ETHNODE_STRICT", value)], "strict").0, expected);
+    }
+}
+
+#[test]
+fn a_variable_that_is_no_setting_causes_a_warning() {
+    let output = program().args(["config", "run"]).env("ETHNODE_PROT", "1").output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("warning: the environment variable ETHNODE_PROT is not a setting; did you mean"), "{error}");
+    assert!(output.status.success());
+}
+
+#[test]
 fn errors_name_the_source_of_the_value() {
-    let output = program().args(["run"]).env("NODE_PORT", "70000").output().expect("it runs");
+    let output = program().args(["run"]).env("ETHNODE_PORT", "70000").output().expect("it runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("70000") && error.contains("note: --port is set by environment NODE_PORT"), "{error}");
+    assert!(error.contains("70000") && error.contains("note: --port is set by environment ETHNODE_PORT"), "{error}");
     // With --json, the error is also written as JSON.
     for arguments in [&["verify", "--json", "--nope"][..], &["stats", "--json", "--cache-mb", "many"]] {
         let output = program().args(arguments).output().expect("it runs");
@@ -179,7 +202,7 @@ fn arguments_after_two_dashes_keep_their_meaning() {
     let file = folder.path().join("node.toml");
     fs::write(&file, "to = 7").expect("it can be written");
     let mut program = program();
-    program.args(["config", "export", "--", "--file"]).env("NODE_CONFIG", &file);
+    program.args(["config", "export", "--", "--file"]).env("ETHNODE_CONFIG", &file);
     assert_eq!(shown(&text(program.output().expect("it runs")), "to").0, "to = 7");
 }
 
@@ -198,7 +221,7 @@ fn the_image_sets_existing_variables() {
     let file = fs::read_to_string(path).expect("it is there");
     let rows = rows();
     let mut count = 0;
-    for setting in file.split_whitespace().filter(|word| word.starts_with("NODE_")) {
+    for setting in file.split_whitespace().filter(|word| word.starts_with("ETHNODE_")) {
         let (variable, value) = setting.split_once('=').expect("a variable with a value");
         let row = rows.iter().find(|row| row.variable == variable && row.commands.contains(&"run".to_owned()));
         let row = row.unwrap_or_else(|| panic!("no option has the variable {variable}"));

@@ -7,7 +7,7 @@ use node_core::caches::CacheUse;
 use node_core::context::Context;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time limit for reading the head during a scrape.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,6 +57,8 @@ fn read(service: &Service, gauges: &Gauges) {
             let header = &head.header;
             gauges.head_number.set(signed(header.number));
             gauges.head_timestamp.set(signed(header.timestamp));
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            gauges.head_age.set(signed(now.saturating_sub(header.timestamp)));
             gauges.head_base_fee.set(header.base_fee_per_gas.map_or(0, signed));
             gauges.head_gas_used.set(signed(header.gas_used));
             gauges.head_gas_limit.set(signed(header.gas_limit));

@@ -1,27 +1,71 @@
-//! The log line of a request.
+//! The log lines of a request, and its counts in the metrics.
 
+use crate::metrics::Metrics;
 use actix_web::http::StatusCode;
+use node_rpc::CallOutcome;
+use std::net::IpAddr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Why a request failed, as its log line reports it.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    /// The code of a JSON-RPC error, or the HTTP status.
-    pub(crate) code: i64,
-    /// One sentence.
-    pub(crate) message: String,
-    /// Number of requests of the batch that failed; the code and the message are those of the first.
-    pub(crate) requests: usize,
+/// The name of JSON-RPC requests without a known method.
+pub(crate) const UNKNOWN_METHOD: &str = "rpc";
+
+/// A request that was responded to.
+pub(crate) struct Responded<'a> {
+    pub(crate) id: Uuid,
+    pub(crate) client: IpAddr,
+    pub(crate) operation: &'static str,
+    pub(crate) status: StatusCode,
+    /// The detail of the problem that it was responded to with.
+    pub(crate) problem: Option<&'a str>,
+    /// What became of the JSON-RPC requests in it; empty for other requests.
+    pub(crate) calls: &'a [CallOutcome],
+    /// Bytes of the response's body before compression; `None` for a stream.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) elapsed: Duration,
 }
 
-/// Writes the log line of a request. A JSON-RPC error is sent with status 200, and logged without it.
-pub(crate) fn log(id: Uuid, operation: &str, status: StatusCode, elapsed: Duration, failure: Option<&Failure>) {
-    let micros = elapsed.as_micros() as u64;
-    match failure {
-        None => tracing::info!(target: "request", %id, operation, status = status.as_u16(), micros),
-        Some(Failure { code, message, requests }) => {
-            tracing::info!(target: "request", %id, operation, code, error = message.as_str(), failed = requests, micros);
+impl Responded<'_> {
+    /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
+    pub(crate) fn record(&self, metrics: &Metrics) {
+        let Self { id, client, operation, status, problem, calls, bytes, elapsed } = *self;
+        metrics.record_response(operation, status, elapsed);
+        for call in calls {
+            let code = call.error.as_ref().map_or(0, |error| error.code);
+            metrics.record_call(call.method.unwrap_or(UNKNOWN_METHOD), code, call.elapsed);
+        }
+        let (status, micros) = (status.as_u16(), micros(elapsed));
+        if calls.len() > 1 {
+            calls.iter().for_each(|call| self.log_call(call));
+        }
+        // A JSON-RPC error is sent with status 200, and logged with its code instead.
+        let failure = match (problem, calls) {
+            (Some(problem), _) => Some((i64::from(status), problem)),
+            (None, [CallOutcome { error: Some(error), .. }]) => Some((error.code, error.message.as_str())),
+            (None, _) => None,
+        };
+        match failure {
+            Some((code, error)) => {
+                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros);
+            }
+            None => tracing::info!(target: "request", %id, %client, operation, status, bytes, micros),
         }
     }
+
+    /// Writes the log line of one request of a batch.
+    fn log_call(&self, call: &CallOutcome) {
+        let (id, client, operation) = (self.id, self.client, call.method.unwrap_or(UNKNOWN_METHOD));
+        let micros = micros(call.elapsed);
+        match &call.error {
+            None => tracing::info!(target: "request", %id, %client, operation, micros),
+            Some(error) => {
+                let (code, error) = (error.code, error.message.as_str());
+                tracing::info!(target: "request", %id, %client, operation, code, error, micros);
+            }
+        }
+    }
+}
+
+fn micros(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
 }

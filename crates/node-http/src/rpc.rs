@@ -4,7 +4,6 @@ use crate::admission;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::problem::HttpError;
-use crate::request_log::Failure;
 use crate::sender::Sender;
 use crate::service::Service;
 use actix_web::http::StatusCode;
@@ -44,9 +43,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
 /// Responds with the result of running a message under `context`.
 fn respond(mut exchange: Exchange, context: &Context, reply: Reply) -> HttpResponse {
     exchange.set_head(context.head());
-    if let Some(error) = reply.error {
-        exchange.set_failure(Failure { code: error.code, message: error.message, requests: reply.failed });
-    }
+    exchange.set_calls(reply.calls);
     match reply.body {
         Some(body) => exchange.respond_json(body.into()),
         None => exchange.respond_empty(StatusCode::NO_CONTENT),

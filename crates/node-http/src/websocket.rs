@@ -7,7 +7,7 @@ use crate::admission;
 use crate::clients::{Exhausted, Permit};
 use crate::exchange::Exchange;
 use crate::problem::{self, HttpError};
-use crate::request_log::{self, Failure};
+use crate::request_log::{Responded, UNKNOWN_METHOD};
 use crate::rpc::{self, Unread};
 use crate::sender::Sender;
 use crate::service::Service;
@@ -35,9 +35,6 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Consecutive pings without any frame from the client after which the connection is closed.
 const MAX_UNANSWERED_PINGS: u32 = 4;
-
-/// The operation of messages that are not read, in metrics and logs.
-const UNREAD: &str = "rpc";
 
 /// Upgrades the connection to WebSocket (RFC 6455, section 4.2.2).
 pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
@@ -265,20 +262,26 @@ impl Socket {
         }
         let context = self.service.message_context(&self.sender.client);
         let (operation, result) = self.run(context, body).await;
-        let id = Uuid::new_v4();
-        let elapsed = started.elapsed();
         let status = result.as_ref().map_or_else(|(error, _)| problem::status(error), |_| StatusCode::OK);
-        self.service.metrics.record_response(operation, status, elapsed);
         // The response to a new subscription is sent before its first notification.
         self.behind = !self.session.is_empty();
-        let Reply { body, error, failed } = result.unwrap_or_else(|(error, refusal)| {
+        let Reply { body, calls } = result.unwrap_or_else(|(error, refusal)| {
             if let Some(limit) = error.limit() {
                 self.service.metrics.record_refusal(limit);
             }
             refusal
         });
-        let failure = error.map(|error| Failure { code: error.code, message: error.message, requests: failed });
-        request_log::log(id, operation, status, elapsed, failure.as_ref());
+        Responded {
+            id: Uuid::new_v4(),
+            client: self.sender.client.network(),
+            operation,
+            status,
+            problem: None,
+            calls: &calls,
+            bytes: Some(body.as_ref().map_or(0, |body| body.len() as u64)),
+            elapsed: started.elapsed(),
+        }
+        .record(&self.service.metrics);
         let Some(response) = body else { return };
         match self.service.transfers.take(&self.sender.client, response.len()) {
             Err(exhausted) if response.len() > SHORT => {
@@ -309,7 +312,7 @@ impl Socket {
         let service = &self.service;
         let unread = |error: HttpError| {
             let refusal = rpc::refuse_unread(&error);
-            (UNREAD, Err((error, refusal)))
+            (UNKNOWN_METHOD, Err((error, refusal)))
         };
         // A body that is not JSON counts, too.
         let admitted = admission::count_requests(&self.sender, service, 1);
@@ -319,7 +322,7 @@ impl Socket {
         };
         let message = match rpc::read(service, service.context(&self.sender.client), body).await {
             Ok(message) => message,
-            Err(Unread::Invalid(error)) => return (UNREAD, Ok(error.into())),
+            Err(Unread::Invalid(error)) => return (UNKNOWN_METHOD, Ok(error.into())),
             Err(Unread::Refused(error)) => return unread(error),
         };
         let session = Some(self.session.clone());

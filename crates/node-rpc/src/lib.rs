@@ -24,6 +24,6 @@ pub use message::{Message, Request};
 pub use method::Method;
 pub use methods::{InvalidDump, read_dump, table, unavailable, write_dump};
 pub use parameters::Parameters;
-pub use rpc::{Reply, Rpc, RpcLimits};
+pub use rpc::{CallOutcome, Reply, Rpc, RpcLimits};
 pub use scope::{Client, Scope};
 pub use session::{Session, SessionLimits};

@@ -9,6 +9,7 @@ use crate::scope::{Client, Scope};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Initial capacity of a response in bytes; most are shorter.
 const SHORT_RESPONSE: usize = 512;
@@ -33,16 +34,27 @@ impl Default for RpcLimits {
 pub struct Reply {
     /// The complete response; `None` if the message has only notifications.
     pub body: Option<Vec<u8>>,
-    /// The first error of a request, notifications included.
+    /// What became of each request, notifications included.
+    pub calls: Vec<CallOutcome>,
+}
+
+/// What became of one request of a message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CallOutcome {
+    /// The method; `None` if there is no such method, or the request is invalid.
+    pub method: Option<&'static str>,
+    /// How long it ran.
+    pub elapsed: Duration,
+    /// The error; `None` for a result.
     pub error: Option<RpcError>,
-    /// Number of requests that failed.
-    pub failed: usize,
 }
 
 impl From<RpcError> for Reply {
     /// The response to a message that was not decoded.
     fn from(error: RpcError) -> Self {
-        Self { body: Some(answer::refusal(&error)), error: Some(error), failed: 1 }
+        let body = Some(answer::refusal(&error));
+        Self { body, calls: vec![CallOutcome { method: None, elapsed: Duration::ZERO, error: Some(error) }] }
     }
 }
 
@@ -139,12 +151,12 @@ fn refuse(request: &Request, error: RpcError, out: &mut Vec<u8>) -> Result<(), R
 /// Collects what `write` writes for the requests of a message.
 fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Result<(), RpcError>) -> Reply {
     let mut out = Vec::with_capacity(SHORT_RESPONSE);
-    let mut reply = Reply::default();
+    let mut calls = Vec::with_capacity(message.requests());
     let mut each = |request: &Request, out: &mut Vec<u8>| {
-        if let Err(error) = write(request, out) {
-            reply.failed += 1;
-            reply.error.get_or_insert(error);
-        }
+        let started = Instant::now();
+        let error = write(request, out).err();
+        let method = request.call.as_ref().ok().map(|call| call.method.name());
+        calls.push(CallOutcome { method, elapsed: started.elapsed(), error });
     };
     match message {
         Message::Single(request) => each(request, &mut out),
@@ -163,6 +175,5 @@ fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Res
             }
         }
     }
-    reply.body = (!out.is_empty()).then_some(out);
-    reply
+    Reply { body: (!out.is_empty()).then_some(out), calls }
 }

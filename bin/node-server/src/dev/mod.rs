@@ -41,6 +41,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
     }
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
+    metrics::include_folder(&http, folder);
     let caches = &options.storage.caches;
     let genesis = match &options.chain.genesis {
         Some(path) => open::read_genesis(Some(path))?,

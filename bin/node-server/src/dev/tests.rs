@@ -18,7 +18,7 @@ use std::time::Duration;
 fn read(arguments: &[&str]) -> Result<Box<DevOptions>, UsageError> {
     let arguments = ["node-server", "dev"].iter().chain(arguments).map(OsString::from);
     match settings::read(arguments)? {
-        Request::Execute(CommandLine { command: Command::Dev(options), .. }) => Ok(options),
+        Request::Execute(CommandLine { command: Command::Dev(options), .. }, _) => Ok(options),
         other => panic!("{other:?}"),
     }
 }

@@ -4,6 +4,7 @@
 //! environment set. The file's values for the other options are then added to the arguments, and everything is parsed again. So
 //! values of the file get the same checks as those of the command line.
 
+mod environment;
 mod error;
 mod file;
 mod show;
@@ -16,7 +17,7 @@ pub(crate) use error::UsageError;
 use crate::cli::CommandLine;
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use file::SettingsFile;
 use source::{FILE_OPTION, Source, Sources, options};
 use std::env;
@@ -26,8 +27,8 @@ use std::path::PathBuf;
 /// What the program is asked to do.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// Execute a command.
-    Execute(CommandLine),
+    /// Execute a command. The text lists the settings that are not defaults.
+    Execute(CommandLine, String),
     /// Print the settings of a command.
     Show(String),
 }
@@ -37,7 +38,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     let mut arguments: Vec<_> = arguments.into_iter().collect();
     let show = remove_config_command(&mut arguments);
     insert_default_command(&mut arguments);
-    let mut root = CommandLine::command();
+    let mut root = declared();
     root.build();
     let all = match lenient().try_get_matches_from(&arguments) {
         Ok(all) => all,
@@ -47,7 +48,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         }
     };
     let Some((name, given)) = all.subcommand() else {
-        return Ok(Request::Execute(CommandLine::from_arg_matches(&all)?));
+        return Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, String::new()));
     };
     let command = root.find_subcommand(name).unwrap_or(&root);
     let file = given.get_one::<PathBuf>(FILE_OPTION).map(|path| SettingsFile::read(path, &root)).transpose()?;
@@ -57,7 +58,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     for (option, long) in options(command) {
         let id = option.get_id().as_str();
         let entry = file.as_ref().and_then(|file| Some((file, file.entry(name, long)?)));
-        let source = match (given.value_source(id), environment(option), entry) {
+        let source = match (given.value_source(id), variable(option), entry) {
             (Some(ValueSource::CommandLine), ..) => Source::CommandLine,
             (_, Some(variable), _) => Source::Environment(variable),
             (.., Some((file, entry))) => {
@@ -71,9 +72,13 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     // Directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
     let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
+    environment::warnings(&root).iter().for_each(|warning| eprintln!("warning: {warning}"));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
-        _ => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?)),
+        Some((_, matches)) => {
+            Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, show::changed(command, matches, &sources)))
+        }
+        None => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, String::new())),
     }
 }
 
@@ -98,9 +103,14 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
     }
 }
 
+/// The commands with their options, which read the variables that are set.
+fn declared() -> Command {
+    CommandLine::command().mut_subcommands(|command| command.mut_args(environment::accept_earlier_name))
+}
+
 /// The parser for complete arguments.
 fn strict() -> Command {
-    CommandLine::command().mut_subcommands(|command| command.mut_args(ignore_false))
+    declared().mut_subcommands(|command| command.mut_args(environment::accept_booleans))
 }
 
 /// The parser for arguments to which the file may add required options.
@@ -109,18 +119,8 @@ fn lenient() -> Command {
     strict().mut_subcommands(|command| command.mut_args(lenient))
 }
 
-/// Ignores the environment variable of a flag if it is `false`, so that the flag does not conflict with other options.
-fn ignore_false(argument: Arg) -> Arg {
-    if is_set_to_false(&argument) { argument.env(Resettable::<clap::builder::OsStr>::Reset) } else { argument }
-}
-
-fn is_set_to_false(argument: &Arg) -> bool {
-    let value = argument.get_env().and_then(env::var_os);
-    matches!(argument.get_action(), ArgAction::SetTrue) && value.is_some_and(|value| value == "false")
-}
-
 /// The environment variable of the option; `None` if it is not set.
-fn environment(option: &Arg) -> Option<String> {
+fn variable(option: &Arg) -> Option<String> {
     let variable = option.get_env()?;
     env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
@@ -132,7 +132,7 @@ fn guess_sources(command: &Command, arguments: &[OsString]) -> Sources {
             let name = argument.to_str().and_then(|argument| argument.strip_prefix("--"));
             name.is_some_and(|name| name.split('=').next() == Some(long))
         };
-        let source = match environment(option) {
+        let source = match variable(option) {
             _ if arguments.iter().any(names) => Source::CommandLine,
             Some(variable) => Source::Environment(variable),
             None => Source::Default,

@@ -22,6 +22,19 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Source
     text
 }
 
+/// The settings of `command` that are not defaults, on one line.
+pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
+    let set = |(option, long): (&Arg, &str)| match sources.get(option.get_id().as_str()) {
+        None | Some(Source::Default) => None,
+        Some(_) => Some(match value(option, matches) {
+            Shown::Value(value) => format!("{long}={value}"),
+            Shown::Unset => return None,
+            Shown::Secret | Shown::NotText => format!("{long}=…"),
+        }),
+    };
+    options(command).filter_map(set).collect::<Vec<_>>().join(" ")
+}
+
 enum Shown {
     Value(Value),
     Unset,

@@ -136,7 +136,7 @@ fn every_option_of_a_server_has_an_environment_variable() {
         let command = root.find_subcommand(name).unwrap();
         let mut count = 0;
         for (option, long) in options(command) {
-            let expected = format!("NODE_{}", long.to_uppercase().replace('-', "_"));
+            let expected = format!("ETHNODE_{}", long.to_uppercase().replace('-', "_"));
             assert_eq!(option.get_env().and_then(|name| name.to_str()), Some(&*expected), "--{long} of {name}");
             count += 1;
         }

@@ -19,7 +19,6 @@ use crate::config::HttpConfig;
 use crate::encode;
 use crate::problem::HttpError;
 use crate::report::Reporter;
-use crate::request_log::Failure;
 use crate::sender::{self, Sender};
 use crate::sent::Sent;
 use crate::service::Service;
@@ -29,6 +28,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, web};
 use node_core::block::BlockRef;
 use node_core::context::Context;
+use node_rpc::CallOutcome;
 use std::cell::Cell;
 use std::time::Instant;
 use uuid::Uuid;
@@ -51,8 +51,10 @@ pub(crate) struct Exchange {
     head: Option<BlockRef>,
     /// Additional headers of the response.
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Why the request failed, for the log.
-    failure: Option<Failure>,
+    /// The detail of the problem that is the response, for the log.
+    problem: Option<String>,
+    /// What became of the JSON-RPC requests in the body.
+    calls: Vec<CallOutcome>,
     sender: Sender,
     /// Length of path, query and headers in bytes.
     head_length: usize,
@@ -80,7 +82,8 @@ impl Exchange {
             caching: if reads { Caching::Revalidate } else { Caching::Unspecified },
             head: None,
             headers: Vec::new(),
-            failure: None,
+            problem: None,
+            calls: Vec::new(),
             sender,
             head_length,
             permit: None,
@@ -135,9 +138,9 @@ impl Exchange {
         self.operation = operation;
     }
 
-    /// Records why the request failed, although its HTTP status does not show it.
-    pub(crate) fn set_failure(&mut self, failure: Failure) {
-        self.failure = Some(failure);
+    /// Records what became of the JSON-RPC requests in the body.
+    pub(crate) fn set_calls(&mut self, calls: Vec<CallOutcome>) {
+        self.calls = calls;
     }
 
     /// Records the newest block of the view that the response was read from.

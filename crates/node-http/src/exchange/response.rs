@@ -7,10 +7,11 @@ use crate::compress;
 use crate::cors;
 use crate::problem::{self, ENCODINGS, HttpError};
 use crate::report;
-use crate::request_log::{self, Failure};
+use crate::request_log::Responded;
 use crate::streaming;
 use crate::transfer;
 use actix_web::HttpResponse;
+use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ContentEncoding, ETAG, HeaderMap, HeaderName, HeaderValue,
     LINK, ORIGIN, RETRY_AFTER, UPGRADE, VARY, WWW_AUTHENTICATE,
@@ -32,7 +33,7 @@ impl Exchange {
             self.service.metrics.record_refusal(limit);
         }
         let (status, body) = self.reporter().problem(error);
-        self.failure = Some(Failure { code: status.as_u16().into(), message: problem::detail(error), requests: 1 });
+        self.problem = Some(problem::detail(error));
         if let Some(seconds) = error.retry_after() {
             self.headers.push((RETRY_AFTER, seconds.into()));
         }
@@ -196,9 +197,22 @@ impl Exchange {
     /// Records the response in the metrics and in the log.
     pub(crate) fn finish(mut self, response: HttpResponse) -> HttpResponse {
         self.drain();
-        let (status, elapsed) = (response.status(), self.started.elapsed());
-        self.service.metrics.record_response(self.operation, status, elapsed);
-        request_log::log(self.id, self.operation, status, elapsed, self.failure.as_ref());
+        let bytes = match response.body().size() {
+            BodySize::None => Some(0),
+            BodySize::Sized(bytes) => Some(bytes),
+            BodySize::Stream => None,
+        };
+        Responded {
+            id: self.id,
+            client: self.sender.client.network(),
+            operation: self.operation,
+            status: response.status(),
+            problem: self.problem.as_deref(),
+            calls: &self.calls,
+            bytes,
+            elapsed: self.started.elapsed(),
+        }
+        .record(&self.service.metrics);
         response
     }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Gauges {
     pub(crate) executor_refused: Counters,
     pub(crate) head_number: Gauge,
     pub(crate) head_timestamp: Gauge,
+    pub(crate) head_age: Gauge,
     pub(crate) head_base_fee: Gauge,
     pub(crate) head_gas_used: Gauge,
     pub(crate) head_gas_limit: Gauge,
@@ -26,33 +27,38 @@ pub(crate) struct Gauges {
     pub(crate) cache_hits: Counters,
     pub(crate) cache_misses: Counters,
     pub(crate) storage_failures: Counters,
+    pub(crate) storage_bytes: Gauge,
+    pub(crate) storage_free: Gauge,
 }
 
 impl Gauges {
     /// Adds all of them to `registry`.
     pub(super) fn register(&self, registry: &mut Registry) {
         let mut gauge = |name, help, gauge: &Gauge| registry.register(name, help, gauge.clone());
-        gauge("node_http_connections", "Open connections", &self.connections);
-        gauge("node_http_streams", "Open event streams and WebSockets", &self.streams);
-        gauge("node_http_transfer_bytes", "Bytes of long requests and responses in transfer", &self.transfers);
-        gauge("node_head_number", "Number of the head block", &self.head_number);
-        gauge("node_head_timestamp_seconds", "Timestamp of the head block, in Unix seconds", &self.head_timestamp);
-        gauge("node_head_base_fee_wei", "Base fee of the head block, in wei per gas", &self.head_base_fee);
-        gauge("node_head_gas_used", "Gas used by the head block", &self.head_gas_used);
-        gauge("node_head_gas_limit", "Gas limit of the head block", &self.head_gas_limit);
-        gauge("node_txpool_bytes", "Bytes of the transactions in the pool", &self.pool_bytes);
-        gauge("node_filters", "Installed filters", &self.filters);
+        gauge("http_connections", "Open connections", &self.connections);
+        gauge("http_streams", "Open event streams and WebSockets", &self.streams);
+        gauge("http_transfer_bytes", "Bytes of long requests and responses in transfer", &self.transfers);
+        gauge("head_number", "Number of the head block", &self.head_number);
+        gauge("head_timestamp_seconds", "Timestamp of the head block, in Unix seconds", &self.head_timestamp);
+        gauge("head_age_seconds", "Time since the timestamp of the head block", &self.head_age);
+        gauge("head_base_fee_wei", "Base fee of the head block, in wei per gas", &self.head_base_fee);
+        gauge("head_gas_used", "Gas used by the head block", &self.head_gas_used);
+        gauge("head_gas_limit", "Gas limit of the head block", &self.head_gas_limit);
+        gauge("txpool_bytes", "Bytes of the transactions in the pool", &self.pool_bytes);
+        gauge("filters", "Installed filters", &self.filters);
+        gauge("storage_bytes", "Disk usage of the data folder", &self.storage_bytes);
+        gauge("storage_free_bytes", "Free space of the data folder's file system", &self.storage_free);
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
-        gauges("node_executor_threads", "Threads for long work", &self.executor_threads);
-        gauges("node_executor_busy", "Threads for long work that are busy", &self.executor_busy);
-        gauges("node_executor_queue", "Requests waiting for a thread", &self.executor_queue);
-        gauges("node_txpool_transactions", "Transactions in the pool", &self.pool_transactions);
-        gauges("node_cache_bytes", "Bytes in a cache", &self.cache_bytes);
-        gauges("node_cache_capacity_bytes", "Capacity of a cache in bytes", &self.cache_capacity);
+        gauges("executor_threads", "Threads for long work", &self.executor_threads);
+        gauges("executor_busy", "Threads for long work that are busy", &self.executor_busy);
+        gauges("executor_queue", "Requests waiting for a thread", &self.executor_queue);
+        gauges("txpool_transactions", "Transactions in the pool", &self.pool_transactions);
+        gauges("cache_bytes", "Bytes in a cache", &self.cache_bytes);
+        gauges("cache_capacity_bytes", "Capacity of a cache in bytes", &self.cache_capacity);
         let mut counters = |name, help, counters: &Counters| registry.register(name, help, counters.clone());
-        counters("node_executor_refused", "Requests refused because the queue was full", &self.executor_refused);
-        counters("node_cache_hits", "Lookups found in a cache", &self.cache_hits);
-        counters("node_cache_misses", "Lookups not found in a cache", &self.cache_misses);
-        counters("node_storage_failures", "Changes and reads that the storage has failed", &self.storage_failures);
+        counters("executor_refused", "Requests refused because the queue was full", &self.executor_refused);
+        counters("cache_hits", "Lookups found in a cache", &self.cache_hits);
+        counters("cache_misses", "Lookups not found in a cache", &self.cache_misses);
+        counters("storage_failures", "Changes and reads that the storage has failed", &self.storage_failures);
     }
 }

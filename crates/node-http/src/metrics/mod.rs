@@ -3,19 +3,24 @@
 //! Events are counted where they happen. State, such as the head or the size of a cache, is read when the metrics are
 //! scraped.
 
+mod folder;
 mod gauges;
+#[cfg(target_os = "linux")]
+mod process;
 pub(crate) mod server;
+mod text;
 
 use actix_web::http::StatusCode;
 pub(crate) use gauges::Gauges;
 use node_core::backend::{HeadChange, HeadListener};
 use parking_lot::Mutex;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::{self, EncodeLabelSet};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{counter, gauge};
 use prometheus_client::registry::{Metric, Registry};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
@@ -33,6 +38,9 @@ type LabeledGauges = Family<Label, Gauge>;
 /// Updates the gauges before they are rendered.
 type GaugeSource = Box<dyn Fn(&Gauges) + Send + Sync>;
 
+/// What the names of all metrics but those of the process begin with.
+const PREFIX: &str = "ethnode";
+
 /// The metrics of a server. Clones share the same values.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -40,15 +48,33 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     requests: Family<Response, Counter>,
-    durations: Family<Label, Histogram>,
+    durations: Durations,
+    calls: Family<Call, Counter>,
+    call_durations: Durations,
     refused: Counters,
     import_blocks: Counter,
     import_gas: Counter,
     blocks_added: Counter,
     blocks_removed: Counter,
+    reorganizations: Counter,
+    build: Family<[(&'static str, String); 2], Gauge>,
     gauges: Gauges,
+    /// The data folder; `None` if the chain is in memory.
+    folder: Mutex<Option<PathBuf>>,
+    #[cfg(target_os = "linux")]
+    process: process::ProcessMetrics,
     /// `None` until the server runs.
     gauge_source: Mutex<Option<GaugeSource>>,
+}
+
+type Durations = Family<Label, Histogram, fn() -> Histogram>;
+
+/// The labels by which JSON-RPC calls are counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Call {
+    method: &'static str,
+    /// The code of the error; 0 for a result.
+    code: i64,
 }
 
 /// The labels by which responses are counted.
@@ -60,25 +86,36 @@ struct Response {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
+        let mut all = Registry::default();
+        #[cfg(target_os = "linux")]
+        let process = process::ProcessMetrics::registered(&mut all);
+        let registry = all.sub_registry_with_prefix(PREFIX);
         let gauges = Gauges::default();
-        gauges.register(&mut registry);
-        let info: LabeledGauges = add(&mut registry, "node_info", "Version of the server");
-        info.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
-        let durations = Family::new_with_constructor((|| Histogram::new(LATENCY_BUCKETS)) as fn() -> Histogram);
-        registry.register("node_http_request_duration_seconds", "Time to the response", durations.clone());
+        gauges.register(registry);
+        let mut durations = |name, help| {
+            let durations: Durations = Family::new_with_constructor(|| Histogram::new(LATENCY_BUCKETS));
+            registry.register(name, help, durations.clone());
+            durations
+        };
 
         Self(Arc::new(Inner {
-            requests: add(&mut registry, "node_http_requests", "Responses by operation and status"),
-            durations,
-            refused: add(&mut registry, "node_http_refused", "Requests refused by a limit"),
-            import_blocks: add(&mut registry, "node_import_blocks", "Blocks imported from chain files"),
-            import_gas: add(&mut registry, "node_import_gas", "Gas used by the blocks imported from chain files"),
-            blocks_added: add(&mut registry, "node_blocks_added", "Blocks added to the canonical chain"),
-            blocks_removed: add(&mut registry, "node_blocks_removed", "Blocks removed from the canonical chain"),
+            durations: durations("http_request_duration_seconds", "Time to the response"),
+            call_durations: durations("rpc_call_duration_seconds", "Time of a JSON-RPC call"),
+            requests: add(registry, "http_requests", "Responses by operation and status"),
+            calls: add(registry, "rpc_calls", "JSON-RPC calls by method and code of the error"),
+            refused: add(registry, "http_refused", "Requests refused by a limit"),
+            import_blocks: add(registry, "import_blocks", "Blocks imported from chain files"),
+            import_gas: add(registry, "import_gas", "Gas used by the blocks imported from chain files"),
+            blocks_added: add(registry, "blocks_added", "Blocks added to the canonical chain"),
+            blocks_removed: add(registry, "blocks_removed", "Blocks removed from the canonical chain"),
+            reorganizations: add(registry, "reorganizations", "Times that blocks left the canonical chain"),
+            build: add(registry, "build_info", "Version and commit of the server"),
             gauges,
             gauge_source: Mutex::default(),
-            registry,
+            folder: Mutex::default(),
+            #[cfg(target_os = "linux")]
+            process,
+            registry: all,
         }))
     }
 }
@@ -90,13 +127,29 @@ fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &
 }
 
 impl Metrics {
-    /// Returns all metrics in the OpenMetrics 1.0 text format, which Prometheus reads.
+    /// Includes the version of the program, and the commit that it was built from.
+    pub fn set_build(&self, version: &str, commit: &str) {
+        let labels = [("version", version.to_owned()), ("commit", commit.to_owned())];
+        self.0.build.get_or_create(&labels).set(1);
+    }
+
+    /// Includes the size of this data folder, and the free space of its file system.
+    pub fn set_folder(&self, folder: PathBuf) {
+        *self.0.folder.lock() = Some(folder);
+    }
+
+    /// Returns all metrics in the OpenMetrics 1.0 text format.
     pub fn render(&self) -> String {
         if let Some(update) = &*self.0.gauge_source.lock() {
             update(&self.0.gauges);
         }
+        if let Some(folder) = &*self.0.folder.lock() {
+            folder::read(folder, &self.0.gauges);
+        }
+        #[cfg(target_os = "linux")]
+        self.0.process.update();
         let mut text = String::new();
-        if let Err(error) = text::encode(&mut text, &self.0.registry) {
+        if let Err(error) = encoding::text::encode(&mut text, &self.0.registry) {
             // Writing to a string does not fail.
             tracing::error!(%error, "cannot render metrics");
         }
@@ -113,6 +166,12 @@ impl Metrics {
     pub(crate) fn record_response(&self, operation: &'static str, status: StatusCode, elapsed: Duration) {
         self.0.requests.get_or_create(&Response { operation, status: status.as_u16() }).inc();
         self.0.durations.get_or_create(&[("operation", operation)]).observe(elapsed.as_secs_f64());
+    }
+
+    /// Counts a JSON-RPC call and its latency. `code` is that of the error, or 0.
+    pub(crate) fn record_call(&self, method: &'static str, code: i64, elapsed: Duration) {
+        self.0.calls.get_or_create(&Call { method, code }).inc();
+        self.0.call_durations.get_or_create(&[("method", method)]).observe(elapsed.as_secs_f64());
     }
 
     /// Counts a request that `limit`, the name of an option, refused.
@@ -136,5 +195,8 @@ impl HeadListener for Metrics {
     fn head_changed(&self, change: &HeadChange) {
         self.0.blocks_added.inc_by(change.added.len() as u64);
         self.0.blocks_removed.inc_by(change.removed.len() as u64);
+        if !change.removed.is_empty() {
+            self.0.reorganizations.inc();
+        }
     }
 }

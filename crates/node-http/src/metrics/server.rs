@@ -1,16 +1,14 @@
 //! The HTTP listener for metrics, on an address of its own that clients need not reach.
 
 use super::Metrics;
+use super::text::{self, OPEN_METRICS, PLAIN};
 use actix_web::dev::ServerHandle;
-use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
-use actix_web::{App, HttpResponse, HttpServer, rt, web};
+use actix_web::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, rt, web};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
-
-/// Media type of the OpenMetrics text format.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Most connections at a time; one scraper needs one.
 const MAX_CONNECTIONS: usize = 32;
@@ -38,12 +36,9 @@ impl MetricsServer {
             rt::System::new().block_on(async move {
                 let server = HttpServer::new(move || {
                     let metrics = metrics.clone();
-                    let render = move || {
-                        let text = metrics.render();
-                        async move {
-                            let media_type = (CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
-                            HttpResponse::Ok().insert_header(media_type).body(text)
-                        }
+                    let render = move |request: HttpRequest| {
+                        let response = respond(&metrics, &request);
+                        async move { response }
                     };
                     App::new().route("/metrics", web::get().to(render))
                 })
@@ -78,6 +73,16 @@ impl MetricsServer {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+/// Responds with all metrics, in the format that the request asks for.
+fn respond(metrics: &Metrics, request: &HttpRequest) -> HttpResponse {
+    let accepted = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let (media_type, body) = match metrics.render() {
+        text if accepted.contains("application/openmetrics-text") => (OPEN_METRICS, text),
+        text => (PLAIN, text::from_open_metrics(&text)),
+    };
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, HeaderValue::from_static(media_type))).body(body)
 }
 
 impl Drop for MetricsServer {

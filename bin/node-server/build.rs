@@ -1,0 +1,18 @@
+//! Records the commit that the program is built from: that of the repository, or of the variable `BUILD_COMMIT` for a build without one.
+
+use std::env;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=BUILD_COMMIT");
+    if let Some(path) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let commit = env::var("BUILD_COMMIT").ok().or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
+    println!("cargo::rustc-env=COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Check the metrics with promtool, and let a Prometheus read them and the alert rules.
+
+    scripts/metrics.py [--bin PROGRAM]
+
+Installs Prometheus by apt-get if it is missing. Checks the text of /metrics in both formats, that every metric of docs/metrics.md
+and none besides is in it, the rules in deploy/alerts.yml, and that every expression of the rules and of deploy/grafana.json returns
+without an error; those about the process, the head and requests must return data.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from nodes import ROOT, Failure, Server, build
+
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
+
+def install():
+    if not shutil.which("promtool") or not shutil.which("prometheus"):
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "prometheus"]
+        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def get(url, accept="*/*"):
+    request = urllib.request.Request(url, headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return response.headers["Content-Type"], response.read().decode()
+
+
+def post(url, body):
+    request = urllib.request.Request(url, body.encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return response.read()
+
+
+def promtool(*arguments, text=None):
+    done = subprocess.run(["promtool", *map(str, arguments)], input=text, capture_output=True, text=True)
+    output = (done.stdout + done.stderr).strip()
+    if done.returncode != 0:
+        raise Failure(f"promtool {' '.join(map(str, arguments))}: {output}")
+    return output
+
+
+def documented():
+    """The metrics in the table of docs/metrics.md."""
+    return set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+
+
+def check_text(address):
+    media_type, text = get(address)
+    assert media_type.startswith("text/plain; version=0.0.4"), media_type
+    lint = promtool("check", "metrics", text=text)
+    if lint:
+        raise Failure(f"promtool check metrics is not silent: {lint}")
+    families = set(re.findall(r"^# TYPE (\w+) ", text, re.MULTILINE))
+    if families != documented():
+        raise Failure(f"docs/metrics.md and the server differ: {sorted(families ^ documented())}")
+    media_type, text = get(address, OPEN_METRICS)
+    assert media_type.startswith(OPEN_METRICS) and text.endswith("# EOF\n"), media_type
+    print(f"{len(families)} metrics in two formats, promtool silent")
+
+
+def expressions():
+    """The expressions of the rules and of the dashboard, with its variables filled in."""
+    rules = re.findall(r"^ +expr: (.*)$", (ROOT / "deploy/alerts.yml").read_text(), re.MULTILINE)
+    panels = json.loads((ROOT / "deploy/grafana.json").read_text())["panels"]
+    shown = [target["expr"] for panel in panels for target in panel.get("targets", [])]
+    filled = [expression.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$instance", ".*") for expression in shown]
+    return rules + filled
+
+
+def check_prometheus(metrics, folder):
+    """Lets Prometheus scrape the metrics with the rules loaded, and evaluates all expressions."""
+    rules = ROOT / "deploy/alerts.yml"
+    promtool("check", "rules", rules)
+    target = urllib.parse.urlsplit(metrics).netloc
+    config = Path(folder) / "prometheus.yml"
+    config.write_text(
+        "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+        f"rule_files: [{json.dumps(str(rules))}]\n"
+        f"scrape_configs: [{{job_name: node-server, static_configs: [{{targets: [{json.dumps(target)}]}}]}}]\n"
+    )
+    url = f"http://127.0.0.1:{free_port()}"
+    command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address={url[7:]}"]
+    with (Path(folder) / "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            check_expressions(url, process)
+        finally:
+            process.terminate()
+
+
+def query(url, expression):
+    _, text = get(f"{url}/api/v1/query?query={urllib.parse.quote(expression)}")
+    return json.loads(text)["data"]["result"]
+
+
+def check_expressions(url, process):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            # Rates need two scrapes.
+            if query(url, "count_over_time(up[1m]) > 3"):
+                break
+        except OSError:
+            pass
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise Failure("Prometheus did not scrape the server")
+        time.sleep(0.5)
+    with_data = sum(1 for expression in expressions() if query(url, expression))
+    needed = ["ethnode_head_number", "process_resident_memory_bytes", 'ethnode_rpc_calls_total{method="eth_chainId",code="0"} >= 2']
+    for expression in needed:
+        if not query(url, expression):
+            raise Failure(f"no data for {expression}")
+    print(f"Prometheus evaluated {len(expressions())} expressions, {with_data} of them have data")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=Path, help="server program [default: build it]")
+    binary = parser.parse_args().bin or build() / "node-server"
+    install()
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ("dev", "--data-dir", f"{folder}/data", "--log", "warn", "--metrics-addr", f"127.0.0.1:{port}")
+        with Server(binary, *arguments) as server:
+            call = '{"jsonrpc":"2.0","id":1,"method":"%s","params":[]}'
+            post(f"{server.url}/", f"[{call % 'eth_chainId'},{call % 'eth_chainId'},{call % 'eth_nonsense'}]")
+            get(f"{server.url}/health")
+            metrics = f"http://127.0.0.1:{port}/metrics"
+            check_text(metrics)
+            check_prometheus(metrics, folder)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
