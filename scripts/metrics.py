@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check the metrics with promtool, and let a Prometheus read them and the alert rules.
+"""Check the metrics with promtool, and have a Prometheus read them and the alert rules.
 
     scripts/metrics.py [--bin PROGRAM]
 
