@@ -50,6 +50,13 @@ pub struct CallOutcome {
     pub error: Option<RpcError>,
 }
 
+impl Reply {
+    /// Returns the first error; `None` if no request failed.
+    pub fn error(&self) -> Option<&RpcError> {
+        self.calls.iter().find_map(|call| call.error.as_ref())
+    }
+}
+
 impl From<RpcError> for Reply {
     /// The response to a message that was not decoded.
     fn from(error: RpcError) -> Self {

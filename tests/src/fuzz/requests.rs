@@ -234,11 +234,12 @@ fn answer(rpc: &Rpc, input: &[u8]) -> Result<bool, String> {
     };
     let context = Context::holding_view().with_timeout(Duration::from_secs(1)).with_gas_budget(1_000_000);
     let reply = rpc.answer(&context, &message, Client { controls: true, ..Client::default() });
-    let Some(body) = reply.body else { return Ok(reply.failed == 0) };
+    let succeeded = reply.error().is_none();
+    let Some(body) = reply.body else { return Ok(succeeded) };
     let response: Value = serde_json::from_slice(&body).map_err(|error| format!("the response is no JSON: {error}"))?;
     let responses = response.as_array().map_or(std::slice::from_ref(&response), Vec::as_slice);
     match responses.iter().find(|response| response["error"]["code"] == INTERNAL) {
         Some(internal) => Err(internal.to_string()),
-        None => Ok(reply.failed == 0),
+        None => Ok(succeeded),
     }
 }

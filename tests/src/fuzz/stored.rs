@@ -110,7 +110,7 @@ fn records() -> Vec<Vec<u8>> {
         let message = rpc.read(message.as_bytes()).expect("the message is valid");
         let client = Client { controls: true, ..Client::default() };
         let reply = rpc.answer(&Context::holding_view(), &message, client);
-        assert!(reply.error.is_none(), "{method}: {:?}", reply.error);
+        assert!(reply.error().is_none(), "{method}: {:?}", reply.error());
     }
     let mut records = Vec::new();
     for (index, kind) in KINDS.into_iter().enumerate() {
