@@ -55,21 +55,23 @@ pub(crate) fn insert(transaction: &Transaction<'_>, block: &ExecutedBlock, canon
     Ok(())
 }
 
+/// The columns of a block: its RLP, senders, receipts and total difficulty.
+type BlockRow = (Vec<u8>, Vec<u8>, Vec<u8>, [u8; 32]);
+
 /// Returns the blocks on the chain or beside it, by ascending number.
 pub(crate) fn blocks(database: &Connection, canonical: bool) -> rusqlite::Result<Vec<ExecutedBlock>> {
     let mut select = database
         .prepare("SELECT rlp, senders, receipts, total_difficulty FROM block WHERE canonical = ? ORDER BY number")?;
-    let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<_> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, [u8; 32]>(3)?))
+    let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<BlockRow> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     };
-    let rows: Vec<(Vec<u8>, Vec<u8>, Vec<u8>, [u8; 32])> =
-        select.query_map([canonical], row)?.collect::<rusqlite::Result<_>>()?;
+    let rows: Vec<BlockRow> = select.query_map([canonical], row)?.collect::<rusqlite::Result<_>>()?;
     rows.into_iter().map(|row| executed(database, row)).collect()
 }
 
 fn executed(
     database: &Connection,
-    (rlp, senders, receipts, total_difficulty): (Vec<u8>, Vec<u8>, Vec<u8>, [u8; 32]),
+    (rlp, senders, receipts, total_difficulty): BlockRow,
 ) -> rusqlite::Result<ExecutedBlock> {
     let Block { header, transactions, ommers, withdrawals } = Block::decode(&rlp).map_err(malformed)?;
     let recovered = transactions.into_iter().zip(senders.chunks_exact(20)).map(|(transaction, sender)| {
