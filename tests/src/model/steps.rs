@@ -444,10 +444,11 @@ impl Run {
                 let criteria = self.criteria();
                 let latest = self.model.head_number();
                 let first = self.random.chance(30).then(|| self.random.below(latest + 5));
-                let last = self.random.chance(30).then(|| first.unwrap_or(0) + self.random.below(latest + 9));
+                let from = first.unwrap_or(latest);
+                let last = self.random.chance(30).then(|| from + self.random.below(latest + 9));
                 let range = BlockRange { from: first.map(Into::into), to: last.map(Into::into) };
                 let id = self.world.node().new_filter(&context, criteria.clone(), range);
-                (id, Kind::Logs(criteria, first.unwrap_or(0)..=last.unwrap_or(u64::MAX)), head)
+                (id, Kind::Logs(criteria, from..=last.unwrap_or(u64::MAX)), head)
             }
         };
         if self.model.filters.len() == MAX_FILTERS {
