@@ -36,10 +36,11 @@ fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
 
 /// Node operations block, so they run on a thread for blocking work.
 async fn balance(State(node): State<Arc<Node>>, Path(of): Path<AddressData>) -> Result<String, (StatusCode, String)> {
-    let read = move || node.get_balance(&Context::unbounded(), *of, BlockId::latest()).map_err(|e| Problem::from(&e));
+    let read = move || node.get_balance(&Context::unbounded(), *of, BlockId::latest());
     let done =
         tokio::task::spawn_blocking(read).await.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, String::new()))?;
-    done.map(|wei| wei.to_string()).map_err(|problem| {
+    done.map(|wei| wei.to_string()).map_err(|error| {
+        let problem = Problem::from(&error);
         (StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), problem.0.detail)
     })
 }
