@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -51,6 +52,16 @@ def post(url, body):
     request = urllib.request.Request(url, body.encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as response:
         return response.read()
+
+
+def refused(url):
+    """Sends a request that the server refuses: a family without values is not in the text."""
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, headers={"Host": "other.example"}), timeout=10)
+    except urllib.error.HTTPError as error:
+        assert error.code == 403, error
+    else:
+        raise Failure("a foreign host was accepted")
 
 
 def promtool(*arguments, text=None):
@@ -145,7 +156,7 @@ def main():
         with Server(binary, *arguments) as server:
             call = '{"jsonrpc":"2.0","id":1,"method":"%s","params":[]}'
             post(f"{server.url}/", f"[{call % 'eth_chainId'},{call % 'eth_chainId'},{call % 'eth_nonsense'}]")
-            get(f"{server.url}/health")
+            refused(f"{server.url}/chainId/")
             metrics = f"http://127.0.0.1:{port}/metrics"
             check_text(metrics)
             check_prometheus(metrics, folder)
