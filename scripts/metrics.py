@@ -10,10 +10,8 @@ without an error; those about the process, the head and requests must return dat
 
 import argparse
 import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,23 +21,9 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, Server, build
+from nodes import ROOT, Failure, Server, build, free_port, install
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
-
-
-def install():
-    if not shutil.which("promtool") or not shutil.which("prometheus"):
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "prometheus"]
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def get(url, accept="*/*"):
@@ -149,7 +133,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="server program [default: build it]")
     binary = parser.parse_args().bin or build() / "node-server"
-    install()
+    if not shutil.which("promtool") or not shutil.which("prometheus"):
+        install("prometheus")
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         arguments = ("dev", "--data-dir", f"{folder}/data", "--log", "warn", "--metrics-addr", f"127.0.0.1:{port}")

@@ -36,6 +36,20 @@ def build(*packages, profile="release"):
     return Path(json.loads(metadata.stdout)["target_directory"]) / profile
 
 
+def free_port():
+    """Returns a port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def install(package):
+    """Installs a package of Debian."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", package]):
+        subprocess.run(["apt-get", *command], check=True, env=environment)
+
+
 class Server:
     """A server process, from its start until it is stopped or killed."""
 
@@ -114,9 +128,7 @@ class Anvil(Server):
     """An anvil process, for comparison."""
 
     def __init__(self, program, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         # --silent, because anvil blocks if its log is not read. The script polls its port instead.
         command = [str(part) for part in (program, "--silent", "--port", port, *options)]
         self.errors = open("/dev/null")

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from nodes import Failure, Server
+from nodes import Failure, Server, install
 
 PLAYWRIGHT = "playwright==1.65.2"
 ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
@@ -66,8 +66,7 @@ def chromium():
             if path := shutil.which(name):
                 return path
         if attempt == 0:
-            subprocess.run(["apt-get", "update", "-qq"], check=True)
-            subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], check=True)
+            install("chromium")
     raise Failure("chromium was not found")
 
 
