@@ -7,7 +7,7 @@ use alloy_trie::proof::ProofRetainer;
 use alloy_trie::{HashBuilder, Nibbles};
 use node_types::consensus::{Account, EMPTY_ROOT, Header};
 use node_types::proof::InvalidProof;
-use node_types::wire::{Block, BytesData, GetProofInput, GetProofOutput, InvalidBlock, StorageEntry};
+use node_types::wire::{Block, BlockHeader, BytesData, GetProofInput, GetProofOutput, InvalidBlock, StorageEntry};
 use node_types::{Address, Bytes, H256, U256, keccak256, verify_proof};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -195,7 +195,43 @@ fn a_block_of_a_response_has_the_header_of_its_hash() {
 
     let pending = Block { hash: None, ..block(&shanghai) };
     assert_eq!(pending.header(), Err(InvalidBlock::Pending));
-    // A root without a base fee has no encoding.
     let impossible = Block { base_fee_per_gas: None, ..block(&shanghai) };
-    assert!(matches!(impossible.header(), Err(InvalidBlock::OtherHash { .. })));
+    assert_eq!(impossible.header(), Err(InvalidBlock::MissingField));
+}
+
+#[test]
+fn a_header_of_a_response_is_that_of_its_hash() {
+    let shanghai =
+        Header { number: 7, base_fee_per_gas: Some(7), withdrawals_root: Some(EMPTY_ROOT), ..Header::default() };
+    let cancun = Header {
+        blob_gas_used: Some(1),
+        excess_blob_gas: Some(2),
+        parent_beacon_block_root: Some(H256::repeat_byte(3)),
+        ..shanghai.clone()
+    };
+    let prague = Header { requests_hash: Some(H256::repeat_byte(4)), ..cancun.clone() };
+    let response = |header: &Header| BlockHeader {
+        base_fee_per_gas: header.base_fee_per_gas.map(Into::into),
+        blob_gas_used: header.blob_gas_used.map(Into::into),
+        excess_blob_gas: header.excess_blob_gas.map(Into::into),
+        hash: Some(header.hash().into()),
+        number: header.number.into(),
+        parent_beacon_block_root: header.parent_beacon_block_root.map(Into::into),
+        receipts_root: header.receipts_root.into(),
+        requests_hash: header.requests_hash.map(Into::into),
+        sha3_uncles: header.ommers_hash.into(),
+        state_root: header.state_root.into(),
+        transactions_root: header.transactions_root.into(),
+        withdrawals_root: header.withdrawals_root.map(Into::into),
+        ..BlockHeader::default()
+    };
+    for header in [shanghai, cancun, prague.clone()] {
+        assert_eq!(response(&header).header(), Ok(header.clone()));
+        let forged = BlockHeader { timestamp: 1.into(), ..response(&header) };
+        assert!(matches!(forged.header(), Err(InvalidBlock::OtherHash { .. })));
+    }
+    let pending = BlockHeader { hash: None, ..response(&prague) };
+    assert_eq!(pending.header(), Err(InvalidBlock::Pending));
+    let impossible = BlockHeader { excess_blob_gas: None, ..response(&prague) };
+    assert_eq!(impossible.header(), Err(InvalidBlock::MissingField));
 }

@@ -6,10 +6,8 @@
 //! it, so the server cannot show another chain without being noticed.
 
 use node_types::consensus::{Account, Header};
-use node_types::wire::{AddressData, BytesData, GetProofInput, GetProofOutput, HashData, StorageKey};
+use node_types::wire::{AddressData, GetHeaderOutput, GetProofInput, GetProofOutput, HashData, StorageKey};
 use node_types::{BlockId, U256, verify_proof};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ fn main() -> Result<()> {
     let address: AddressData = arguments.next().ok_or("the address of an account is missing")?.parse()?;
     let slot: StorageKey = arguments.next().as_deref().unwrap_or("0").parse()?;
     let heads: usize = arguments.next().as_deref().unwrap_or("1").parse()?;
-    let mut head = header(&base, "latest")?;
+    let mut head = header(&base, "latest")?.ok_or("the server has no chain")?;
     if let Some(trusted) = arguments.next()
         && trusted.parse::<HashData>()? != head.hash().into()
     {
@@ -42,7 +40,8 @@ fn main() -> Result<()> {
 /// Returns an account and the value of its slot after the block of `header`, both verified.
 fn read(base: &str, header: &Header, address: AddressData, slot: StorageKey) -> Result<(Option<Account>, U256)> {
     let request = GetProofInput { address, storage_keys: vec![slot], block_number: BlockId::Hash(header.hash()) };
-    let response: GetProofOutput = post(&format!("{base}/getProof/"), &request)?;
+    let url = format!("{base}/getProof/");
+    let response: GetProofOutput = ureq::post(url).send_json(&request)?.body_mut().read_json()?;
     let account = verify_proof(header, &request, &response)?;
     Ok((account, *response.storage_proof[0].value))
 }
@@ -50,31 +49,18 @@ fn read(base: &str, header: &Header, address: AddressData, slot: StorageKey) -> 
 /// Waits for the block after `header`. Fails if the server has one that does not follow it.
 fn next(base: &str, header: &Header) -> Result<Header> {
     loop {
-        match self::header(base, &format!("{:#x}", header.number + 1)) {
-            Ok(next) if next.parent_hash == header.hash() => return Ok(next),
-            Ok(other) => {
+        match self::header(base, &(header.number + 1).to_string())? {
+            Some(next) if next.parent_hash == header.hash() => return Ok(next),
+            Some(other) => {
                 return Err(format!("block {} does not follow: the chain was reorganized", other.number).into());
             }
-            Err(error) if error.to_string().contains("not found") => std::thread::sleep(Duration::from_secs(1)),
-            Err(error) => return Err(error),
+            None => std::thread::sleep(Duration::from_secs(1)),
         }
     }
 }
 
-/// Returns a header from its RLP, from which its hash is computed.
-fn header(base: &str, block: &str) -> Result<Header> {
-    #[derive(Deserialize)]
-    struct Response {
-        result: Option<BytesData>,
-        error: Option<Value>,
-    }
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "debug_getRawHeader", "params": [block] });
-    match post(base, &request)? {
-        Response { result: Some(rlp), .. } => Ok(Header::decode(&rlp)?),
-        Response { error, .. } => Err(error.unwrap_or_default().to_string().into()),
-    }
-}
-
-fn post<I: Serialize, O: for<'de> Deserialize<'de>>(url: &str, request: &I) -> Result<O> {
-    Ok(ureq::post(url).send_json(request)?.body_mut().read_json()?)
+/// Returns a header, whose hash is computed from its fields, or `None` if the server does not have the block.
+fn header(base: &str, block: &str) -> Result<Option<Header>> {
+    let response: GetHeaderOutput = ureq::get(format!("{base}/getHeader/{block}/")).call()?.body_mut().read_json()?;
+    Ok(response.header.map(|header| header.header()).transpose()?)
 }

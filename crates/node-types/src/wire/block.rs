@@ -2,7 +2,7 @@
 
 use super::{AddressData, BloomData, BytesData, Data, HashData, NonceData, Quantity64, Quantity256, Transaction};
 use crate::H256;
-use crate::consensus::Header;
+use crate::consensus::{Header, HeaderField};
 use serde::{Deserialize, Serialize};
 
 /// The response of getBlockByNumber.
@@ -74,40 +74,36 @@ impl Block {
     /// Returns the header of the block, whose hash was computed from the other fields and equals [`hash`](Self::hash).
     ///
     /// The response of a server is evidence for nothing: compare the hash with one from another source. Blocks since Cancun
-    /// have header fields that this form lacks, so their header comes from its RLP, which getRawHeader returns, and
-    /// [`Header::decode`].
+    /// have header fields that this form lacks; use [`BlockHeader::header`] or, on RLP, [`Header::decode`].
     ///
     /// # Errors
     /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.
     pub fn header(&self) -> Result<Header, InvalidBlock> {
-        let (Some(number), Some(hash), Some(bloom), Some(nonce)) =
-            (self.number, self.hash, self.logs_bloom, self.nonce)
-        else {
+        let (Some(number), Some(logs_bloom), Some(nonce)) = (self.number, self.logs_bloom, self.nonce) else {
             return Err(InvalidBlock::Pending);
         };
-        let header = Header {
-            parent_hash: *self.parent_hash,
-            ommers_hash: *self.sha3_uncles,
-            beneficiary: *self.miner,
-            state_root: *self.state_root,
-            transactions_root: *self.transactions_root,
-            receipts_root: *self.receipts_root,
-            logs_bloom: *bloom,
-            difficulty: *self.difficulty,
-            number: *number,
-            gas_limit: *self.gas_limit,
-            gas_used: *self.gas_used,
-            timestamp: *self.timestamp,
-            extra_data: self.extra_data.0.clone(),
-            mix_hash: H256(self.mix_hash.to_big_endian()),
-            nonce: *nonce,
-            base_fee_per_gas: self.base_fee_per_gas.map(|fee| *fee),
-            // Cannot be present without a base fee.
-            withdrawals_root: self.base_fee_per_gas.and(self.withdrawals_root).map(|root| *root),
-            ..Header::default()
+        let header = BlockHeader {
+            base_fee_per_gas: self.base_fee_per_gas,
+            difficulty: self.difficulty,
+            extra_data: self.extra_data.clone(),
+            gas_limit: self.gas_limit,
+            gas_used: self.gas_used,
+            hash: self.hash,
+            logs_bloom,
+            miner: self.miner,
+            mix_hash: self.mix_hash,
+            nonce,
+            number,
+            parent_hash: self.parent_hash,
+            receipts_root: self.receipts_root,
+            sha3_uncles: self.sha3_uncles,
+            state_root: self.state_root,
+            timestamp: self.timestamp,
+            transactions_root: self.transactions_root,
+            withdrawals_root: self.withdrawals_root,
+            ..BlockHeader::default()
         };
-        let computed = header.hash();
-        if computed == *hash { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed: *hash }) }
+        header.header()
     }
 }
 
@@ -171,7 +167,47 @@ pub struct BlockHeader {
     pub withdrawals_root: Option<HashData>,
 }
 
-/// Why the fields of a [`Block`] are not those of a header with its hash.
+impl BlockHeader {
+    /// Returns the header, whose hash was computed from the other fields and equals [`hash`](Self::hash).
+    ///
+    /// The response of a server is evidence for nothing: compare the hash with one from another source.
+    ///
+    /// # Errors
+    /// [`InvalidBlock`] if the block is pending, or if its fields have another hash.
+    pub fn header(&self) -> Result<Header, InvalidBlock> {
+        let header = Header {
+            parent_hash: *self.parent_hash,
+            ommers_hash: *self.sha3_uncles,
+            beneficiary: *self.miner,
+            state_root: *self.state_root,
+            transactions_root: *self.transactions_root,
+            receipts_root: *self.receipts_root,
+            logs_bloom: *self.logs_bloom,
+            difficulty: *self.difficulty,
+            number: *self.number,
+            gas_limit: *self.gas_limit,
+            gas_used: *self.gas_used,
+            timestamp: *self.timestamp,
+            extra_data: self.extra_data.0.clone(),
+            mix_hash: H256(self.mix_hash.to_big_endian()),
+            nonce: *self.nonce,
+            base_fee_per_gas: self.base_fee_per_gas.map(|fee| *fee),
+            withdrawals_root: self.withdrawals_root.map(|root| *root),
+            blob_gas_used: self.blob_gas_used.map(|gas| *gas),
+            excess_blob_gas: self.excess_blob_gas.map(|gas| *gas),
+            parent_beacon_block_root: self.parent_beacon_block_root.map(|root| *root),
+            requests_hash: self.requests_hash.map(|hash| *hash),
+        };
+        let claimed = *self.hash.ok_or(InvalidBlock::Pending)?;
+        if !HeaderField::ALL.is_sorted_by_key(|field| !field.is_present(&header)) {
+            return Err(InvalidBlock::MissingField);
+        }
+        let computed = header.hash();
+        if computed == claimed { Ok(header) } else { Err(InvalidBlock::OtherHash { computed, claimed }) }
+    }
+}
+
+/// Why the fields of a [`Block`] or a [`BlockHeader`] are not those of a header with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -179,7 +215,10 @@ pub enum InvalidBlock {
     /// A pending block has no hash.
     #[error("a pending block has no header")]
     Pending,
-    /// The fields have another hash: they are wrong, or the block is from Cancun or later.
+    /// A field is present without one of an earlier fork. Such a header has no encoding.
+    #[error("a field of a fork is missing, but one of a later fork is present")]
+    MissingField,
+    /// The fields have another hash: they are wrong, or a [`Block`] is from Cancun or later.
     #[error("the header has the hash {computed:#x}, expected {claimed:#x}")]
     OtherHash { computed: H256, claimed: H256 },
 }
