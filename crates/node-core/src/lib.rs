@@ -25,6 +25,7 @@ pub mod filters;
 pub mod fork_id;
 pub mod forks;
 pub mod gas;
+mod listeners;
 pub mod logs;
 pub mod node;
 pub mod overrides;

@@ -80,9 +80,9 @@ impl Service {
     ) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
         let (head_changes, pool_arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
-        node.backend().subscribe(head_changes.clone());
+        node.subscribe(&head_changes);
         node.backend().subscribe(Arc::new(config.metrics.clone()));
-        node.pool().subscribe(pool_arrivals.clone());
+        node.pool().subscribe(&pool_arrivals);
         Ok(Self {
             rpc: Rpc::new(node.clone(), config.rpc_limits()),
             node,

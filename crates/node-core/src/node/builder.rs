@@ -3,12 +3,13 @@
 use super::{Finality, Limits, Node};
 use crate::accounts::Accounts;
 use crate::assembly::{NextHeader, ProtocolHeader};
-use crate::backend::{BackendError, Record, RecordKind, RecordWrite, StateBackend};
+use crate::backend::{BackendError, HeadListener, Record, RecordKind, RecordWrite, StateBackend};
 use crate::clock::{Clock, SystemClock};
 use crate::edits::EditableBackend;
 use crate::executor::Execution;
 use crate::filters::{FilterLimits, Filters};
 use crate::forks::ChainSpec;
+use crate::listeners::Listeners;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
 use parking_lot::Mutex;
@@ -147,6 +148,9 @@ impl NodeBuilder {
         };
         let pool = Arc::new(Pool::open(pool_parts, self.pool_limits)?);
         backend.subscribe(Arc::new(Arc::downgrade(&pool)));
+        // After the pool, so that listeners see it as of the new head.
+        let head_listeners = Arc::new(Listeners::<dyn HeadListener>::default());
+        backend.subscribe(head_listeners.clone());
         let filters = Filters::open(backend.clone(), pool.clone(), clock, self.filter_limits)?;
         let producer_parts = || ProducerParts {
             backend: backend.clone(),
@@ -167,6 +171,7 @@ impl NodeBuilder {
             limits: self.limits,
             client_version: self.client_version,
             pool,
+            head_listeners,
             producer,
             filters,
             minimum_tip: self.pool_limits.minimum_tip,

@@ -53,13 +53,14 @@ pub use transaction::{FoundTransaction, TransactionStatus};
 
 use crate::accounts::Accounts;
 use crate::assembly::NextHeader;
-use crate::backend::StateBackend;
+use crate::backend::{HeadListener, StateBackend};
 use crate::caches::CacheUse;
 use crate::context::Context;
 use crate::crypto::SenderRecovery;
 use crate::executor::Executor;
 use crate::filters::Filters;
 use crate::forks::ChainSpec;
+use crate::listeners::Listeners;
 use crate::pool::Pool;
 use crate::producer::Producer;
 use node_types::BlockId;
@@ -80,6 +81,7 @@ pub struct Node {
     limits: Limits,
     client_version: String,
     pool: Arc<Pool>,
+    head_listeners: Arc<Listeners<dyn HeadListener>>,
     producer: Option<Arc<Producer>>,
     filters: Filters,
     /// The least tip that the pool accepts, in wei per gas.
@@ -91,6 +93,12 @@ impl Node {
     /// Returns the backend of the chain.
     pub fn backend(&self) -> &Arc<dyn StateBackend> {
         &self.backend
+    }
+
+    /// Calls `listener` after each change of the head from now on, until `listener` is dropped. The backend's own
+    /// [`subscribe`](StateBackend::subscribe) calls its listeners as long as the backend exists.
+    pub fn subscribe<L: HeadListener + 'static>(&self, listener: &Arc<L>) {
+        self.head_listeners.add(Arc::<L>::downgrade(listener));
     }
 
     /// Whether a proof takes microseconds at any block.

@@ -37,6 +37,7 @@ use crate::crypto::{BlobVerifier, SenderRecovery};
 use crate::executor::TransactionError;
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
+use crate::listeners::Listeners;
 use contents::Contents;
 use memory::MinedBlobs;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, TransactionBody};
@@ -81,7 +82,7 @@ pub struct Pool {
     /// Held during each whole change: check, durable record, contents. Not needed for reading.
     changing: Mutex<MinedBlobs>,
     contents: RwLock<Contents>,
-    listeners: RwLock<Vec<Arc<dyn PoolListener>>>,
+    listeners: Listeners<dyn PoolListener>,
     /// Whether transactions must pay the base fee of the next block.
     requires_base_fee: AtomicBool,
     /// While the chain is reverted to a snapshot: the transactions that may return to the pool. `None` at other times.
@@ -106,7 +107,7 @@ impl Pool {
             limits,
             changing: Mutex::default(),
             contents,
-            listeners: RwLock::default(),
+            listeners: Listeners::default(),
             requires_base_fee: AtomicBool::new(false),
             returnable: Mutex::default(),
         };
@@ -495,19 +496,15 @@ impl Pool {
         Ok(())
     }
 
-    /// Calls `listener` for each transaction that enters the pool from now on.
-    pub fn subscribe(&self, listener: Arc<dyn PoolListener>) {
-        self.listeners.write().push(listener);
+    /// Calls `listener` for each transaction that enters the pool from now on, until `listener` is dropped.
+    pub fn subscribe<L: PoolListener + 'static>(&self, listener: &Arc<L>) {
+        self.listeners.add(Arc::<L>::downgrade(listener));
     }
 
     /// Notifies listeners of new transactions. No lock may be held.
     fn notify(&self, hashes: &[H256]) {
-        if hashes.is_empty() {
-            return;
-        }
-        let listeners = self.listeners.read().clone();
         for hash in hashes {
-            listeners.iter().for_each(|listener| listener.transaction_added(*hash));
+            self.listeners.each(|listener| listener.transaction_added(*hash));
         }
     }
 }

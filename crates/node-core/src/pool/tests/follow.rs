@@ -216,7 +216,7 @@ fn listeners_receive_each_arrival_once() {
     let pool = world.pool(PoolLimits::default());
     add(&pool, priced(9, 0, 100));
     let notes = Arc::new(Notes { pool: Arc::downgrade(&pool), heard: Mutex::default() });
-    pool.subscribe(notes.clone());
+    pool.subscribe(&notes);
     let heard = || std::mem::take(&mut *notes.heard.lock());
 
     let pending = add(&pool, priced(1, 0, 100));

@@ -1,0 +1,65 @@
+//! Listeners whose subscription can end.
+
+use crate::backend::{HeadChange, HeadListener};
+use parking_lot::RwLock;
+use std::sync::Weak;
+
+/// Listeners, called in the order in which they were added. They are held weakly: dropping a listener ends its subscription
+/// and frees its place.
+pub(crate) struct Listeners<L: ?Sized>(RwLock<Vec<Weak<L>>>);
+
+impl<L: ?Sized> Default for Listeners<L> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<L: ?Sized> Listeners<L> {
+    /// Adds a listener, which is called until it is dropped.
+    pub(crate) fn add(&self, listener: Weak<L>) {
+        let mut all = self.0.write();
+        all.retain(|listener| listener.strong_count() > 0);
+        all.push(listener);
+    }
+
+    /// Runs `call` for each listener. They may add listeners meanwhile.
+    pub(crate) fn each(&self, call: impl Fn(&L)) {
+        let all = self.0.read().clone();
+        for listener in all.iter().filter_map(Weak::upgrade) {
+            call(&listener);
+        }
+    }
+}
+
+impl HeadListener for Listeners<dyn HeadListener> {
+    fn head_changed(&self, change: &HeadChange) {
+        self.each(|listener| listener.head_changed(change));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_dropped_listener_is_not_called_and_frees_its_place() {
+        let listeners = Listeners::<AtomicUsize>::default();
+        let (kept, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        listeners.add(Arc::downgrade(&dropped));
+        listeners.add(Arc::downgrade(&kept));
+        let count = |listener: &AtomicUsize| {
+            listener.fetch_add(1, Ordering::Relaxed);
+        };
+        listeners.each(count);
+        assert_eq!((dropped.load(Ordering::Relaxed), kept.load(Ordering::Relaxed)), (1, 1));
+        drop(dropped);
+        listeners.each(count);
+        assert_eq!(kept.load(Ordering::Relaxed), 2);
+        for _ in 0..100 {
+            listeners.add(Arc::downgrade(&Arc::new(AtomicUsize::new(0))));
+        }
+        assert!(listeners.0.read().len() <= 2, "the kept listener, and the last one that was dropped");
+    }
+}
