@@ -1,10 +1,9 @@
 //! Contracts that tools expect at the same address on every chain.
 //!
-//! The codes are those of Ethereum's mainnet. `contracts.txt` has a line for each: its address, and its code compressed with zlib,
-//! in hex. A test compares the hashes. docs/development.md lists sources and licences.
+//! The codes are those of Ethereum's mainnet. `contracts.txt` has a line for each: its address and its code. A test compares the
+//! hashes. docs/development.md lists sources and licences.
 
 use node_types::{Address, Bytes};
-use std::io::Read;
 
 const CONTRACTS: &str = include_str!("contracts.txt");
 
@@ -13,10 +12,7 @@ const CONTRACTS: &str = include_str!("contracts.txt");
 pub(crate) fn contracts() -> impl Iterator<Item = (Address, Bytes)> {
     CONTRACTS.lines().filter_map(|line| {
         let (address, code) = line.split_once(' ')?;
-        let compressed = const_hex::decode(code).ok()?;
-        let mut code = Vec::new();
-        flate2::read::ZlibDecoder::new(&compressed[..]).read_to_end(&mut code).ok()?;
-        Some((address.parse().ok()?, code.into()))
+        Some((address.parse().ok()?, const_hex::decode(code).ok()?.into()))
     })
 }
 
