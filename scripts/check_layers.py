@@ -36,7 +36,7 @@ RESERVED = {
     "secp256k1": {"node-evm"},
     "c-kzg": {"node-evm"},
     "actix-web": {"node-http"},
-    "tokio": {"node-http", "node-tests"},
+    "tokio": {"node-dev", "node-http", "node-tests"},
     "redb": {"node-store"},
     "ureq": {"node-server", "node-tests"},
     "tungstenite": {"node-tests"},

@@ -19,6 +19,7 @@
 //! # Features
 //! * `store`, on by default: chains in data folders.
 //! * `tracers`, on by default: geth's tracers for the `debug_trace` methods.
+//! * `alloy`: `DevNode::provider`, an alloy provider in process, and alloy's signers of the accounts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -28,6 +29,8 @@ mod contracts;
 mod genesis;
 mod hardfork;
 mod node;
+#[cfg(feature = "alloy")]
+mod provider;
 
 pub use account::DevAccount;
 pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
