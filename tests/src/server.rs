@@ -7,7 +7,7 @@ use socket2::{Domain, Socket, Type};
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -341,14 +341,31 @@ impl Server {
         stream
     }
 
+    /// Sends `signal` (a name that `kill` accepts).
+    ///
+    /// # Panics
+    /// If the server is not a process.
+    pub fn signal(&self, signal: &str) {
+        let child = self.child.as_ref().expect("the server is a process");
+        let kill = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success(), "kill -s {signal}");
+    }
+
     /// Sends `signal` (a name that `kill` accepts) and waits for the process to end.
     ///
     /// # Panics
     /// If the server is not a process, or does not end within 20 seconds.
-    pub fn end(mut self, signal: &str) -> ExitStatus {
+    pub fn end(self, signal: &str) -> ExitStatus {
+        self.signal(signal);
+        self.ended()
+    }
+
+    /// Waits for the process to end.
+    ///
+    /// # Panics
+    /// If the server is not a process, or does not end within 20 seconds.
+    pub fn ended(mut self) -> ExitStatus {
         let child = self.child.as_mut().expect("the server is a process");
-        let kill = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
-        assert!(kill.expect("kill runs").success(), "kill -s {signal}");
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
             if let Some(status) = child.try_wait().expect("the child can be waited for") {
@@ -356,7 +373,7 @@ impl Server {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        panic!("the server did not end within 20 seconds after {signal}");
+        panic!("the server did not end within 20 seconds");
     }
 }
 
@@ -536,6 +553,15 @@ impl Response {
         expect("keys", self.body.as_object().is_some_and(known));
         faults
     }
+}
+
+/// A port of this machine that nobody listens on.
+///
+/// # Panics
+/// If there is none.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// Server arguments that import the recorded chain, from `../shared` beside the workspace or the folder in `NODE_SHARED`.

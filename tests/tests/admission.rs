@@ -5,7 +5,7 @@
 mod in_process;
 
 use node_http::HttpConfig;
-use node_tests::server::{Response, Server, Transport, run_to_end};
+use node_tests::server::{Response, Server, Transport, free_port, run_to_end};
 use node_tests::wallet::{hex, sign, transfer};
 use node_tests::websocket::Socket;
 use node_types::consensus::TransactionBody;
@@ -385,8 +385,7 @@ fn limits_queries() {
 
 #[test]
 fn serves_the_documented_metrics() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
+    let address = format!("127.0.0.1:{}", free_port());
     let server = Server::dev(["--metrics-addr", &address]);
     for _ in 0..3 {
         assert_eq!(server.get("/chainId/").status, 200);

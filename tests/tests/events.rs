@@ -213,6 +213,8 @@ fn streams_end_with_the_server() {
     }
     assert!(server.end("TERM").success());
     for mut events in streams {
+        let last = events.next_event().unwrap();
+        assert_eq!((last.name.as_str(), &last.data["status"]), ("problem", &json!(503)));
         assert_eq!(events.next_event(), None);
     }
 }

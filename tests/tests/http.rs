@@ -155,6 +155,34 @@ fn every_response_has_a_unique_id() {
 }
 
 #[test]
+fn ids_of_requests_are_taken_over() {
+    let server = Server::start(NONE);
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+    let cases = [
+        ("/none/", "5d9c3f6e-9f0c-4a53-8a53-0f3f6f0c2a11", "urn:uuid:5d9c3f6e-9f0c-4a53-8a53-0f3f6f0c2a11"),
+        ("/none/", "proxy-1:7", "urn:request-id:proxy-1:7"),
+    ];
+    for (path, id, instance) in cases {
+        let response = server.send("GET", path, &[("X-Request-Id", id), ("traceparent", &parent)], "");
+        assert_eq!(response.header("x-request-id"), Some(id));
+        assert_eq!(response.header("traceparent"), Some(&*parent));
+        assert_eq!(response.field("instance"), instance);
+        assert!(server.logged(&format!(" id={id} ")) == 1 && server.log().contains(&format!("trace_id=\"{trace}\"")));
+    }
+    let response = server.send("GET", "/none/", &[("X-Request-Id", "two words"), ("traceparent", "00-1-2-3")], "");
+    assert_eq!(response.header("x-request-id").map(str::len), Some(36));
+    assert_eq!(response.header("traceparent"), None);
+    // Each call of a batch has the id of its message.
+    let headers = [("X-Request-Id", "batch-1"), ("Content-Type", "application/json")];
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+    assert_eq!(server.send("POST", "/", &headers, &format!("[{call},{call}]")).status, 200);
+    while server.logged(" id=batch-1 ") < 3 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn framing_and_media_types_of_bodies() {
     let limits = HttpConfig { max_body: 1_000, body_timeout: Duration::from_secs(1), ..HttpConfig::default() };
     let (_chain, server) = in_process::serve_dev(limits);

@@ -2,13 +2,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+use node_tests::events::Events;
 use node_tests::generator::{Generator, Shape};
-use node_tests::server::{Server, conformance_chain, end_while_starting, run_to_end};
+use node_tests::server::{
+    Begun, Server, Transport, conformance_chain, end_while_starting, free_port, node_server, run_to_end,
+};
+use node_tests::websocket::Socket;
+use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write, pipe};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
+use tungstenite::Message;
+use tungstenite::protocol::frame::coding::CloseCode;
 
 const NONE: [&str; 0] = [];
 
@@ -40,17 +48,154 @@ fn signals_end_an_import_with_success() {
 
 #[test]
 fn a_running_request_is_finished() {
-    let server = Server::start(NONE);
+    let metrics = free_port();
+    let server = Server::start(["--metrics-addr", &format!("127.0.0.1:{metrics}")]);
     let mut stream = TcpStream::connect(server.address()).unwrap();
     // JUMPDEST PUSH1 0 JUMP: runs until the gas is used up.
     let body = r#"{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}"#;
     let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-    thread::sleep(Duration::from_millis(50));
+    let metrics = Server::at(([127, 0, 0, 1], metrics).into());
+    while !metrics.get("/metrics").text.contains("ethnode_executor_busy{pool=\"code\"} 1") {
+        thread::sleep(Duration::from_millis(1));
+    }
     assert_eq!(server.end("TERM").code(), Some(0));
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     assert!(response.starts_with("HTTP/1.1 422"), "{response}");
+}
+
+#[test]
+fn the_end_is_announced_before_the_listener_closes() {
+    let server = Server::dev(["--shutdown-delay", "2s"]);
+    let mut events = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
+    assert!(events.next_event().is_some());
+    let mut socket = Socket::connect(server.address(), &[]).unwrap();
+    assert_eq!(socket.call("eth_chainId", json!([])), "0x7a69");
+    // Preface and SETTINGS of HTTP/2.
+    let mut http2 = server.connect();
+    http2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut settings = [0; 9];
+    http2.read_exact(&mut settings).unwrap();
+    assert_eq!(settings[3], 4);
+    assert_eq!((server.get("/ready").status, server.get("/chainId/").header("connection")), (200, None));
+
+    server.signal("TERM");
+    assert_eq!(server.logged("requests are served for 2000 ms more"), 1);
+    let ready = server.get("/ready");
+    assert_eq!((ready.status, &ready.body["detail"]), (503, &json!("not ready: the server is shutting down")));
+    let served = server.get("/chainId/");
+    assert_eq!((served.status, served.header("connection")), (200, Some("close")));
+
+    let last = events.next_event().unwrap();
+    assert_eq!((last.name.as_str(), &last.data["status"], last.id), ("problem", &json!(503), None));
+    assert_eq!(events.next_event(), None);
+    let close = socket.inner().read().unwrap();
+    assert!(matches!(&close, Message::Close(Some(frame)) if frame.code == CloseCode::Away), "{close:?}");
+    let mut rest = Vec::new();
+    http2.read_to_end(&mut rest).unwrap();
+    // GOAWAY without an error: no more streams, and none was processed.
+    let go_away = |last: [u8; 4]| [&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat();
+    let expected = [go_away([0x7f, 0xff, 0xff, 0xff]), go_away([0; 4])].concat();
+    assert!(rest.ends_with(&expected), "{rest:x?}");
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+fn streams_of_http2_end_with_their_last_event() {
+    let server = Server::dev_over(Transport::Http2, ["--shutdown-timeout", "1h"]);
+    let Begun::Http2(events) = server.begin(Ipv4Addr::LOCALHOST.into(), "GET", "/events/", &[], 0, "") else {
+        panic!("it is HTTP/2");
+    };
+    let receiving = thread::spawn(move || events.finish(None).unwrap());
+    assert_eq!(server.logged("operation=\"events\""), 1);
+    assert_eq!(server.end("TERM").code(), Some(0));
+    let text = receiving.join().unwrap().text;
+    assert!(text.contains("event: problem\ndata: {") && text.ends_with("}\n\n"), "{text}");
+}
+
+#[test]
+fn signals_reload_tokens_and_the_level_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (tokens, config) = (file("tokens"), file("config.toml"));
+    fs::write(&tokens, "0123456789abcdef").unwrap();
+    fs::write(&config, format!("[dev]\nlog = \"warn,node_server=info\"\ntoken-file = {tokens:?}\n")).unwrap();
+    let server = Server::dev(["--config", &config]);
+    let status = |token: &str| {
+        let header = format!("Bearer {token}");
+        server.send("GET", "/chainId/", &[("Authorization", &header)], "").status
+    };
+    assert_eq!((status("0123456789abcdef"), status("fedcba9876543210")), (200, 401));
+
+    server.signal("USR1");
+    assert_eq!(server.logged("SIGUSR1: the level of the log is debug"), 1);
+    assert!(!server.log().contains("operation=\"chainId\""), "{}", server.log());
+    assert_eq!(status("0123456789abcdef"), 200);
+    assert_eq!(server.logged("operation=\"chainId\""), 1);
+    server.signal("USR1");
+    assert_eq!(server.logged("the level of the log is that of --log"), 1);
+    assert_eq!(status("0123456789abcdef"), 200);
+
+    fs::write(&tokens, "fedcba9876543210").unwrap();
+    fs::write(&config, format!("[dev]\nlog = \"info\"\ntoken-file = {tokens:?}\n")).unwrap();
+    server.signal("HUP");
+    assert_eq!(server.logged("SIGHUP: reloaded"), 1, "{}", server.log());
+    assert_eq!(server.log().matches("operation=\"chainId\"").count(), 1);
+    assert_eq!((status("0123456789abcdef"), status("fedcba9876543210")), (401, 200));
+    assert_eq!(server.logged("error=\"the header Authorization"), 1);
+
+    fs::write(&config, "[dev]\nnonsense = 1\n").unwrap();
+    server.signal("HUP");
+    assert_eq!(server.logged("SIGHUP: nothing was reloaded: "), 1, "{}", server.log());
+    assert_eq!(status("fedcba9876543210"), 200);
+    assert_eq!(server.end("TERM").code(), Some(0));
+}
+
+#[test]
+fn a_log_reader_that_stops_reading_delays_nothing() {
+    // The pipe stays open, and nobody reads it.
+    let (_reader, writer) = pipe().unwrap();
+    let port = free_port();
+    let mut command = node_server();
+    command.args([
+        "dev",
+        "--bare",
+        "--port",
+        "0",
+        "--log-format",
+        "json",
+        "--metrics-addr",
+        &format!("127.0.0.1:{port}"),
+    ]);
+    let mut child = command.stdout(Stdio::piped()).stderr(writer).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned)).unwrap();
+    let server = Server::at(address.parse().unwrap());
+
+    // Each call has a line. The queue takes 65,536 of them.
+    let batch = format!("[{}]", vec![r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#; 1_000].join(","));
+    let metrics = Server::at(([127, 0, 0, 1], port).into());
+    let dropped = || {
+        let text = metrics.get("/metrics").text;
+        let count = text.lines().find_map(|line| line.strip_prefix("ethnode_log_lines_dropped_total ")).unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    assert_eq!(dropped(), 0);
+    let batches =
+        (1..=100).take_while(|_| dropped() == 0).inspect(|_| assert_eq!(server.post("/", &batch).status, 200));
+    let batches = batches.count();
+    assert!((65..100).contains(&batches), "{batches}");
+
+    let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let ended = (0..2_000).find_map(|_| {
+        thread::sleep(Duration::from_millis(10));
+        child.try_wait().unwrap()
+    });
+    // If it does not end, the test must not leave it.
+    let _ = child.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
 }
 
 #[test]
@@ -95,6 +240,27 @@ fn blocks_before_a_fault_of_a_generated_chain_are_served() {
 fn blocks_before_a_fault_of_the_recorded_chain_are_served() {
     let [option, genesis, _, chain] = conformance_chain();
     check_damaged_chain(&[option, genesis], &fs::read(chain).unwrap());
+}
+
+#[test]
+fn with_json_every_line_is_json() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["--log-format", "json", "--genesis", "/nowhere.json"], "/nowhere.json"),
+        (&["--log-format=json", "--port", "x"], "--port"),
+        (&["--log-format", "json", "--config", "/nowhere.toml"], "/nowhere.toml"),
+    ];
+    for (arguments, named) in cases {
+        let output = node_server().arg("run").args(arguments).env("ETHNODE_PROT", "1").output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{text}"))).collect();
+        assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{text}");
+        let last = lines.last().unwrap();
+        assert!(last["level"] == "ERROR" && last["message"].as_str().unwrap().contains(named), "{text}");
+        let warned = lines[0]["level"] == "WARN" && lines[0]["message"].as_str().unwrap().contains("ETHNODE_PORT");
+        assert_eq!(warned, lines.len() > 1, "{text}");
+    }
 }
 
 /// Cuts the chain file in half, and flips a bit in its middle. `genesis` holds the arguments that choose the genesis.

@@ -29,10 +29,41 @@ fn serves_only_tls() {
 
     let mut plain = server.connect();
     plain.write_all(b"GET /chainId/ HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut response = Vec::new();
-    // The connection may be closed with or without a TLS close notification.
-    let _ = plain.read_to_end(&mut response);
-    assert!(!response.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&response));
+    let mut response = String::new();
+    plain.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 400") && response.contains("expects TLS"), "{response}");
+    assert_eq!(server.end("TERM").code(), Some(0));
+}
+
+/// The certificate that the server shows.
+fn shown(server: &Server, identity: &Identity) -> Option<Vec<u8>> {
+    let mut stream = identity.connect(server.connect(), b"http/1.1");
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    Some(stream.conn.peer_certificates()?[0].to_vec())
+}
+
+#[test]
+fn hangups_reload_the_certificate() {
+    let (identity, next) = (Identity::new(), Identity::new());
+    let server = Server::start(identity.options());
+    let first = shown(&server, &identity).unwrap();
+    assert_eq!(shown(&server, &next), None, "another certificate");
+
+    // A file that cannot be used changes nothing.
+    fs::write(identity.file("cert.pem"), "nothing").unwrap();
+    server.signal("HUP");
+    assert_eq!(server.logged("SIGHUP: a file was not reloaded"), 1, "{}", server.log());
+    assert_eq!(shown(&server, &identity), Some(first));
+
+    for name in ["cert.pem", "key.pem"] {
+        fs::copy(next.file(name), identity.file(name)).unwrap();
+    }
+    server.signal("HUP");
+    assert_eq!(server.logged("SIGHUP: reloaded"), 1, "{}", server.log());
+    assert!(shown(&server, &next).is_some());
     assert_eq!(server.end("TERM").code(), Some(0));
 }
 

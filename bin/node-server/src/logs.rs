@@ -5,24 +5,58 @@
 
 use crate::dev::RequestLayer;
 use clap::ValueEnum;
+use parking_lot::Mutex;
+use serde_json::json;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
-use std::sync::mpsc;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
+use tracing::Level;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
 
 /// Maximum number of lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 65_536;
 
-/// How long the end of the program waits for a message to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the end of the program waits for the queued lines, and for a message, to be written.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How long lines are collected before they are written together.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Whether lines are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// The filter during [`toggle_debug`].
+const DEBUG: LevelFilter = LevelFilter::DEBUG;
+
+/// Counts the lines that were dropped.
+static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// The filter, which can be changed while the program runs.
+static FILTER: OnceLock<Mutex<Filter>> = OnceLock::new();
+
+struct Filter {
+    handle: Handle<Targets, Registry>,
+    configured: Targets,
+    is_debugging: bool,
+}
+
+impl Filter {
+    fn apply(&self) {
+        let filter = if self.is_debugging { Targets::new().with_default(DEBUG) } else { self.configured.clone() };
+        // It fails only if the log has ended.
+        let _ = self.handle.reload(filter);
+    }
+}
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -37,7 +71,6 @@ pub(crate) enum LogFormat {
 pub(crate) struct Logs {
     /// `None` while it is dropped.
     worker: Option<WorkerGuard>,
-    dropped: ErrorCounter,
 }
 
 impl Logs {
@@ -46,11 +79,14 @@ impl Logs {
     /// # Errors
     /// If `filter` is not a valid log filter.
     pub(crate) fn start(filter: &str, format: LogFormat, requests: Option<RequestLayer>) -> Result<Self, ParseError> {
-        let filter: Targets = filter.parse()?;
+        let configured: Targets = filter.parse()?;
+        let (filter, handle) = reload::Layer::new(configured.clone());
+        let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
         let builder =
             NonBlockingBuilder::default().lossy(true).buffered_lines_limit(MAX_QUEUED_LINES).thread_name("log");
         let (writer, worker) = builder.finish(BatchedStderr(BufWriter::with_capacity(1 << 16, io::stderr())));
-        let dropped = writer.error_counter();
+        // There is one log, because tracing accepts one subscriber.
+        let _ = DROPPED.set(writer.error_counter());
         let lines = tracing_subscriber::fmt::layer().with_writer(writer);
         let lines = match format {
             LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
@@ -59,27 +95,98 @@ impl Logs {
         let of_requests = Targets::new().with_target(RequestLayer::TARGET, LevelFilter::INFO);
         let requests = requests.map(|requests| requests.with_filter(of_requests));
         tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).init();
-        Ok(Self { worker: Some(worker), dropped })
+        Ok(Self { worker: Some(worker) })
     }
 }
 
 impl Drop for Logs {
     fn drop(&mut self) {
-        drop(self.worker.take());
-        let dropped = self.dropped.dropped_lines();
+        // If the queue is full, the guard writes to standard output, which may have stopped, too.
+        if let Some(worker) = self.worker.take() {
+            bounded("log-end", move || drop(worker));
+        }
+        let dropped = dropped_lines();
         if dropped > 0 {
-            print_last(format!(
-                "{dropped} log lines were dropped because they arrived faster than they could be written"
-            ));
+            let text =
+                format!("{dropped} log lines were dropped because they arrived faster than they could be written");
+            print_last(Level::WARN, &text);
         }
     }
 }
 
-/// Prints a line to standard error, but stops if nobody reads it.
-pub(crate) fn print_last(line: String) {
+/// Replaces the filter.
+///
+/// # Errors
+/// If `filter` is not a valid log filter.
+pub(crate) fn set_filter(filter: &str) -> Result<(), ParseError> {
+    let configured = filter.parse()?;
+    if let Some(filter) = FILTER.get() {
+        let mut filter = filter.lock();
+        (filter.configured, filter.is_debugging) = (configured, false);
+        filter.apply();
+    }
+    Ok(())
+}
+
+/// Selects all lines of level debug and above, or those of the configured filter again. Returns which of the two.
+pub(crate) fn toggle_debug() -> bool {
+    FILTER.get().is_some_and(|filter| {
+        let mut filter = filter.lock();
+        filter.is_debugging = !filter.is_debugging;
+        filter.apply();
+        filter.is_debugging
+    })
+}
+
+/// The number of lines that were dropped.
+pub(crate) fn dropped_lines() -> u64 {
+    DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
+}
+
+/// Selects the format of all lines, also of those that are printed before and after the log. Lines about panics are then JSON,
+/// too.
+pub(crate) fn set_format(format: LogFormat) {
+    JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+    if format == LogFormat::Json {
+        panic::set_hook(Box::new(|panic| print_last(Level::ERROR, &panic.to_string().replace('\n', " "))));
+    }
+}
+
+/// Whether lines are JSON.
+pub(crate) fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// Prints a line of `level` to standard error, but stops if nobody reads it.
+pub(crate) fn print_last(level: Level, message: &str) {
+    let line = line(level, message, is_json());
+    bounded("last-words", move || eprintln!("{line}"));
+}
+
+/// Prints a line of `level` to standard error before the log starts.
+pub(crate) fn print(level: Level, message: &str) {
+    eprintln!("{}", line(level, message, is_json()));
+}
+
+/// A line with the message, in the format of the log if that is JSON.
+fn line(level: Level, message: &str, is_json: bool) -> String {
+    if is_json {
+        let mut timestamp = String::new();
+        // Writing to a string does not fail.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
+        let value =
+            json!({"timestamp": timestamp, "level": level.as_str(), "message": message, "target": "node_server"});
+        return value.to_string();
+    }
+    let word = if level == Level::WARN { "warning" } else { "error" };
+    format!("{word}: {message}")
+}
+
+/// Runs `write` on a thread named `name`, but waits no longer than for [`LAST_WORDS`].
+fn bounded(name: &str, write: impl FnOnce() + Send + 'static) {
     let (done, written) = mpsc::channel();
-    let _ = thread::Builder::new().spawn(move || {
-        eprintln!("{line}");
+    let _ = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        write();
         let _ = done.send(());
     });
     let _ = written.recv_timeout(LAST_WORDS);
@@ -98,5 +205,19 @@ impl Write for BatchedStderr {
         self.0.flush()?;
         thread::sleep(WRITE_INTERVAL);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_outside_of_the_log_have_its_format() {
+        assert_eq!(line(Level::ERROR, "no", false), "error: no");
+        assert_eq!(line(Level::WARN, "well", false), "warning: well");
+        let value: serde_json::Value = serde_json::from_str(&line(Level::WARN, "a \"b\"", true)).unwrap();
+        assert_eq!((&value["level"], &value["message"]), (&json!("WARN"), &json!("a \"b\"")));
+        assert!(value["timestamp"].as_str().unwrap().ends_with('Z'), "{value}");
     }
 }

@@ -23,6 +23,7 @@ mod prune;
 mod report;
 mod run;
 mod settings;
+mod signals;
 mod stats;
 mod values;
 mod verify;
@@ -38,6 +39,7 @@ use logs::{LogFormat, Logs};
 use settings::Request;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use tracing::Level;
 
 // The node allocates much, and threads free memory that other threads allocated. With this allocator, imports and requests took
 // about a tenth less time than with glibc's.
@@ -47,6 +49,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let json = arguments.iter().any(|argument| argument == "--json");
+    // If the settings cannot be read, this says so, too.
+    logs::set_format(settings::log_format(&arguments));
     let (CommandLine { command, .. }, changed) = match settings::read(arguments) {
         Ok(Request::Execute(line, changed)) => (line, changed),
         Ok(Request::Show(text)) => {
@@ -59,7 +63,11 @@ fn main() -> ExitCode {
             };
         }
         Err(error) => {
-            error.print();
+            if logs::is_json() && error.is_error() {
+                logs::print(Level::ERROR, &error.message());
+            } else {
+                error.print();
+            }
             if json && error.is_error() {
                 report::usage_error(&error.message());
             }
@@ -71,6 +79,7 @@ fn main() -> ExitCode {
         Command::Run(options) => (&*options.server.operation.log, options.server.operation.log_format),
         _ => ("warn", LogFormat::Text),
     };
+    logs::set_format(format);
     let terminal = match &command {
         Command::Dev(options) => options.terminal(),
         _ => None,
@@ -78,7 +87,7 @@ fn main() -> ExitCode {
     let logs = match Logs::start(filter, format, terminal.as_ref().map(Terminal::layer)) {
         Ok(logs) => logs,
         Err(error) => {
-            eprintln!("error: --log {filter}: {error}");
+            logs::print(Level::ERROR, &format!("--log {filter}: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -91,7 +100,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logs::print_last(format!("error: {}", Sources(&error)));
+            logs::print_last(Level::ERROR, &Sources(&error).to_string());
             // A difference was already reported as the result.
             if command.json() && !matches!(error, CommandError::Difference(_)) {
                 report::error(&error);

@@ -2,6 +2,7 @@
 
 use crate::build_info::{COMMIT, VERSION};
 use crate::error::CommandError;
+use crate::logs;
 use crate::options::ServerOptions;
 use node_http::{HttpConfig, MetricsServer};
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::path::Path;
 pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option<MetricsServer>, CommandError> {
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
     http.metrics.set_build(VERSION, COMMIT);
+    http.metrics.set_dropped_log_lines(logs::dropped_lines);
     let server = MetricsServer::start(address, http.metrics.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
     if !address.ip().is_loopback() {

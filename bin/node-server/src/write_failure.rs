@@ -1,12 +1,14 @@
 //! The end of the process when changes cannot be stored.
 
 use crate::error::CommandError;
+use crate::logs::print_last;
 use crate::options::OperationOptions;
 use node_core::backend::StateBackend;
 use std::process;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tracing::Level;
 
 /// The exit status.
 const STATUS: i32 = 3;
@@ -24,7 +26,7 @@ pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>)
     let check = move || {
         while let Some(backend) = backend.upgrade() {
             if let Some(reason) = backend.health().write_failure {
-                eprintln!("error: changes cannot be stored (--exit-on-write-failure): {reason}");
+                print_last(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
                 process::exit(STATUS);
             }
             drop(backend);

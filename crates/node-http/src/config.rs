@@ -174,6 +174,9 @@ pub struct HttpConfig {
     /// Maximum age of the head; /ready returns 503 if the head is older [default: no limit]
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_MAX_HEAD_AGE", value_name = "TIME", help_heading = "Operation", value_parser = values::time))]
     pub max_head_age: Option<Duration>,
+    /// How long requests are still served after the signal to end, while /ready returns 503; load balancers need this time to notice
+    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_DELAY", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_delay)))]
+    pub shutdown_delay: Duration,
     /// Time limit for requests in progress to finish during shutdown
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
     pub shutdown_timeout: Duration,
@@ -220,6 +223,7 @@ impl Default for HttpConfig {
             block_cache: BLOCK_CACHE,
             no_compression: false,
             max_head_age: None,
+            shutdown_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
             metrics: Metrics::default(),
         }

@@ -7,6 +7,7 @@ use crate::clients::Permit;
 use crate::convert;
 use crate::dispatch;
 use crate::exchange::Exchange;
+use crate::phase::Closing;
 use crate::problem::HttpError;
 use crate::report::Reporter;
 use crate::sender::Sender;
@@ -58,7 +59,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     if exchange.request().version() < Version::HTTP_2 {
         exchange = exchange.with_header(CONNECTION, HeaderValue::from_static("close"));
     }
-    let closing = service.closing.subscribe();
+    let closing = service.phases.closing();
     let reporter = exchange.reporter();
     let body = EventBody { service, sender, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
     let response = exchange.start(StatusCode::OK, EVENT_STREAM);
@@ -80,7 +81,7 @@ struct EventBody {
     stream: EventStream,
     reporter: Reporter,
     changes: watch::Receiver<()>,
-    closing: watch::Receiver<bool>,
+    closing: Closing,
     state: State,
     /// Counts this stream as open.
     _permit: Permit,
@@ -92,7 +93,7 @@ enum State {
     Behind,
     /// All events up to the last change have been sent.
     Idle,
-    /// An error has ended the stream.
+    /// An error, or the end of the server, has ended the stream.
     Ended,
 }
 
@@ -105,10 +106,17 @@ impl EventBody {
         let mut closing = self.closing.clone();
         let text = tokio::select! {
             biased;
-            _ = closing.wait_for(|closing| *closing) => None,
-            text = self.next_text() => Some(text),
+            () = closing.wait() => self.end(&HttpError::NotReady("the server is shutting down".to_owned())),
+            text = self.next_text() => text,
         };
-        text.map(|text| (text, self))
+        Some((text, self))
+    }
+
+    /// Ends the stream. Returns its last event, the problem that describes `error`.
+    fn end(&mut self, error: &HttpError) -> Bytes {
+        self.state = State::Ended;
+        let (_, problem) = self.reporter.problem(error);
+        [&b"event: problem\ndata: "[..], &problem, b"\n\n"].concat().into()
     }
 
     /// Waits for events, for an error, or until a keep-alive comment is due, and returns the text to send.
@@ -126,11 +134,7 @@ impl EventBody {
                 Ok(text) => return text,
                 // Requests that wait for a response come first.
                 Err(HttpError::Overloaded | HttpError::Exhausted(_)) => sleep(RETRY_DELAY).await,
-                Err(error) => {
-                    self.state = State::Ended;
-                    let (_, problem) = self.reporter.problem(&error);
-                    return [&b"event: problem\ndata: "[..], &problem, b"\n\n"].concat().into();
-                }
+                Err(error) => return self.end(&error),
             }
         }
     }

@@ -7,9 +7,11 @@ use crate::bare;
 use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
-use crate::h2_header_limit::HeaderLimit;
+use crate::h2_guard::Guard;
+use crate::phase::Closing;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::request_id::RequestId;
 use crate::sender::Peer;
 use crate::sent::Sent;
 use crate::service::Service;
@@ -23,11 +25,10 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 /// The first bytes of an HTTP/2 connection that was not negotiated by TLS (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2";
@@ -47,8 +48,8 @@ pub(crate) struct Connection {
     /// Whether the client must read before more can be written. Until then nothing is read from it either: HTTP/2 would
     /// accept requests and collect the responses.
     is_blocked: bool,
-    /// `None` for HTTP/1.1, whose headers actix-http limits itself.
-    header_limit: Option<HeaderLimit>,
+    /// `None` for HTTP/1.1, whose headers and end are handled by actix-http.
+    http2: Option<Http2>,
     service: web::Data<Service>,
     /// What is left of a problem that is sent in place of a bare response.
     problem: Option<Vec<u8>>,
@@ -84,12 +85,87 @@ impl Connection {
                 Stream::Plain(stream) => Pin::new(stream).poll_write(cx, rest),
                 Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, rest),
             };
-            match std::task::ready!(written)? {
+            match ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 written => drop(rest.drain(..written)),
             }
         }
         Poll::Ready(Ok(length))
+    }
+
+    /// Writes to the socket, without regard to limits.
+    fn poll_write_raw(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Writes `pieces` to a connection of HTTP/2, after what is added to them.
+    fn poll_write_http2(&mut self, cx: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_write_added(cx))?;
+        let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
+        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(0)) };
+        if let Some(replaced) = mem::take(&mut http2.replaced) {
+            return Poll::Ready(Ok(replaced));
+        }
+        if let Some((settings, replaced)) = http2.guard.settings(first) {
+            (http2.added, http2.replaced) = (settings, Some(replaced));
+            return self.poll_write_http2(cx, pieces);
+        }
+        let written = ready!(match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+        })?;
+        if let Some(http2) = &mut self.http2 {
+            let mut left = written;
+            for piece in pieces {
+                let sent = left.min(piece.len());
+                http2.guard.sent(&piece[..sent]);
+                left -= sent;
+            }
+            if http2.is_closing && http2.guard.is_idle() {
+                // The last response is sent: the connection is read again, and ends.
+                cx.waker().wake_by_ref();
+            }
+        }
+        Poll::Ready(Ok(written))
+    }
+
+    /// Writes the bytes that were added to a connection of HTTP/2.
+    fn poll_write_added(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(http2) = self.http2.as_mut().filter(|http2| !http2.added.is_empty()) {
+            let added = mem::take(&mut http2.added);
+            let written = self.poll_write_raw(cx, &added);
+            let count = match &written {
+                Poll::Ready(Ok(count)) => *count,
+                _ => 0,
+            };
+            if let Some(http2) = &mut self.http2 {
+                http2.guard.sent(&added[..count]);
+                http2.added = added[count..].to_vec();
+            }
+            if ready!(written)? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// While the server closes, asks the client of a connection of HTTP/2 to leave. Returns whether the connection has ended.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
+        if !http2.is_closing {
+            http2.is_closing = http2.closing.as_mut().poll(cx).is_ready();
+        }
+        if !http2.is_closing {
+            return Poll::Ready(Ok(false));
+        }
+        let farewell = http2.guard.farewell();
+        http2.added.extend(farewell);
+        let written = self.poll_write_added(cx);
+        ready!(self.note(cx, written))?;
+        Poll::Ready(Ok(self.http2.as_ref().is_some_and(|http2| http2.guard.has_ended())))
     }
 
     /// Returns an error if the connection must be closed. What it has not sent is then discarded.
@@ -103,6 +179,29 @@ impl Connection {
                 tracing::debug!(%error, "cannot discard unsent data");
             }
         })
+    }
+}
+
+/// What a connection of HTTP/2 needs besides the h2 crate.
+struct Http2 {
+    guard: Guard,
+    closing: Pin<Box<dyn Future<Output = ()>>>,
+    is_closing: bool,
+    /// Bytes to send before those of the h2 crate.
+    added: Vec<u8>,
+    /// Number of bytes of the h2 crate that `added` replaces.
+    replaced: Option<usize>,
+}
+
+impl Http2 {
+    fn new(max_headers: usize, mut closing: Closing) -> Self {
+        Self {
+            guard: Guard::new(max_headers),
+            closing: Box::pin(async move { closing.wait().await }),
+            is_closing: false,
+            added: Vec::new(),
+            replaced: None,
+        }
     }
 }
 
@@ -131,7 +230,7 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
             return Err(io::Error::from(io::ErrorKind::QuotaExceeded).into());
         }
     };
-    let mut closing = service.closing.subscribe();
+    let mut closing = service.phases.closing();
     let handshake = async {
         match &service.tls {
             None => {
@@ -141,28 +240,40 @@ pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Re
                 Ok((Stream::Plain(socket), protocol))
             }
             Some(tls) => {
+                if is_plain(&socket).await? {
+                    send_and_close(socket, &service, &HttpError::NoTls).await?;
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
                 let (stream, protocol) = tls.accept(socket).await?;
                 Ok::<_, io::Error>((Stream::Encrypted(stream), protocol))
             }
         }
     };
     let result = tokio::select! {
+        biased;
         done = timeout(config.header_timeout, handshake) => done.map_err(|_| DispatchError::SlowRequestTimeout)?,
         // Shutdown does not wait for clients that have sent nothing yet.
-        _ = closing.wait_for(|closing| *closing) => Err(io::ErrorKind::ConnectionAborted.into()),
+        () = closing.wait() => Err(io::ErrorKind::ConnectionAborted.into()),
     };
     let (stream, protocol) =
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
-    let header_limit = matches!(protocol, Protocol::Http2).then(|| HeaderLimit::new(config.max_headers));
+    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(config.max_headers, service.phases.closing()));
     Ok((
-        Connection { stream, peer, is_blocked: false, header_limit, service, problem: None, _permit: permit },
+        Connection { stream, peer, is_blocked: false, http2, service, problem: None, _permit: permit },
         protocol,
         address,
     ))
 }
 
-/// Sends an error without reading a request, and closes the connection.
-async fn reject(mut socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
+/// Whether a connection to a server with TLS begins with a letter, as the methods of HTTP do, and not with a handshake.
+async fn is_plain(socket: &TcpStream) -> io::Result<bool> {
+    let mut start = [0];
+    let length = socket.peek(&mut start).await?;
+    Ok(length > 0 && start[0].is_ascii_alphabetic())
+}
+
+/// Refuses a connection without reading a request.
+async fn reject(socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
     if let Some(limit) = error.limit() {
         service.metrics.record_refusal(limit);
     }
@@ -170,6 +281,11 @@ async fn reject(mut socket: TcpStream, service: &Service, error: &HttpError) -> 
     if service.tls.is_some() {
         return Ok(());
     }
+    send_and_close(socket, service, error).await
+}
+
+/// Sends an error without reading a request, and closes the connection.
+async fn send_and_close(mut socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
     let Ok(_permit) = service.rejections.try_acquire() else { return Ok(()) };
     let response = canned_response(service, error);
     let send = async {
@@ -186,7 +302,7 @@ async fn reject(mut socket: TcpStream, service: &Service, error: &HttpError) -> 
 /// A complete HTTP/1.1 response for a client whose request is not read.
 fn canned_response(service: &Service, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
-    let reporter = Reporter { operation: "none", id: Uuid::new_v4(), base_url, sent: Sent::default() };
+    let reporter = Reporter { operation: "none", id: RequestId::new(), base_url, sent: Sent::default() };
     let (status, body) = reporter.problem(error);
     service.metrics.record_response(reporter.operation, status, Duration::ZERO);
     let retry_after = error.retry_after().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
@@ -227,16 +343,19 @@ impl AsyncRead for Connection {
             // The blocked write wakes the task.
             return Poll::Pending;
         }
-        let Self { stream, header_limit, .. } = &mut *self;
+        if ready!(self.poll_end(cx))? {
+            // As if the client had closed the connection.
+            return Poll::Ready(Ok(()));
+        }
+        let Self { stream, http2, .. } = &mut *self;
         let before = buf.filled().len();
         let read = match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        if let Some(limit) = header_limit
-            && !limit.accept(&buf.filled()[before..])
-        {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the headers are too long")));
+        if let Some(http2) = http2 {
+            let received = http2.guard.received(&buf.filled()[before..]);
+            received.map_err(|excess| io::Error::new(io::ErrorKind::InvalidData, excess))?;
         }
         read
     }
@@ -245,8 +364,11 @@ impl AsyncRead for Connection {
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check(cx)?;
-        let bare = if self.header_limit.is_none() { bare::find(bytes) } else { None };
-        let bytes = match bare {
+        if self.http2.is_some() {
+            let written = self.poll_write_http2(cx, &[io::IoSlice::new(bytes)]);
+            return self.note(cx, written);
+        }
+        let bytes = match bare::find(bytes) {
             Some((0, status)) => {
                 let written = self.poll_write_problem(cx, status, bytes.len());
                 return self.note(cx, written);
@@ -254,10 +376,7 @@ impl AsyncWrite for Connection {
             Some((at, _)) => &bytes[..at],
             None => bytes,
         };
-        let written = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
-        };
+        let written = self.poll_write_raw(cx, bytes);
         self.note(cx, written)
     }
 
@@ -267,6 +386,10 @@ impl AsyncWrite for Connection {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.check(cx)?;
+        if self.http2.is_some() {
+            let written = self.poll_write_http2(cx, pieces);
+            return self.note(cx, written);
+        }
         let written = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
             Stream::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),

@@ -3,6 +3,7 @@
 use crate::config::HttpConfig;
 use crate::gauge_readings;
 use crate::openapi;
+use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};
 use crate::server::ServeError;
 use crate::service::Service;
@@ -83,7 +84,7 @@ impl Routes {
 
     /// Ends event streams and WebSockets, and refuses new ones, so that the application can shut down.
     pub fn close(&self) {
-        self.service.closing.send_replace(true);
+        self.service.phases.enter(Phase::Closing);
     }
 
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {

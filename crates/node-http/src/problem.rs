@@ -33,6 +33,8 @@ pub(crate) enum HttpError {
     NoWebSocket,
     #[error("this is no valid request of HTTP/1.1, which has a request line, one Host and an unambiguous length")]
     NotHttp,
+    #[error("this port expects TLS, and the request came without: use https")]
+    NoTls,
     #[error("the headers did not arrive in time")]
     HeadersTimeout,
     #[error("the body cannot be read to its end")]
@@ -176,6 +178,7 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         HttpError::Body(BodyError::Empty | BodyError::Malformed { .. })
         | HttpError::Path
         | HttpError::NotHttp
+        | HttpError::NoTls
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),

@@ -2,12 +2,12 @@
 
 use crate::encode;
 use crate::problem::{self, Description, HttpError};
+use crate::request_id::RequestId;
 use crate::sent::Sent;
 use actix_web::http::StatusCode;
 use node_core::node::NodeError;
 use node_types::wire;
 use std::ops::Deref;
-use uuid::Uuid;
 
 /// The problem (RFC 9457) with which this crate responds to an error, for routes of one's own that call the node.
 ///
@@ -27,7 +27,7 @@ pub struct Problem(pub wire::Problem);
 
 impl From<&NodeError> for Problem {
     fn from(error: &NodeError) -> Self {
-        Self(self::problem(problem::describe_node(error, &Sent::default()), Uuid::new_v4(), ""))
+        Self(self::problem(problem::describe_node(error, &Sent::default()), &RequestId::new(), ""))
     }
 }
 
@@ -48,7 +48,7 @@ impl Deref for Problem {
 /// Reports the errors of one request.
 pub(crate) struct Reporter {
     pub(crate) operation: &'static str,
-    pub(crate) id: Uuid,
+    pub(crate) id: RequestId,
     /// Prefix of all paths.
     pub(crate) base_url: String,
     /// What the request sent, for the locations of faults.
@@ -64,19 +64,19 @@ impl Reporter {
             tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
         }
         let status = problem.status;
-        let body = self::problem(problem, self.id, &self.base_url);
+        let body = self::problem(problem, &self.id, &self.base_url);
         let body = encode::with_schema(&schema_url(&self.base_url), &body).unwrap_or_default();
         (status, body)
     }
 }
 
 /// The problem with this `description`, in the exchange with this `id`.
-pub(crate) fn problem(description: Description, id: Uuid, base_url: &str) -> wire::Problem {
+pub(crate) fn problem(description: Description, id: &RequestId, base_url: &str) -> wire::Problem {
     let Description { status, page, detail, errors } = description;
     wire::Problem {
         detail,
         errors,
-        instance: format!("urn:uuid:{id}"),
+        instance: id.instance(),
         status: status.as_u16(),
         title: status.canonical_reason().unwrap_or_default().to_owned(),
         problem_type: page.map_or_else(|| "about:blank".to_owned(), |page| page.url(base_url)),

@@ -1,18 +1,19 @@
 //! The log lines of a request, and its counts in the metrics.
 
 use crate::metrics::Metrics;
+use crate::request_id::{RequestId, Trace};
 use actix_web::http::StatusCode;
 use node_rpc::CallOutcome;
 use std::net::IpAddr;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// The name of JSON-RPC requests without a known method.
 pub(crate) const UNKNOWN_METHOD: &str = "rpc";
 
 /// A request that was responded to.
 pub(crate) struct Responded<'a> {
-    pub(crate) id: Uuid,
+    pub(crate) id: &'a RequestId,
+    pub(crate) trace: Option<&'a Trace>,
     pub(crate) client: IpAddr,
     pub(crate) operation: &'static str,
     pub(crate) status: StatusCode,
@@ -28,7 +29,8 @@ pub(crate) struct Responded<'a> {
 impl Responded<'_> {
     /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
     pub(crate) fn record(&self, metrics: &Metrics) {
-        let Self { id, client, operation, status, problem, calls, bytes, elapsed } = *self;
+        let Self { id, trace, client, operation, status, problem, calls, bytes, elapsed } = *self;
+        let trace_id = trace.map(Trace::id);
         metrics.record_response(operation, status, elapsed);
         for call in calls {
             let code = call.error.as_ref().map_or(0, |error| error.code);
@@ -46,21 +48,22 @@ impl Responded<'_> {
         };
         match failure {
             Some((code, error)) => {
-                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros);
+                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros, trace_id);
             }
-            None => tracing::info!(target: "request", %id, %client, operation, status, bytes, micros),
+            None => tracing::info!(target: "request", %id, %client, operation, status, bytes, micros, trace_id),
         }
     }
 
     /// Writes the log line of one request of a batch.
     fn log_call(&self, call: &CallOutcome) {
         let (id, client, operation) = (self.id, self.client, call.method.unwrap_or(UNKNOWN_METHOD));
+        let trace_id = self.trace.map(Trace::id);
         let micros = micros(call.elapsed);
         match &call.error {
-            None => tracing::info!(target: "request", %id, %client, operation, micros),
+            None => tracing::info!(target: "request", %id, %client, operation, micros, trace_id),
             Some(error) => {
                 let (code, error) = (error.code, error.message.as_str());
-                tracing::info!(target: "request", %id, %client, operation, code, error, micros);
+                tracing::info!(target: "request", %id, %client, operation, code, error, micros, trace_id);
             }
         }
     }

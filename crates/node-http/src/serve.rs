@@ -8,8 +8,8 @@ use node_core::node::Node;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, then waits for
-/// requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
+/// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, and for
+/// `shutdown_delay` more; then waits for requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
 /// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
@@ -34,10 +34,16 @@ pub fn serve<E: From<ServeError>>(
     ready: impl FnOnce(SocketAddr) -> Result<(), E>,
 ) -> Result<(), E> {
     rt::System::new().block_on(async move {
+        let delay = config.shutdown_delay;
         let server = Server::bind(node, config)?;
         let handle = server.handle();
         rt::spawn(async move {
             shutdown.wait().await;
+            handle.drain();
+            if !delay.is_zero() {
+                tracing::info!("shutting down: requests are served for {} ms more", delay.as_millis());
+                rt::time::sleep(delay).await;
+            }
             tracing::info!("shutting down: waiting for requests in progress");
             handle.stop(true).await;
         });

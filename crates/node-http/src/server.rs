@@ -3,6 +3,7 @@
 use crate::config::HttpConfig;
 use crate::listen::{self, Connection};
 use crate::mount;
+use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};
 use crate::service::{MAX_REJECTIONS, Service};
 use actix_http::{HttpService, Request};
@@ -10,6 +11,7 @@ use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Service as _, ServiceResponse};
+use actix_web::rt::time::sleep;
 use actix_web::{App, Error, web};
 use node_core::node::Node;
 use std::io;
@@ -20,6 +22,9 @@ use std::time::Duration;
 
 /// How long a client has to read the last response before its connection is closed.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long idle connections of HTTP/1.1 stay open after the listener was closed, if there is a shutdown delay at all.
+const LINGER: Duration = Duration::from_millis(250);
 
 /// An HTTP server that listens on its address.
 pub struct Server {
@@ -36,9 +41,15 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// Prepares the end: `/ready` returns 503, and connections of HTTP/1.1 close after their next response. Requests are served
+    /// until [`stop`](Self::stop) is called.
+    pub fn drain(&self) {
+        self.service.phases.enter(Phase::Draining);
+    }
+
     /// Stops the server. If `graceful`, requests in progress may finish; event streams and WebSockets end in any case.
     pub async fn stop(&self, graceful: bool) {
-        self.service.closing.send_replace(true);
+        self.service.phases.enter(Phase::Closing);
         self.server.stop(graceful).await;
     }
 }
@@ -64,6 +75,7 @@ impl Server {
         let shutdown = builder.graceful_shutdown_signal();
         let shared = service.clone();
         let base = settings.base_path.clone();
+        let linger = settings.shutdown_delay.min(LINGER);
         let serve = move || {
             let (service, shutdown) = (shared.clone(), shutdown.clone());
             let accepting = service.clone();
@@ -78,7 +90,11 @@ impl Server {
                 })
                 .graceful_shutdown_signal(move || {
                     let shutdown = shutdown.clone();
-                    async move { shutdown.notified().await }
+                    async move {
+                        shutdown.notified().await;
+                        // A request may be on its way on a connection that looks idle.
+                        sleep(linger).await;
+                    }
                 })
                 .finish(app(service, base.as_str()));
             fn_service(move |socket| listen::accept(socket, accepting.clone())).and_then(http)

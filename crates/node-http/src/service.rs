@@ -7,6 +7,7 @@ use crate::config::HttpConfig;
 use crate::dispatch::Pools;
 use crate::metrics::Metrics;
 use crate::notices::Notices;
+use crate::phase::Phases;
 use crate::rate::RateLimiter;
 use crate::signal::Signal;
 use crate::tls::Tls;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// Connections over the limit that are sent an error at the same time. Further ones are closed without a response.
 pub(crate) const MAX_REJECTIONS: usize = 64;
@@ -53,8 +54,7 @@ pub(crate) struct Service {
     pub(crate) head_changes: Arc<Signal>,
     /// Notified when a transaction enters the pool.
     pub(crate) pool_arrivals: Arc<Signal>,
-    /// Set to true when event streams and WebSockets must end.
-    pub(crate) closing: watch::Sender<bool>,
+    pub(crate) phases: Phases,
     pub(crate) config: HttpConfig,
     /// Address and port of the listener, for requests without a usable `Host`.
     pub(crate) listening: String,
@@ -101,7 +101,7 @@ impl Service {
             documents: CompressedDocuments::new(),
             head_changes,
             pool_arrivals,
-            closing: watch::Sender::new(false),
+            phases: Phases::new(),
             listening: listening.to_string(),
             interface,
             config,

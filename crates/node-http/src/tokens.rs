@@ -1,18 +1,20 @@
 //! Bearer tokens (RFC 6750).
 
 use node_types::{H256, keccak256};
+use parking_lot::RwLock;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// Shorter tokens could be guessed.
 const MIN_LENGTH: usize = 16;
 
-/// The bearer tokens that the server accepts.
+/// The bearer tokens that the server accepts. Clones share them.
 ///
 /// Only their hashes are stored, so that they cannot leak through logs, and the time of a comparison reveals nothing about
 /// a token.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Tokens(HashSet<H256>);
+#[derive(Clone)]
+pub struct Tokens(Arc<RwLock<HashSet<H256>>>);
 
 impl Tokens {
     /// Reads tokens, one per line. Skips empty lines and lines that start with `#`.
@@ -36,19 +38,25 @@ impl Tokens {
             }
             tokens.insert(keccak256(token.as_bytes()));
         }
-        if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(tokens)) }
+        if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
+    }
+
+    /// Replaces the tokens by those of `other`, for requests from now on; also those of clones.
+    pub fn replace(&self, other: &Self) {
+        let tokens = other.0.read().clone();
+        *self.0.write() = tokens;
     }
 
     /// Whether `header`, the value of an `Authorization` header, contains one of the tokens.
     pub(crate) fn accept(&self, header: &[u8]) -> bool {
         let Some((scheme, token)) = header.split_at_checked(7) else { return false };
-        scheme.eq_ignore_ascii_case(b"Bearer ") && self.0.contains(&keccak256(token.trim_ascii()))
+        scheme.eq_ignore_ascii_case(b"Bearer ") && self.0.read().contains(&keccak256(token.trim_ascii()))
     }
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.len())
+        write!(f, "Tokens({})", self.0.read().len())
     }
 }
 
@@ -87,7 +95,7 @@ mod tests {
             ("0123456789 abcdef", Err(InvalidTokens::Character { line: 1 })),
         ];
         for (text, expected) in cases {
-            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.len()), expected, "{text:?}");
+            assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.read().len()), expected, "{text:?}");
         }
     }
 
@@ -109,5 +117,8 @@ mod tests {
             assert_eq!(tokens.accept(header.as_bytes()), expected, "{header:?}");
         }
         assert_eq!(format!("{tokens:?}"), "Tokens(1)");
+        let clone = tokens.clone();
+        clone.replace(&Tokens::parse("fedcba9876543210").unwrap());
+        assert!(tokens.accept(b"Bearer fedcba9876543210") && !tokens.accept(b"Bearer 0123456789abcdef"));
     }
 }

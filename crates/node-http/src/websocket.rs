@@ -6,7 +6,9 @@
 use crate::admission;
 use crate::clients::{Exhausted, Permit};
 use crate::exchange::Exchange;
+use crate::phase::Closing;
 use crate::problem::{self, HttpError};
+use crate::request_id::{RequestId, Trace};
 use crate::request_log::{Responded, UNKNOWN_METHOD};
 use crate::rpc::{self, Unread};
 use crate::sender::Sender;
@@ -28,7 +30,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::{Instant as TimerInstant, sleep, sleep_until};
 use tokio_util::codec::{Decoder, Encoder};
-use uuid::Uuid;
 
 /// How long to wait before trying again when the server is overloaded.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -70,11 +71,12 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         fragments: BytesMut::new(),
         head_changes: service.head_changes.listen(),
         pool_arrivals: service.pool_arrivals.listen(),
-        closing: service.closing.subscribe(),
+        closing: service.phases.closing(),
         behind: false,
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
+        trace: Trace::of(exchange.request().headers()),
         _permit: permit,
         service,
     };
@@ -103,7 +105,7 @@ struct Socket {
     fragments: BytesMut,
     head_changes: watch::Receiver<()>,
     pool_arrivals: watch::Receiver<()>,
-    closing: watch::Receiver<bool>,
+    closing: Closing,
     /// Whether there may be notifications to send.
     behind: bool,
     /// When a ping is due, unless a frame is received or sent before.
@@ -111,6 +113,8 @@ struct Socket {
     /// Pings sent since the last frame from the client.
     unanswered_pings: u32,
     ended: bool,
+    /// The trace of the request that opened the connection.
+    trace: Option<Trace>,
     /// Counts this connection as an open stream.
     _permit: Permit,
 }
@@ -172,7 +176,7 @@ impl Socket {
         let ping = sleep_until(*next_ping);
         tokio::select! {
             biased;
-            _ = closing.wait_for(|closing| *closing) => Event::Closing,
+            () = closing.wait() => Event::Closing,
             piece = incoming.next() => match piece {
                 Some(Ok(piece)) => {
                     buffer.extend_from_slice(&piece);
@@ -272,7 +276,8 @@ impl Socket {
             refusal
         });
         Responded {
-            id: Uuid::new_v4(),
+            id: &RequestId::new(),
+            trace: self.trace.as_ref(),
             client: self.sender.client.network(),
             operation,
             status,

@@ -12,22 +12,28 @@ impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = self.0;
         writeln!(f, concat!("node-server ", env!("CARGO_PKG_VERSION"), ", development chain\n"))?;
+        let is_public = summary.mnemonic == DEFAULT_MNEMONIC;
         for (index, (account, balance)) in summary.accounts.iter().enumerate() {
-            let address = Checksummed(account.address());
-            writeln!(f, "({index}) {address}  {}  {}", key(account), Ether(*balance))?;
+            let (address, balance) = (Checksummed(account.address()), Ether(*balance));
+            if is_public {
+                writeln!(f, "({index}) {address}  {}  {balance}", key(account))?;
+            } else {
+                writeln!(f, "({index}) {address}  {balance}")?;
+            }
         }
         if summary.accounts.is_empty() {
             writeln!(f, "The genesis funds no account of the mnemonic.")?;
-        } else if summary.mnemonic == DEFAULT_MNEMONIC {
+        } else if is_public {
             writeln!(f, "\nThese keys are public: never send anything of value to these accounts on another chain.")?;
         } else {
             writeln!(
                 f,
-                "\nEveryone who sees these keys controls the accounts: do not use them for anything of value."
+                "\nTheir keys are not shown, because output ends up in logs: --config-out writes them to a file."
             )?;
         }
         writeln!(f)?;
-        writeln!(f, "mnemonic         {}", summary.mnemonic)?;
+        let mnemonic = if is_public { &summary.mnemonic } else { "that of --mnemonic" };
+        writeln!(f, "mnemonic         {mnemonic}")?;
         writeln!(f, "derivation path  {}", summary.derivation_path)?;
         writeln!(f, "chain id         {}", summary.chain_id)?;
         writeln!(f, "genesis          {:#x}", summary.genesis_hash)?;

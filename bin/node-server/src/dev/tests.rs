@@ -1,6 +1,6 @@
 use super::anvil_options;
 use super::options::{DevOptions, MiningOptions, Order};
-use super::summary::Summary;
+use super::summary::{Summary, key};
 use crate::cli::{Command, CommandLine};
 use crate::dev::banner::Banner;
 use crate::settings::{self, Request, UsageError};
@@ -8,7 +8,7 @@ use crate::values::reachable;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use node_chain::dev_genesis;
-use node_dev::{AccountOptions, Accounts, DevGenesis};
+use node_dev::{AccountOptions, Accounts, Checksummed, DevGenesis};
 use node_types::U256;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -137,6 +137,16 @@ fn the_banner_shows_accounts_chain_and_a_first_request() {
     }
     let text = Banner(&summary(Some(Path::new("/data")))).to_string();
     assert!(text.contains("data folder      /data\n"), "{text}");
+}
+
+#[test]
+fn the_banner_shows_no_other_mnemonic_and_no_key_of_it() {
+    let mnemonic = format!("{}art", "abandon ".repeat(23));
+    let accounts = Accounts::derive(&AccountOptions { count: 1, mnemonic, ..AccountOptions::default() }).unwrap();
+    let genesis = DevGenesis::default().build(accounts.addresses()).unwrap();
+    let text = Banner(&Summary::new(&accounts, &genesis, U256::one(), None, String::new())).to_string();
+    assert!(!text.contains("abandon") && !text.contains(&key(&accounts[0])[2..]), "{text}");
+    assert!(text.contains("--config-out") && text.contains(&Checksummed(accounts[0].address()).to_string()), "{text}");
 }
 
 #[test]

@@ -118,7 +118,17 @@ pub(crate) struct OperationOptions {
 impl ServerOptions {
     /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
-        Ok(HttpConfig { tokens: self.files.tokens()?, tls: self.files.tls()?, ..self.http.clone() })
+        Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, ..self.http.clone() })
+    }
+
+    /// Reads the file of tokens.
+    pub(crate) fn tokens(&self) -> Result<Option<Tokens>, CommandError> {
+        self.files.tokens()
+    }
+
+    /// Reads the files of certificate and key.
+    pub(crate) fn tls(&self) -> Result<Option<Tls>, CommandError> {
+        self.files.tls()
     }
 
     /// Limits of the node's operations.

@@ -15,14 +15,16 @@ mod tests;
 pub(crate) use error::UsageError;
 
 use crate::cli::CommandLine;
+use crate::logs::{self, LogFormat};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
-use clap::{Arg, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, ValueEnum};
 use file::SettingsFile;
 use source::{FILE_OPTION, Source, Sources, options};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use tracing::Level;
 
 /// What the program is asked to do.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     // Directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
     let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
-    environment::warnings(&root).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    environment::warnings(&root).iter().for_each(|warning| logs::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
         Some((_, matches)) => {
@@ -80,6 +82,19 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         }
         None => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, String::new())),
     }
+}
+
+/// The format of log lines that the arguments or the environment ask for, before they are checked.
+pub(crate) fn log_format(arguments: &[OsString]) -> LogFormat {
+    let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
+    let given = arguments.by_ref().find_map(|argument| argument.strip_prefix("--log-format"));
+    let given = match given {
+        Some("") => arguments.next().map(str::to_owned),
+        Some(value) => value.strip_prefix('=').map(str::to_owned),
+        None => env::var("ETHNODE_LOG_FORMAT").ok(),
+    };
+    let format = given.and_then(|text| LogFormat::from_str(&text, false).ok());
+    format.unwrap_or(LogFormat::Text)
 }
 
 /// Removes `config`, which precedes the command whose settings to show. Returns whether it was present.

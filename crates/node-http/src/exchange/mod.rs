@@ -17,8 +17,10 @@ use crate::caching::Caching;
 use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
+use crate::phase::Phase;
 use crate::problem::HttpError;
 use crate::report::Reporter;
+use crate::request_id::{RequestId, Trace};
 use crate::sender::{self, Sender};
 use crate::sent::Sent;
 use crate::service::Service;
@@ -31,7 +33,6 @@ use node_core::context::Context;
 use node_rpc::CallOutcome;
 use std::cell::Cell;
 use std::time::Instant;
-use uuid::Uuid;
 
 /// A request on its way through a handler, with what is known of its response so far.
 pub(crate) struct Exchange {
@@ -41,7 +42,8 @@ pub(crate) struct Exchange {
     /// The body, if it was read and is short.
     sent_body: Option<Bytes>,
     service: web::Data<Service>,
-    id: Uuid,
+    id: RequestId,
+    trace: Option<Trace>,
     started: Instant,
     /// Whether the handler read the query. If not, the operation has no query parameters.
     query_read: Cell<bool>,
@@ -72,11 +74,12 @@ impl Exchange {
         let sender = Sender::new(&request, is_forwarded, &service.config, &service.clients);
         Self {
             operation,
+            id: RequestId::of(request.headers()),
+            trace: Trace::of(request.headers()),
             request,
             payload,
             sent_body: None,
             service,
-            id: Uuid::new_v4(),
             started,
             query_read: Cell::new(false),
             caching: if reads { Caching::Revalidate } else { Caching::Unspecified },
@@ -176,7 +179,7 @@ impl Exchange {
 
     /// Whether the server is shutting down.
     pub(crate) fn is_closing(&self) -> bool {
-        *self.service.closing.borrow()
+        self.service.phases.current() > Phase::Serving
     }
 
     /// The address of the schema `name`.
@@ -188,7 +191,7 @@ impl Exchange {
     pub(crate) fn reporter(&self) -> Reporter {
         Reporter {
             operation: self.operation,
-            id: self.id,
+            id: self.id.clone(),
             base_url: self.base_url(),
             sent: Sent::new(self.operation, &self.request, self.sent_body.clone()),
         }

@@ -7,9 +7,11 @@ use crate::compress;
 use crate::cors;
 use crate::problem::{self, ENCODINGS, HttpError};
 use crate::report;
+use crate::request_id::{REQUEST_ID, TRACEPARENT};
 use crate::request_log::Responded;
 use crate::streaming;
 use crate::transfer;
+use actix_http::ConnectionType;
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{
@@ -24,7 +26,6 @@ const PROBLEM_JSON: &str = "application/problem+json";
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Exchange {
     /// Responds with the problem that describes `error`.
@@ -156,11 +157,17 @@ impl Exchange {
     /// A response without a body, with the headers that every response has.
     pub(crate) fn start(&mut self, status: StatusCode, media_type: &'static str) -> HttpResponse {
         let mut response = HttpResponse::new(status);
+        if self.is_closing() {
+            // HTTP/2 has no such header, and ends connections by a frame.
+            response.head_mut().set_connection_type(ConnectionType::Close);
+        }
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
-        if let Ok(id) = HeaderValue::from_str(self.id.hyphenated().encode_lower(&mut id)) {
+        if let Ok(id) = HeaderValue::try_from(self.id.to_string()) {
             headers.insert(REQUEST_ID, id);
+        }
+        if let Some(Ok(parent)) = self.trace.as_ref().map(|trace| HeaderValue::from_str(&trace.parent)) {
+            headers.insert(TRACEPARENT, parent);
         }
         if let Some(head) = self.head {
             headers.insert(HEAD_NUMBER, head.number.into());
@@ -203,7 +210,8 @@ impl Exchange {
             BodySize::Stream => None,
         };
         Responded {
-            id: self.id,
+            id: &self.id,
+            trace: self.trace.as_ref(),
             client: self.sender.client.network(),
             operation: self.operation,
             status: response.status(),

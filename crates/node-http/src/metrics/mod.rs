@@ -21,8 +21,8 @@ use prometheus_client::metrics::{counter, gauge};
 use prometheus_client::registry::{Metric, Registry};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Upper bounds of the latency buckets in seconds, from a read in memory to the longest call.
@@ -57,6 +57,7 @@ struct Inner {
     blocks_added: Counter,
     blocks_removed: Counter,
     reorganizations: Counter,
+    log_lines_dropped: Counter,
     build: Family<[(&'static str, String); 2], Gauge>,
     gauges: Gauges,
     /// The data folder; `None` if the chain is in memory.
@@ -65,6 +66,8 @@ struct Inner {
     process: process::ProcessMetrics,
     /// `None` until the server runs.
     gauge_source: Mutex<Option<GaugeSource>>,
+    /// Returns the number of log lines that were dropped.
+    dropped_log_lines: OnceLock<fn() -> u64>,
 }
 
 type Durations = Family<Label, Histogram, fn() -> Histogram>;
@@ -109,9 +112,11 @@ impl Default for Metrics {
             blocks_added: add(registry, "blocks_added", "Blocks added to the canonical chain"),
             blocks_removed: add(registry, "blocks_removed", "Blocks removed from the canonical chain"),
             reorganizations: add(registry, "reorganizations", "Times that blocks left the canonical chain"),
+            log_lines_dropped: add(registry, "log_lines_dropped", "Log lines that nobody read in time"),
             build: add(registry, "build_info", "Version and commit of the server"),
             gauges,
             gauge_source: Mutex::default(),
+            dropped_log_lines: OnceLock::new(),
             folder: Mutex::default(),
             #[cfg(target_os = "linux")]
             process,
@@ -138,6 +143,11 @@ impl Metrics {
         *self.0.folder.lock() = Some(folder);
     }
 
+    /// Includes the number of log lines that were dropped, which `source` returns. Only the first source counts.
+    pub fn set_dropped_log_lines(&self, source: fn() -> u64) {
+        let _ = self.0.dropped_log_lines.set(source);
+    }
+
     /// Returns all metrics in the OpenMetrics 1.0 text format.
     pub fn render(&self) -> String {
         if let Some(update) = &*self.0.gauge_source.lock() {
@@ -145,6 +155,9 @@ impl Metrics {
         }
         if let Some(folder) = &*self.0.folder.lock() {
             folder::read(folder, &self.0.gauges);
+        }
+        if let Some(dropped) = self.0.dropped_log_lines.get() {
+            self.0.log_lines_dropped.inner().store(dropped(), Ordering::Relaxed);
         }
         #[cfg(target_os = "linux")]
         self.0.process.update();

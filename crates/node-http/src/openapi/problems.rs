@@ -7,6 +7,7 @@ use crate::problem::{self, HttpError};
 use crate::problem_page::ProblemPage;
 use crate::rate::TooFast;
 use crate::report;
+use crate::request_id::RequestId;
 use crate::sent::Sent;
 use node_core::node::{Field, Limits, NodeError};
 use node_core::pool::{PoolError, Rejection};
@@ -56,7 +57,7 @@ fn examples() -> Vec<Example> {
     let example = |(name, summary, error): (&'static str, &'static str, HttpError)| {
         let described = problem::describe(&error, &sent(name));
         let (status, page) = (described.status.as_u16(), described.page);
-        let problem = report::problem(described, INSTANCE, BASE_URL);
+        let problem = report::problem(described, &RequestId::Made(INSTANCE), BASE_URL);
         let mut problem = serde_json::to_value(problem).unwrap_or_default();
         problem["$schema"] = report::schema_url(BASE_URL).into();
         Example { name, summary, status, page, problem }

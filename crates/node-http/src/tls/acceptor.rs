@@ -3,6 +3,7 @@
 use super::{Encrypted, InvalidTls};
 use actix_http::Protocol;
 use actix_web::rt::net::TcpStream;
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -13,9 +14,9 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A TLS configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client chooses.
+/// A TLS configuration for TLS 1.2 and 1.3, with HTTP/2 or HTTP/1.1 as the client chooses. Clones share it.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls(Arc<RwLock<TlsAcceptor>>);
 
 impl Tls {
     /// Reads a PEM certificate chain, with the server's own certificate first, and its PEM private key.
@@ -35,12 +36,19 @@ impl Tls {
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
             .map_err(|error| InvalidTls::Refused(error.into()))?;
         config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).into();
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+        Ok(Self(Arc::new(RwLock::new(TlsAcceptor::from(Arc::new(config))))))
+    }
+
+    /// Replaces certificate and key by those of `other`, for connections from now on; also those of clones.
+    pub fn replace(&self, other: &Self) {
+        let acceptor = other.0.read().clone();
+        *self.0.write() = acceptor;
     }
 
     /// Completes the handshake of a new connection. Returns the encrypted connection and the negotiated protocol.
     pub(crate) async fn accept(&self, socket: TcpStream) -> io::Result<(Box<dyn Encrypted>, Protocol)> {
-        let stream = self.0.accept(socket).await?;
+        let acceptor = self.0.read().clone();
+        let stream = acceptor.accept(socket).await?;
         let protocol = match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => Protocol::Http2,
             _ => Protocol::Http1,
