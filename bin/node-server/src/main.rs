@@ -20,6 +20,7 @@ mod open;
 mod options;
 mod progress;
 mod prune;
+mod reload;
 mod report;
 mod run;
 mod settings;
@@ -111,6 +112,9 @@ fn main() -> ExitCode {
 }
 
 fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandError> {
+    if matches!(command, Command::Dev(_) | Command::Run(_)) {
+        signals::handle()?;
+    }
     match command {
         Command::Dev(options) => dev::run(options, terminal),
         Command::Run(options) => run::run(options),

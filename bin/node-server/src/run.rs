@@ -9,7 +9,7 @@ use crate::open;
 use crate::options::{GenesisOptions, PruneBefore, ServerOptions, StorageOptions};
 use crate::progress::{ImportProgress, Rates};
 use crate::prune::{check_floor, prune};
-use crate::signals;
+use crate::reload;
 use crate::wiring::Wiring;
 use crate::write_failure;
 use clap::Args;
@@ -57,7 +57,7 @@ pub(crate) struct ChainOptions {
 pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let shutdown = Shutdown::on_signals_then(notify::stopping)?;
     let http = options.server.http_config()?;
-    signals::handle(&http)?;
+    reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
     let genesis = open::genesis(genesis_file, &options.storage)?;

@@ -65,6 +65,7 @@ mod tokens;
 #[cfg(feature = "tower")]
 mod tower;
 mod transfer;
+mod unix_signals;
 mod unpack;
 mod url;
 #[cfg(feature = "clap")]
@@ -88,4 +89,5 @@ pub use tls::{InvalidTls, Tls};
 pub use tokens::{InvalidTokens, Tokens};
 #[cfg(feature = "tower")]
 pub use tower::{NodeService, ResponseBody};
+pub use unix_signals::UnixSignal;
 pub use url::{BasePath, InvalidUrl, Origin, PublicUrl};

@@ -18,7 +18,7 @@ use crate::control::Control;
 use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::values::reachable;
-use crate::{metrics, notify, signals, write_failure};
+use crate::{metrics, notify, reload, write_failure};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         // Pages under development and wallets.
         http.cors_origins = vec![Origin::Loopback, Origin::Extensions];
     }
-    signals::handle(&http)?;
+    reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let folder = options.folder();
     metrics::include_folder(&http, folder);

@@ -1,0 +1,41 @@
+//! Signals to a server that do not end it.
+
+use crate::server::ServeError;
+use std::thread;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// A signal that asks a server for something other than its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnixSignal {
+    /// SIGHUP.
+    Hangup,
+    /// SIGUSR1.
+    User1,
+}
+
+impl UnixSignal {
+    /// Calls `callback` for each of these signals from now on, on a thread of its own. They no longer end the process.
+    ///
+    /// # Errors
+    /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
+    pub fn handle(callback: impl Fn(Self) + Send + 'static) -> Result<(), ServeError> {
+        let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
+        let signals = {
+            let _inside = runtime.enter();
+            [SignalKind::hangup(), SignalKind::user_defined1()].map(signal)
+        };
+        let [hangup, user] = signals;
+        let (mut hangup, mut user) = (hangup.map_err(ServeError::Signal)?, user.map_err(ServeError::Signal)?);
+        let listen = move || loop {
+            let signal = runtime.block_on(async {
+                tokio::select! {
+                    _ = hangup.recv() => Self::Hangup,
+                    _ = user.recv() => Self::User1,
+                }
+            });
+            callback(signal);
+        };
+        thread::Builder::new().name("reload".to_owned()).spawn(listen).map(drop).map_err(ServeError::Signal)
+    }
+}
