@@ -187,9 +187,9 @@ def generated(work, binary):
         found["generated client", f"{GENERATORS[name]}: {calls}"] = result
     generator = work / "rust" / "venv" / "bin" / "openapi-generator-cli"
     path = f"{generator.parent}{os.pathsep}{os.environ['PATH']}"
-    for language, check in LANGUAGES.items():
+    for language, (options, check) in LANGUAGES.items():
         folder = work / f"generated-{language}"
-        command = [generator, "generate", "-i", clients.DOCUMENT, "-g", language, "-o", folder]
+        command = [generator, "generate", "-i", clients.DOCUMENT, "-g", language, "-o", folder, *options]
         done = subprocess.run(command, env={**os.environ, "PATH": path}, text=True, capture_output=True)
         result = "generates" if done.returncode == 0 else f"fails: {done.stderr.strip().splitlines()[-1][:90]}"
         if done.returncode == 0 and check:
@@ -219,9 +219,25 @@ GENERATORS = {
     "typescript": "openapi-typescript, TypeScript 5 and 7", "python": "openapi-python-client", "rust": "OpenAPI Generator, rust",
 }
 
-# Further languages of OpenAPI Generator, each with the command that checks the client. Go and Java clients need packages from registries of
-# their own, and are only generated.
-LANGUAGES = {"python": imports, "typescript-fetch": compiles, "java": None, "go": None}
+def compiles_java(folder, work):
+    """The command that compiles the generated Java client. Its libraries are in the generator's jar, except for three annotations."""
+    jar = next((work / "rust" / "venv").rglob("openapi-generator.jar"))
+    annotations = folder / "annotations" / "javax" / "annotation"
+    annotations.mkdir(parents=True, exist_ok=True)
+    for name, body in {"Generated": 'String[] value(); String date() default ""; String comments() default "";', "Nonnull": "", "Nullable": ""}.items():
+        (annotations / f"{name}.java").write_text(f"package javax.annotation;\npublic @interface {name} {{ {body} }}\n")
+    sources = [*(folder / "src" / "main").rglob("*.java"), *annotations.iterdir()]
+    return ["javac", "-nowarn", "-cp", jar, "-d", folder / "classes", *sources]
+
+
+# Further languages of OpenAPI Generator, each with options and the command that checks the client. A Go client needs packages from a
+# registry of its own, and is only generated.
+LANGUAGES = {
+    "python": ([], imports),
+    "typescript-fetch": ([], compiles),
+    "java": (["--library", "native", "--additional-properties", "openApiNullable=false"], compiles_java if shutil.which("javac") else None),
+    "go": ([], None),
+}
 
 
 def options_of(anvil):
