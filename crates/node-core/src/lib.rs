@@ -31,6 +31,7 @@ pub mod node;
 pub mod overrides;
 pub mod pool;
 pub mod producer;
+mod random;
 pub mod simulation;
 pub mod state;
 #[cfg(test)]

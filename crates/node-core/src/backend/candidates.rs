@@ -1,8 +1,8 @@
 //! Searching logs by scanning blocks.
 
 use super::LogFilter;
-use crate::block::{ExecutedBlock, LogPosition};
-use node_types::consensus::Bloom;
+use crate::block::{LogPosition, SealedHeader};
+use node_types::consensus::{Bloom, Receipt};
 
 /// The logs found so far by a scan of blocks in ascending order.
 pub(super) struct Candidates<'a> {
@@ -36,13 +36,13 @@ impl<'a> Candidates<'a> {
         self.found.len() >= self.limit
     }
 
-    /// Scans `block`, unless its bloom filter rules out a match.
-    pub(super) fn scan(&mut self, block: &ExecutedBlock) {
-        if !self.may_match(&block.header.header.logs_bloom) {
+    /// Scans the block of `header`, unless its bloom filter rules out a match.
+    pub(super) fn scan(&mut self, header: &SealedHeader, receipts: &[Receipt]) {
+        if !self.may_match(&header.header.logs_bloom) {
             return;
         }
-        let number = block.header.header.number;
-        let logs = block.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let number = header.header.number;
+        let logs = receipts.iter().flat_map(|receipt| &receipt.logs);
         let positions = (0..)
             .zip(logs)
             .filter(|(_, log)| self.filter.matches(log))

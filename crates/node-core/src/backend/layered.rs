@@ -182,7 +182,7 @@ impl View for LayeredView {
         let mut candidates = Candidates::new(filter, from, limit).with_found(of_base);
         for layer in self.layers.iter().take_while(|layer| layer.header.header.number <= to) {
             context.check()?;
-            candidates.scan(layer);
+            candidates.scan(&layer.header, &layer.receipts);
         }
         Ok(candidates.into_found())
     }

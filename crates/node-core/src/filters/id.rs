@@ -1,17 +1,21 @@
 //! Identifiers of filters.
 
+use crate::random::random_bytes;
 use std::fmt;
 use std::str::FromStr;
-use uuid::Uuid;
 
 /// Identifier of a filter: a UUID of version 4 with 122 random bits, so that clients cannot guess each other's filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilterId(pub(super) [u8; 16]);
 
 impl FilterId {
-    /// Generates an identifier with a cryptographic generator seeded by the operating system.
+    /// Generates an identifier from random bytes of the operating system.
     pub(super) fn random() -> Self {
-        Self(Uuid::new_v4().into_bytes())
+        let mut bytes: [u8; 16] = random_bytes();
+        // Version and variant (RFC 9562, section 5.4).
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Self(bytes)
     }
 }
 

@@ -27,15 +27,15 @@ use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
+use crate::random::random_bytes;
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
-use node_types::{Address, H256, keccak256};
+use node_types::{Address, H256};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use snapshot::Snapshots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use uuid::Uuid;
 
 /// Further blocks that a sending request produces after its transaction is mined, while other transactions are pending.
 const MAX_FURTHER_BLOCKS: usize = 16;
@@ -99,7 +99,7 @@ impl Producer {
         Ok(producer)
     }
 
-    /// The most blocks that one request may produce: a chain in memory needs about 6 GB for them.
+    /// The most blocks that one request may produce: a chain in memory needs about 2.5 GB for them.
     pub const MAX_BLOCKS: u64 = 1 << 20;
 
     /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
@@ -390,5 +390,5 @@ fn log_sealed(SealedHeader { header, hash, .. }: &SealedHeader) {
 }
 
 fn new_instance() -> H256 {
-    keccak256(Uuid::new_v4().as_bytes())
+    H256(random_bytes())
 }

@@ -1,8 +1,8 @@
 //! One version of the whole chain.
 
 use super::state::States;
+use super::stored::StoredBlock;
 use crate::backend::candidates::Candidates;
-use crate::backend::fees::fee_row;
 use crate::backend::{AccountProof, BackendError, FeeRow, HeadChange, LogFilter, StateView, View};
 use crate::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
@@ -22,16 +22,14 @@ use std::sync::Arc;
 pub(super) struct MemoryChain {
     head: BlockRef,
     /// The canonical blocks by number.
-    blocks: VectorSync<ExecutedBlock>,
-    /// Fee rows of the canonical blocks.
-    fee_rows: VectorSync<FeeRow>,
+    blocks: VectorSync<Arc<StoredBlock>>,
     /// The numbers of the canonical blocks by hash.
     numbers: HashTrieMapSync<H256, BlockNumber>,
     transactions: HashTrieMapSync<H256, TransactionPosition>,
     code: HashTrieMapSync<H256, Bytes>,
     states: States,
     /// All blocks that are not canonical. None is dropped, since a branch of any length may become canonical.
-    side_blocks: HashTrieMapSync<H256, ExecutedBlock>,
+    side_blocks: HashTrieMapSync<H256, Arc<StoredBlock>>,
 }
 
 impl MemoryChain {
@@ -46,7 +44,6 @@ impl MemoryChain {
         let mut chain = Self {
             head,
             blocks: VectorSync::new_sync(),
-            fee_rows: VectorSync::new_sync(),
             numbers: HashTrieMapSync::new_sync(),
             transactions: HashTrieMapSync::new_sync(),
             code: HashTrieMapSync::new_sync(),
@@ -88,7 +85,7 @@ impl MemoryChain {
     pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) {
         let hash = block.header.hash;
         if !self.numbers.contains_key(&hash) {
-            self.side_blocks.insert_mut(hash, block);
+            self.side_blocks.insert_mut(hash, Arc::new(block.into()));
         }
     }
 
@@ -115,31 +112,29 @@ impl MemoryChain {
             self.code.insert_mut(*hash, code.clone());
         }
         self.side_blocks.remove_mut(&hash);
-        self.fee_rows.push_back_mut(fee_row(&block));
-        self.blocks.push_back_mut(block);
+        self.blocks.push_back_mut(Arc::new(block.into()));
     }
 
     /// Makes the head a side block. Its code stays, since it is looked up by hash.
     fn pop(&mut self) {
         let Some(block) = self.blocks.last().cloned() else { return };
         let BlockRef { number, hash } = block.header.block_ref();
-        self.states.revert(number, &block.changes);
+        self.states.revert(number, &block.changes());
         for transaction in &block.body.transactions {
             self.transactions.remove_mut(&transaction.hash);
         }
         self.numbers.remove_mut(&hash);
         self.blocks.drop_last_mut();
-        self.fee_rows.drop_last_mut();
         self.head = BlockRef { number: number - 1, hash: block.header.header.parent_hash };
-        self.keep_side_block(block);
+        self.side_blocks.insert_mut(hash, block);
     }
 
     /// Returns the canonical block `number`.
-    fn canonical(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
+    fn canonical(&self, number: BlockNumber) -> Option<&Arc<StoredBlock>> {
         self.blocks.get(usize::try_from(number).ok()?)
     }
 
-    fn block(&self, id: BlockHashOrNumber) -> Option<&ExecutedBlock> {
+    fn block(&self, id: BlockHashOrNumber) -> Option<&Arc<StoredBlock>> {
         match id {
             BlockHashOrNumber::Number(number) => self.canonical(number),
             BlockHashOrNumber::Hash(hash) => match self.numbers.get(&hash) {
@@ -193,16 +188,16 @@ impl View for MemoryChain {
     }
 
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let logs = |block: &ExecutedBlock| BlockLogs::of(block.header.hash, &block.body, &block.receipts);
+        let logs = |block: &Arc<StoredBlock>| BlockLogs::of(block.header.hash, &block.body, &block.receipts);
         Ok(self.canonical(number).map(|block| Arc::new(logs(block))))
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
-        Ok(self.side_blocks.get(&hash).cloned())
+        Ok(self.side_blocks.get(&hash).map(|block| block.executed()))
     }
 
     fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
-        Ok(self.canonical(number).map(|block| Arc::clone(&block.changes)))
+        Ok(self.canonical(number).map(|block| Arc::new(block.changes())))
     }
 
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
@@ -229,15 +224,14 @@ impl View for MemoryChain {
             if candidates.is_full() {
                 break;
             }
-            candidates.scan(block);
+            candidates.scan(&block.header, &block.receipts);
         }
         Ok(candidates.into_found())
     }
 
     fn fee_rows(&self, range: RangeInclusive<BlockNumber>) -> Result<Vec<FeeRow>, BackendError> {
         self.check(*range.end())?;
-        let row = |number| self.fee_rows.get(usize::try_from(number).ok()?).cloned();
-        Ok(range.map_while(row).collect())
+        Ok(range.map_while(|number| Some(self.canonical(number)?.fee_row.clone())).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod chain;
 mod state;
+mod stored;
 mod versions;
 
 use super::{
@@ -136,6 +137,8 @@ impl StateBackend for MemoryBackend {
 mod tests {
     use super::*;
     use crate::backend::suite::{self, Random};
+    use crate::state::StateChanges;
+    use crate::test_chain::{self, account, address, child, word};
     use node_types::consensus::Header;
 
     fn open(genesis: ExecutedBlock) -> Box<dyn StateBackend> {
@@ -158,5 +161,29 @@ mod tests {
         genesis.header = Arc::new(crate::block::SealedHeader { header, ..(*genesis.header).clone() });
         let refused = MemoryBackend::new(genesis).err();
         assert!(matches!(refused, Some(BackendError::StateRootMismatch { block: 0, .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_block_is_compared_with_its_own_root_whatever_was_computed_before() {
+        let backend = test_chain::backend();
+        let changes = |balance| account(1, 0, balance, &[(1, balance)]);
+        let next = |balance| {
+            let view = backend.view().unwrap();
+            child(&*view, view.head().number, 0, Vec::new(), changes(balance))
+        };
+        for balance in [5, 6] {
+            let block = next(balance);
+            let other = next(balance + 10);
+            let forged = ExecutedBlock { changes: Arc::clone(&block.changes), ..other.clone() };
+            assert!(matches!(backend.append(forged), Err(BackendError::StateRootMismatch { .. })));
+            let forged = ExecutedBlock { changes: other.changes, ..block.clone() };
+            assert!(matches!(backend.append(forged), Err(BackendError::StateRootMismatch { .. })));
+            let root = block.header.header.state_root;
+            backend.append(block).unwrap();
+            let view = backend.view().unwrap();
+            let state = view.state(view.head().number).unwrap();
+            assert_eq!(state.root_after(&StateChanges::default()).unwrap(), root);
+            assert_eq!(state.storage(address(1), word(1)).unwrap(), balance.into());
+        }
     }
 }

@@ -6,7 +6,9 @@ use crate::state::{AccountChange, AccountState, StateChanges};
 use crate::trie::Trie;
 use node_types::consensus::Account;
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
+use parking_lot::Mutex;
 use rpds::HashTrieMapSync;
+use std::sync::Arc;
 
 /// The states as of all blocks from genesis to `newest`. Cloning is cheap.
 #[derive(Clone)]
@@ -15,6 +17,16 @@ pub(super) struct States {
     accounts: HashTrieMapSync<Address, AccountHistory>,
     /// The state trie as of `newest`.
     trie: Trie,
+    /// The changes whose root was computed last on top of `newest`, with the tries: usually those of the next block. Clones
+    /// share it, since they have the same newest state.
+    next: Arc<Mutex<Option<(StateChanges, Tries)>>>,
+}
+
+/// The tries of a state.
+struct Tries {
+    state: Trie,
+    /// The storage tries of the accounts that changed, in their order.
+    storage: Vec<Trie>,
 }
 
 /// The history of one address.
@@ -31,26 +43,32 @@ struct AccountHistory {
 impl States {
     /// Returns the states of a chain with only a genesis block, and the state root.
     pub(super) fn genesis(changes: &StateChanges) -> (Self, H256) {
-        let mut states = Self { newest: 0, accounts: HashTrieMapSync::new_sync(), trie: Trie::new() };
+        let mut states =
+            Self { newest: 0, accounts: HashTrieMapSync::new_sync(), trie: Trie::new(), next: Arc::default() };
         let root = states.apply(0, changes);
         (states, root)
     }
 
     /// Adds the state as of block `number`, one above the newest. Returns its root.
     pub(super) fn apply(&mut self, number: BlockNumber, changes: &StateChanges) -> H256 {
-        for (address, change) in &changes.accounts {
+        // Usually the root was computed for the header before.
+        let computed = self.next.lock().take_if(|(next, _)| next == changes).map(|(_, tries)| tries);
+        let tries = computed.unwrap_or_else(|| self.tries_with(changes, self.newest));
+        for ((address, change), storage) in changes.accounts.iter().zip(tries.storage) {
             let mut history = self.accounts.get(address).cloned().unwrap_or_default();
-            history.apply(number, change);
-            set_account(&mut self.trie, *address, change.account, &history.trie);
+            history.apply(number, change, storage);
             self.accounts.insert_mut(*address, history);
         }
         self.newest = number;
+        self.trie = tries.state;
+        self.next = Arc::default();
         self.trie.root()
     }
 
     /// Removes the newest state, as of block `number`, which `changes` produced.
     pub(super) fn revert(&mut self, number: BlockNumber, changes: &StateChanges) {
         self.newest = number - 1;
+        self.next = Arc::default();
         for (address, change) in &changes.accounts {
             let Some(mut history) = self.accounts.get(address).cloned() else { continue };
             let known = history.revert(number, change);
@@ -80,13 +98,25 @@ impl States {
 
     /// Returns the root of the state as of block `at` after applying `changes`.
     pub(super) fn root_with(&self, changes: &StateChanges, at: BlockNumber) -> H256 {
-        let mut trie = self.trie(at);
-        for (address, change) in &changes.accounts {
+        let tries = self.tries_with(changes, at);
+        let root = tries.state.root();
+        if at == self.newest {
+            *self.next.lock() = Some((changes.clone(), tries));
+        }
+        root
+    }
+
+    /// Returns the tries of the state as of block `at` after applying `changes`.
+    fn tries_with(&self, changes: &StateChanges, at: BlockNumber) -> Tries {
+        let mut state = self.trie(at);
+        let after = |(address, change): (&Address, &AccountChange)| {
             let mut storage = self.storage_trie(*address, at);
             change_storage(&mut storage, change);
-            set_account(&mut trie, *address, change.account, &storage);
-        }
-        trie.root()
+            set_account(&mut state, *address, change.account, &storage);
+            storage
+        };
+        let storage = changes.accounts.iter().map(after).collect();
+        Tries { state, storage }
     }
 
     /// Returns an account and its slots as of block `at`, with their proofs.
@@ -127,8 +157,12 @@ impl States {
 }
 
 impl AccountHistory {
-    fn apply(&mut self, number: BlockNumber, change: &AccountChange) {
-        self.versions.push(number, change.account);
+    /// Adds `change`, after which the storage has the trie `storage`.
+    fn apply(&mut self, number: BlockNumber, change: &AccountChange, storage: Trie) {
+        // Often only the storage changes.
+        if self.versions.newest() != Some(&change.account) {
+            self.versions.push(number, change.account);
+        }
         if change.clears_storage() {
             self.clearings.push(number, ());
         }
@@ -137,7 +171,7 @@ impl AccountHistory {
             versions.push(number, *value);
             self.slots.insert_mut(*slot, versions);
         }
-        change_storage(&mut self.trie, change);
+        self.trie = storage;
     }
 
     /// Undoes [`Self::apply`]. Returns whether the address has any earlier history.

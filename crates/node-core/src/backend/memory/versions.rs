@@ -14,6 +14,11 @@ impl<T: Copy> Versions<T> {
         newest.or_else(|| self.0.get(self.count_up_to(at).checked_sub(1)?)).copied()
     }
 
+    /// Returns the newest value.
+    pub(super) fn newest(&self) -> Option<&T> {
+        self.0.last().map(|(_, value)| value)
+    }
+
     /// Adds a value set in block `number`, which must be above all others.
     pub(super) fn push(&mut self, number: BlockNumber, value: T) {
         debug_assert!(self.0.last().is_none_or(|(last, _)| *last < number));
