@@ -12,7 +12,7 @@ import sys
 LIMITS = [
     ("node-types", [], 30),
     ("node-core", [], 50),
-    ("node-dev", ["--no-default-features"], 174),
+    ("node-dev", ["--no-default-features"], 170),
 ]
 
 

@@ -1,13 +1,12 @@
 //! Accounts from a mnemonic (BIP-39) along a derivation path (BIP-32).
 
-use crate::DevAccount;
-use bip32::{ChildNumber, DerivationPath, XPrv};
+use crate::derivation::{DerivationPath, ExtendedKey};
+use crate::{DevAccount, InvalidPath};
 use bip39::{Language, Mnemonic};
-use node_evm::SecretKey;
+use node_evm::InvalidKey;
 use node_types::consensus::Signature;
 use node_types::{Address, H256};
 use std::ops::Deref;
-use std::str::FromStr;
 use zeroize::Zeroizing;
 
 /// The well-known mnemonic that development tools share. Its keys are public.
@@ -56,15 +55,11 @@ impl Accounts {
         let mnemonic = Mnemonic::parse_in_normalized(Language::English, &options.mnemonic)?;
         let bad_path = |source| AccountsError::Path { path: options.derivation_path.clone(), source };
         let prefix = options.derivation_path.strip_suffix('/').unwrap_or(&options.derivation_path);
-        let path = DerivationPath::from_str(prefix).map_err(bad_path)?;
+        let path = prefix.parse().map_err(bad_path)?;
         let seed = Zeroizing::new(mnemonic.to_seed_normalized(""));
-        let parent = XPrv::derive_from_path(*seed, &path).map_err(bad_path)?;
-        let mut accounts = Vec::new();
-        for number in 0..options.count {
-            let key = parent.derive_child(ChildNumber(number)).map_err(bad_path)?;
-            let bytes = Zeroizing::new(key.to_bytes());
-            accounts.push(DevAccount::new(SecretKey::from_bytes(&bytes).map_err(|_| bad_path(bip32::Error::Crypto))?));
-        }
+        let parent = ExtendedKey::derive(&*seed, &path)?;
+        let account = |number| Ok(DevAccount::new(parent.child(number)?.into_key()));
+        let accounts = (0..options.count).map(account).collect::<Result<_, InvalidKey>>()?;
         Ok(Self { mnemonic, path, accounts })
     }
 
@@ -126,7 +121,10 @@ pub enum AccountsError {
     Checksum,
     /// The derivation path is invalid.
     #[error("derivation path {path:?}, expected one as {DEFAULT_DERIVATION_PATH}, with at most 254 numbers")]
-    Path { path: String, source: bip32::Error },
+    Path { path: String, source: InvalidPath },
+    /// A key on the path is not valid, with a probability of 2^-127.
+    #[error("a key on the derivation path is not valid")]
+    Key(#[from] InvalidKey),
 }
 
 impl From<bip39::Error> for AccountsError {

@@ -26,6 +26,7 @@
 mod account;
 mod accounts;
 mod contracts;
+mod derivation;
 mod genesis;
 mod hardfork;
 mod node;
@@ -34,6 +35,7 @@ mod provider;
 
 pub use account::DevAccount;
 pub use accounts::{AccountOptions, Accounts, AccountsError, DEFAULT_DERIVATION_PATH, DEFAULT_MNEMONIC, MAX_ACCOUNTS};
+pub use derivation::InvalidPath;
 pub use genesis::{DevGenesis, DevGenesisError};
 pub use hardfork::{Hardfork, UnknownHardfork};
 pub use node::{DevNode, DevNodeBuilder, DevNodeError};

@@ -4,7 +4,7 @@ use crate::recovery::address_of;
 use node_types::consensus::Signature;
 use node_types::{Address, H256, U256};
 use secp256k1::ecdsa::RecoveryId;
-use secp256k1::{Message, SECP256K1};
+use secp256k1::{Message, SECP256K1, Scalar};
 use std::fmt;
 
 /// The secret key of an account. It is erased when it is dropped. `Debug` shows only the address.
@@ -23,6 +23,20 @@ impl SecretKey {
     /// Returns the bytes of the key.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0.secret_bytes()
+    }
+
+    /// Returns the public key in compressed form.
+    pub fn public_key(&self) -> [u8; 33] {
+        self.0.public_key(SECP256K1).serialize()
+    }
+
+    /// Returns the sum of the key and a number in big-endian order, modulo the order of the curve (BIP-32).
+    ///
+    /// # Errors
+    /// Returns [`InvalidKey`] if the number is not below the order of the curve, or the sum is zero.
+    pub fn add(&self, number: &[u8; 32]) -> Result<Self, InvalidKey> {
+        let number = Scalar::from_be_bytes(*number).map_err(|_| InvalidKey)?;
+        self.0.add_tweak(&number).map(Self).map_err(|_| InvalidKey)
     }
 
     /// Returns the address of the account.
@@ -71,6 +85,22 @@ mod tests {
         assert_eq!(key(U256::MAX), Err(InvalidKey));
         assert!(key(order - 1).is_ok());
         assert_eq!(format!("{:#x}", key(U256::one()).unwrap()), "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf");
+    }
+
+    #[test]
+    fn adds_modulo_the_order_of_the_curve() {
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        let order = U256::from_str_radix(order, 16).unwrap();
+        let key = |number: u64| SecretKey::from_bytes(&U256::from(number).to_big_endian()).unwrap();
+        let sum = |number: u64, other: U256| {
+            key(number).add(&other.to_big_endian()).map(|sum| U256::from_big_endian(&sum.to_bytes()))
+        };
+        assert_eq!(sum(2, 3.into()), Ok(5.into()));
+        assert_eq!(sum(2, order - 1), Ok(1.into()));
+        assert_eq!(sum(1, order - 1), Err(InvalidKey));
+        assert_eq!(sum(2, order), Err(InvalidKey));
+        let generator = H256::from_slice(&key(1).public_key()[1..]);
+        assert_eq!(format!("{generator:x}"), "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798");
     }
 
     #[test]
