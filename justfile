@@ -107,6 +107,10 @@ mixed-load *ARGS:
 reproducible *ARGS:
     scripts/reproducible.py {{ARGS}}
 
+# Run the nginx example of docs/proxies.md, with a rolling restart: `just proxies --bin target/release/node-server`.
+proxies *ARGS:
+    scripts/proxies.py {{ARGS}}
+
 # Update the table of methods in docs/json-rpc.md.
 rpc:
     UPDATE_DOCS=1 cargo test --workspace --lib documented

@@ -383,6 +383,100 @@ fn limits_queries() {
     assert!(refused.header("retry-after").is_some());
 }
 
+fn error(response: &Response) -> String {
+    response.body["error"]["message"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn control_can_be_switched_off_or_moved() {
+    let mine = r#"{"jsonrpc":"2.0","id":1,"method":"evm_mine","params":[]}"#;
+    let server = Server::dev(["--no-control"]);
+    let refused = server.post("/dev/mine/", "{}");
+    assert_eq!(refused.problem_faults(403), NONE, "{}", refused.text);
+    assert!(refused.text.contains("`no-control`"), "{}", refused.text);
+    assert!(error(&server.post("/", mine)).contains("evm_mine is refused"));
+
+    let address = format!("127.0.0.1:{}", free_port());
+    let server = Server::dev(["--control-listen", &address]);
+    let refused = server.post("/dev/mine/", "{}");
+    assert!(refused.status == 403 && refused.text.contains("`control-listen`"), "{}", refused.text);
+    assert!(error(&server.post("/", mine)).contains("evm_mine is refused"));
+    let control = Server::at(address.parse().unwrap());
+    assert_eq!(control.post("/dev/mine/", "{}").status, 200);
+    // A proxy in front of this address is the operator's.
+    let headers = [("X-Forwarded-For", "203.0.113.5"), ("Content-Type", "application/json")];
+    assert_eq!(error(&control.send("POST", "/", &headers, mine)), "");
+    // Pages of other origins are refused here, too.
+    let headers = [("Origin", "https://evil.example"), ("Content-Type", "application/json")];
+    assert_eq!(control.send("POST", "/dev/mine/", &headers, "{}").status, 403);
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), "2");
+}
+
+#[test]
+fn tokens_have_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    let names = ["metrics", "read", "send", "control"];
+    let token = |role: &str| format!("token-with-role-{role}");
+    let lines: Vec<_> = names.iter().map(|role| format!("{} {role}\n", token(role))).collect();
+    fs::write(&file, lines.concat()).unwrap();
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let server = Server::dev(["--token-file".as_ref(), file.as_os_str(), "--metrics-addr".as_ref(), metrics.as_ref()]);
+    let send = |server: &Server, role: &str, method: &str, path: &str, body: &str| {
+        let bearer = format!("Bearer {}", token(role));
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        server.send(method, path, &headers, body)
+    };
+    // What each of the tokens gets from a read, an attempt to send, control, and the metrics.
+    let raw = r#"{"Data":"0x00"}"#;
+    let expected = [[403, 403, 403, 200], [200, 403, 403, 401], [200, 422, 403, 401], [200, 422, 200, 401]];
+    let scraped = Server::at(metrics.parse().unwrap());
+    for (role, expected) in names.into_iter().zip(expected) {
+        let statuses = [
+            send(&server, role, "GET", "/chainId/", "").status,
+            send(&server, role, "POST", "/sendRawTransaction/", raw).status,
+            send(&server, role, "POST", "/dev/mine/", "{}").status,
+            send(&scraped, role, "GET", "/metrics", "").status,
+        ];
+        assert_eq!(statuses, expected, "{role}");
+    }
+    assert_eq!(send(&server, "other", "GET", "/chainId/", "").status, 401);
+    let call = |role: &str, method: &str, parameters: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{parameters}}}"#);
+        error(&send(&server, role, "POST", "/", &body))
+    };
+    assert_eq!(call("read", "eth_chainId", "[]"), "");
+    assert!(call("read", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
+    assert!(!call("send", "eth_sendRawTransaction", "[\"0x00\"]").contains("role send"));
+    assert!(call("send", "evm_mine", "[]").contains("refused"));
+    assert_eq!(call("control", "evm_mine", "[]"), "");
+}
+
+#[test]
+fn namespaces_can_be_switched_off() {
+    let server = Server::dev(["--api", "net,debug_traceCall,getLogs"]);
+    let call = |method: &str| {
+        let response = server.post("/", format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#));
+        (response.body["error"]["code"].as_i64().unwrap_or_default(), error(&response))
+    };
+    assert_eq!(call("net_version").0, 0);
+    assert_eq!(call("debug_traceCall").0, -32602, "its parameters are missing");
+    for method in ["eth_chainId", "debug_traceTransaction", "evm_mine"] {
+        assert_eq!(call(method), (-32601, format!("the method {method} is switched off (`api`)")));
+    }
+    let modules = server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"rpc_modules"}"#);
+    assert_eq!(modules.body["result"], json!({"debug": "1.0", "net": "1.0", "rpc": "1.0"}));
+    let off = server.get("/chainId/");
+    assert_eq!(off.problem_faults(404), NONE, "{}", off.text);
+    assert!(off.text.contains("chainId is switched off (`api`)"), "{}", off.text);
+    assert_eq!(server.post("/dev/mine/", "{}").status, 404);
+    let statuses =
+        [server.post("/getLogs/", "{}").status, server.get("/ready").status, server.get("/openapi.json").status];
+    assert_eq!(statuses, [200; 3]);
+    let output = run_to_end(["--api", "eth,nonsense"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"));
+}
+
 #[test]
 fn serves_the_documented_metrics() {
     let address = format!("127.0.0.1:{}", free_port());

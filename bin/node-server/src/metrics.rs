@@ -13,10 +13,10 @@ pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option
     let Some(address) = options.operation.metrics_addr else { return Ok(None) };
     http.metrics.set_build(VERSION, COMMIT);
     http.metrics.set_dropped_log_lines(logs::dropped_lines);
-    let server = MetricsServer::start(address, http.metrics.clone())?;
+    let server = MetricsServer::start(address, http.metrics.clone(), http.tokens.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
     if !address.ip().is_loopback() {
-        tracing::warn!("everyone who reaches {address} can read the metrics: they need no token");
+        tracing::warn!("everyone who reaches {address} can read the metrics, unless there are tokens for them");
     }
     Ok(Some(server))
 }

@@ -8,6 +8,7 @@ use crate::hosts;
 use crate::problem::HttpError;
 use crate::sender::{Origin, Sender};
 use crate::service::Service;
+use crate::tokens::{Role, Tokens};
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN};
 
@@ -23,6 +24,8 @@ pub(crate) enum Access {
     Open,
     /// A bearer token, when the server is configured with tokens.
     Guarded,
+    /// Like `Guarded`, and that the token has the role `send`.
+    Sending,
 }
 
 /// Checks host, size, rate and token of a request whose head is `length` bytes long. Returns the permit that counts it as in
@@ -42,10 +45,14 @@ pub(crate) fn admit(
     if access != Access::Probe {
         count_requests(sender, service, 1)?;
     }
-    if let (Access::Guarded, Some(tokens)) = (access, &config.tokens) {
-        let shown = request.headers().get(AUTHORIZATION);
-        if !shown.is_some_and(|shown| tokens.accept(shown.as_bytes())) {
-            return Err(HttpError::Unauthorized);
+    if matches!(access, Access::Guarded | Access::Sending)
+        && let Some(tokens) = &config.tokens
+    {
+        match granted(request, tokens) {
+            None => return Err(HttpError::Unauthorized),
+            Some(Role::Metrics) => return Err(HttpError::RoleMissing("read")),
+            Some(Role::Read) if access == Access::Sending => return Err(HttpError::RoleMissing("send")),
+            Some(_) => {}
         }
     }
     Ok(service.requests.take(&sender.client, 1)?)
@@ -61,14 +68,35 @@ pub(crate) fn count_requests(sender: &Sender, service: &Service, requests: usize
     }
 }
 
-/// Allows operations that control the chain only to programs on this machine: not over the network (unless
-/// `remote_control` is set), and not from a page of another origin in a local browser.
+/// The role of the token that a request shows; `None` if it shows none that is valid.
+fn granted(request: &HttpRequest, tokens: &Tokens) -> Option<Role> {
+    tokens.role(request.headers().get(AUTHORIZATION)?.as_bytes())
+}
+
+/// Whether the token of a request, if it needs one, does not allow to send transactions.
+pub(crate) fn reads_only(request: &HttpRequest, service: &Service) -> bool {
+    service.config.tokens.as_ref().is_some_and(|tokens| granted(request, tokens) <= Some(Role::Read))
+}
+
+/// Allows operations that control the chain only to programs on this machine: not over the network (unless `remote_control` is
+/// set, or the request came to the address for control), and not from a page of another origin in a local browser. If there
+/// are tokens with the role `control`, one of them is needed and suffices.
 pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> Result<(), HttpError> {
     let config = &service.config;
     if !has_origin(request, sender, config, cors::may_control) {
         return Err(HttpError::ForeignOrigin);
     }
-    if config.remote_control {
+    if config.no_control {
+        return Err(HttpError::ControlOff);
+    }
+    if config.control_listen.is_some() && !sender.is_at_control {
+        return Err(HttpError::ControlElsewhere);
+    }
+    if let Some(tokens) = config.tokens.as_ref().filter(|tokens| tokens.have(Role::Control)) {
+        let may = granted(request, tokens) == Some(Role::Control);
+        return if may { Ok(()) } else { Err(HttpError::RoleMissing("control")) };
+    }
+    if config.remote_control || sender.is_at_control {
         return Ok(());
     }
     match sender.origin {

@@ -1,5 +1,6 @@
 //! Configuration of the HTTP interface.
 
+use crate::api::ApiName;
 use crate::forwarded::ProxyNetwork;
 use crate::hosts::AllowedHost;
 use crate::metrics::Metrics;
@@ -99,6 +100,29 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_RATE_LIMIT", value_name = "REQUESTS", help_heading = "Access", default_value_t)
     )]
     pub rate_limit: RateLimit,
+    /// Namespaces to serve, such as eth, debug or txpool, or single JSON-RPC methods and REST operations; eth includes REST, dev its
+    /// control of the chain [default: all]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, env = "ETHNODE_API", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
+    )]
+    pub api: Vec<ApiName>,
+    /// Refuse control of the chain to everyone
+    #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_CONTROL", help_heading = "Access"))]
+    pub no_control: bool,
+    /// Address and port for control of the chain; it is refused on the other one, and allowed to everyone who reaches this one
+    /// [default: none]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            env = "ETHNODE_CONTROL_LISTEN",
+            value_name = "ADDRESS",
+            help_heading = "Access",
+            conflicts_with = "no_control"
+        )
+    )]
+    pub control_listen: Option<SocketAddr>,
     /// Bearer tokens, one of which each client must send; `None` to require no token.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub tokens: Option<Tokens>,
@@ -198,6 +222,9 @@ impl Default for HttpConfig {
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
             rate_limit: RateLimit::Auto,
+            api: Vec::new(),
+            no_control: false,
+            control_listen: None,
             tokens: None,
             remote_control: false,
             max_body: 5 * 1024 * 1024,

@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+mod api;
 mod bare;
 mod block_cache;
 mod body;
@@ -72,6 +73,7 @@ mod url;
 pub mod values;
 mod websocket;
 
+pub use api::{ApiName, InvalidApiName};
 pub use config::HttpConfig;
 pub use forwarded::{InvalidNetwork, ProxyNetwork};
 pub use hosts::{AllowedHost, InvalidHost};

@@ -214,12 +214,17 @@ enum Stream {
 pub(crate) type Accepted = (Connection, Protocol, Option<SocketAddr>);
 
 /// Prepares an accepted socket for HTTP, unless there are too many connections. `header_timeout` also limits the time until
-/// the first byte or the end of the TLS handshake.
-pub(crate) async fn accept(socket: TcpStream, service: web::Data<Service>) -> Result<Accepted, DispatchError> {
+/// the first byte or the end of the TLS handshake. `is_at_control` is whether the socket was accepted on the address for control.
+pub(crate) async fn accept(
+    socket: TcpStream,
+    service: web::Data<Service>,
+    is_at_control: bool,
+) -> Result<Accepted, DispatchError> {
     let config = &service.config;
     set_options(&socket, config);
     let address = socket.peer_addr().ok();
     let peer = Peer::new(address.map(|address| address.ip()), &service.clients, &config.trusted_proxies);
+    let peer = Peer { is_at_control, ..peer };
     let connections = &service.connections;
     let permit =
         if peer.is_proxy { connections.take_unshared(&peer.client, 1) } else { connections.take(&peer.client, 1) };

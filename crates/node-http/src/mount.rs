@@ -1,5 +1,6 @@
 //! The routes as a part of another actix-web application.
 
+use crate::api::ApiName;
 use crate::config::HttpConfig;
 use crate::gauge_readings;
 use crate::openapi;
@@ -57,10 +58,19 @@ pub(crate) fn shared(
     address: SocketAddr,
 ) -> Result<web::Data<Service>, ServeError> {
     let metrics = options.metrics.clone();
+    if let Some(name) = options.api.iter().find(|name| !is_known(name)) {
+        return Err(ServeError::UnknownApi(name.to_string()));
+    }
     let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     gauge_readings::register(&metrics, &service);
     Ok(service)
+}
+
+/// Whether `name` selects anything.
+fn is_known(name: &ApiName) -> bool {
+    node_rpc::table().iter().any(|method| name.selects_method(method.name()))
+        || routes::operations().iter().any(|operation| name.selects_operation(operation.name(), operation.controls()))
 }
 
 /// The routes of a node for actix-web applications; see [`configure`].

@@ -45,6 +45,14 @@ pub(crate) enum HttpError {
         "control of the chain is refused to requests that {0} forwards, which is not a trusted proxy (`trusted-proxies`)"
     )]
     ControlForwarded(IpAddr),
+    #[error("control of the chain is switched off (`no-control`)")]
+    ControlOff,
+    #[error("control of the chain is served on another address (`control-listen`)")]
+    ControlElsewhere,
+    #[error("the token has not the role {0} (`token-file`)")]
+    RoleMissing(&'static str),
+    #[error("the operation {0} is switched off (`api`)")]
+    SwitchedOff(&'static str),
     #[error("this is refused to pages of other origins (`cors-origins`)")]
     ForeignOrigin,
     #[error(transparent)]
@@ -182,11 +190,14 @@ fn classify(error: &HttpError) -> (StatusCode, Option<ProblemPage>) {
         | HttpError::BodyBroken
         | HttpError::BodyUnpackable => blank(StatusCode::BAD_REQUEST),
         HttpError::Body(BodyError::Invalid(_)) | HttpError::Parameters(_) => blank(StatusCode::UNPROCESSABLE_ENTITY),
-        HttpError::UnknownRoute => blank(StatusCode::NOT_FOUND),
+        HttpError::UnknownRoute | HttpError::SwitchedOff(_) => blank(StatusCode::NOT_FOUND),
         HttpError::MethodNotAllowed { .. } => blank(StatusCode::METHOD_NOT_ALLOWED),
         HttpError::NoWebSocket => blank(StatusCode::UPGRADE_REQUIRED),
         HttpError::ControlRefused
         | HttpError::ControlForwarded(_)
+        | HttpError::ControlOff
+        | HttpError::ControlElsewhere
+        | HttpError::RoleMissing(_)
         | HttpError::ForeignOrigin
         | HttpError::HostRefused { .. } => blank(StatusCode::FORBIDDEN),
         HttpError::Unauthorized => blank(StatusCode::UNAUTHORIZED),

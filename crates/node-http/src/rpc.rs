@@ -24,7 +24,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
         Err(error) => return exchange.fail(&error),
     };
     let service = exchange.service().clone();
-    let controls = may_control(exchange.request(), &service, exchange.sender());
+    let rights = Rights::of(exchange.request(), &service, exchange.sender());
     let message = match read(&service, exchange.context(), body).await {
         Ok(message) => message,
         Err(Unread::Invalid(error)) => return respond(exchange, &context, error.into()),
@@ -34,7 +34,7 @@ pub(crate) async fn post(exchange: Exchange) -> HttpResponse {
     if let Err(error) = admission::count_requests(exchange.sender(), &service, message.requests() - 1) {
         return exchange.fail(&error);
     }
-    match run(service, context.clone(), message, None, controls).await {
+    match run(service, context.clone(), message, None, rights).await {
         Ok(reply) => respond(exchange, &context, reply),
         Err(error) => exchange.fail(&error),
     }
@@ -73,15 +73,23 @@ fn rpc_error(error: &HttpError) -> RpcError {
     RpcError::new(code, message)
 }
 
-/// Whether the requests of a message may control the chain.
-pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sender) -> bool {
-    let allowed = admission::may_control(request, service, sender);
-    if let Err(error @ HttpError::ControlForwarded(_)) = &allowed
-        && service.node.producer().is_some()
-    {
-        admission::report_refusal(error, request, service);
+/// What the requests of a message may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rights {
+    controls: bool,
+    reads_only: bool,
+}
+
+impl Rights {
+    pub(crate) fn of(request: &HttpRequest, service: &Service, sender: &Sender) -> Self {
+        let allowed = admission::may_control(request, service, sender);
+        if let Err(error @ HttpError::ControlForwarded(_)) = &allowed
+            && service.node.producer().is_some()
+        {
+            admission::report_refusal(error, request, service);
+        }
+        Self { controls: allowed.is_ok(), reads_only: admission::reads_only(request, service) }
     }
-    allowed.is_ok()
 }
 
 /// Why there is no message.
@@ -107,12 +115,12 @@ pub(crate) async fn run(
     context: Context,
     message: Arc<Message>,
     session: Option<Arc<Session>>,
-    controls: bool,
+    Rights { controls, reads_only }: Rights,
 ) -> Result<Reply, HttpError> {
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = Box::new(move |context: &Context| {
-        let client = Client { session: session.as_deref(), controls };
+        let client = Client { session: session.as_deref(), controls, reads_only };
         let response = worker.rpc.answer(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {

@@ -15,6 +15,8 @@ pub(crate) struct Peer {
     pub(crate) client: Arc<Client>,
     /// Whether it is a trusted proxy.
     pub(crate) is_proxy: bool,
+    /// Whether the connection was made to the address for control.
+    pub(crate) is_at_control: bool,
     /// Closes the connection.
     pub(crate) closer: Arc<Closer>,
 }
@@ -24,7 +26,7 @@ impl Peer {
     pub(crate) fn new(address: Option<IpAddr>, clients: &Clients, trusted: &[ProxyNetwork]) -> Self {
         let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
         let is_proxy = trusted.iter().any(|network| network.contains(address));
-        Self { address, client: clients.at(address), is_proxy, closer: Arc::default() }
+        Self { address, client: clients.at(address), is_proxy, is_at_control: false, closer: Arc::default() }
     }
 }
 
@@ -34,6 +36,8 @@ pub(crate) struct Sender {
     pub(crate) client: Arc<Client>,
     pub(crate) closer: Arc<Closer>,
     pub(crate) origin: Origin,
+    /// Whether it came to the address for control.
+    pub(crate) is_at_control: bool,
     /// What the trusted proxies say about the request.
     pub(crate) forwarded: Option<Box<Forwarded>>,
 }
@@ -76,7 +80,7 @@ impl Sender {
             Some(address) => clients.at(address),
             None => peer.client.clone(),
         };
-        Self { client, closer: peer.closer.clone(), origin, forwarded }
+        Self { client, closer: peer.closer.clone(), origin, is_at_control: peer.is_at_control, forwarded }
     }
 
     pub(crate) fn is_on_this_machine(&self) -> bool {

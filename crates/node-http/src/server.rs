@@ -63,7 +63,7 @@ impl Server {
         let requested = config.address();
         let listener = bind(requested).map_err(|source| ServeError::Bind { address: requested, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: requested, source })?;
-        let settings = config.clone();
+        let (settings, scheme) = (config.clone(), config.scheme());
         let service = mount::shared(node, config, address)?;
         let builder = actix_server::Server::build()
             .workers(settings.workers())
@@ -76,7 +76,7 @@ impl Server {
         let shared = service.clone();
         let base = settings.base_path.clone();
         let linger = settings.shutdown_delay.min(LINGER);
-        let serve = move || {
+        let serve = move |is_at_control: bool| {
             let (service, shutdown) = (shared.clone(), shutdown.clone());
             let accepting = service.clone();
             let http = HttpService::build()
@@ -97,9 +97,22 @@ impl Server {
                     }
                 })
                 .finish(app(service, base.as_str()));
-            fn_service(move |socket| listen::accept(socket, accepting.clone())).and_then(http)
+            fn_service(move |socket| listen::accept(socket, accepting.clone(), is_at_control)).and_then(http)
         };
-        let server = builder.listen("http", listener, serve).map_err(ServeError::Start)?.run();
+        let control = settings.control_listen.map(|address| {
+            let listener = bind(address).map_err(|source| ServeError::Bind { address, source })?;
+            listener.local_addr().map(|address| (address, listener)).map_err(ServeError::Start)
+        });
+        let (public, for_control) = (serve.clone(), serve);
+        let mut builder = builder.listen("http", listener, move || public(false)).map_err(ServeError::Start)?;
+        if let Some((address, listener)) = control.transpose()? {
+            tracing::info!("control of the chain on {scheme}://{address}");
+            if !address.ip().is_loopback() {
+                tracing::warn!("everyone who reaches {address} can control the chain, unless there are tokens for it");
+            }
+            builder = builder.listen("control", listener, move || for_control(true)).map_err(ServeError::Start)?;
+        }
+        let server = builder.run();
         Ok(Self { server, service, address })
     }
 
@@ -162,6 +175,9 @@ pub enum ServeError {
     /// Threads cannot be started.
     #[error("cannot start the server's threads")]
     Start(#[source] io::Error),
+    /// A name in [`HttpConfig::api`] selects nothing.
+    #[error("{0:?} is neither a namespace, nor a JSON-RPC method, nor a REST operation (`api`)")]
+    UnknownApi(String),
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signal(#[source] io::Error),

@@ -1,5 +1,6 @@
 //! The state that every request handler shares.
 
+use crate::api;
 use crate::block_cache::BlockCache;
 use crate::clients::{Client, Clients, Limit, Resource};
 use crate::compress::CompressedDocuments;
@@ -84,7 +85,11 @@ impl Service {
         node.backend().subscribe(Arc::new(config.metrics.clone()));
         node.pool().subscribe(&pool_arrivals);
         Ok(Self {
-            rpc: Rpc::new(node.clone(), config.rpc_limits()),
+            rpc: Rpc::with_methods(
+                node.clone(),
+                config.rpc_limits(),
+                node_rpc::table_of(|name| api::has_method(&config.api, name)),
+            ),
             node,
             pools,
             metrics: config.metrics.clone(),

@@ -2,32 +2,57 @@
 
 use node_types::{H256, keccak256};
 use parking_lot::RwLock;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// Shorter tokens could be guessed.
 const MIN_LENGTH: usize = 16;
 
-/// The bearer tokens that the server accepts. Clones share them.
+/// What a token allows. Each role includes those before it, but the first, which allows nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// To read metrics.
+    Metrics,
+    /// Everything that changes nothing.
+    Read,
+    /// To send signed transactions.
+    Send,
+    /// To control the chain.
+    Control,
+}
+
+impl Role {
+    const NAMES: [(&str, Self); 4] =
+        [("metrics", Self::Metrics), ("read", Self::Read), ("send", Self::Send), ("control", Self::Control)];
+
+    fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
+    }
+}
+
+/// The bearer tokens that the server accepts, with their roles. Clones share them.
 ///
 /// Only their hashes are stored, so that they cannot leak through logs, and the time of a comparison reveals nothing about
 /// a token.
 #[derive(Clone)]
-pub struct Tokens(Arc<RwLock<HashSet<H256>>>);
+pub struct Tokens(Arc<RwLock<HashMap<H256, Role>>>);
 
 impl Tokens {
-    /// Reads tokens, one per line. Skips empty lines and lines that start with `#`.
+    /// Reads tokens, one per line, each alone or followed by a space and its role: `metrics`, `read`, `send` (the default) or
+    /// `control`. Skips empty lines and lines that start with `#`.
     ///
     /// # Errors
-    /// If a token is too short or has characters that a header cannot carry, or if there is no token.
+    /// If a token is too short or has characters that a header cannot carry, if a role is unknown, or if there is no token.
     pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
-        let mut tokens = HashSet::new();
+        let mut tokens = HashMap::new();
         for (index, line) in text.lines().enumerate() {
             let (token, line) = (line.trim(), index + 1);
             if token.is_empty() || token.starts_with('#') {
                 continue;
             }
+            let (token, role) = token.split_once(char::is_whitespace).unwrap_or((token, "send"));
+            let role = Role::named(role.trim()).ok_or(InvalidTokens::Role { line })?;
             // The alphabet of RFC 6750, section 2.1.
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
             if !token.bytes().all(plain) {
@@ -36,7 +61,7 @@ impl Tokens {
             if token.len() < MIN_LENGTH {
                 return Err(InvalidTokens::Short { line });
             }
-            tokens.insert(keccak256(token.as_bytes()));
+            tokens.insert(keccak256(token.as_bytes()), role);
         }
         if tokens.is_empty() { Err(InvalidTokens::None) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
     }
@@ -47,10 +72,16 @@ impl Tokens {
         *self.0.write() = tokens;
     }
 
-    /// Whether `header`, the value of an `Authorization` header, contains one of the tokens.
-    pub(crate) fn accept(&self, header: &[u8]) -> bool {
-        let Some((scheme, token)) = header.split_at_checked(7) else { return false };
-        scheme.eq_ignore_ascii_case(b"Bearer ") && self.0.read().contains(&keccak256(token.trim_ascii()))
+    /// Returns the role of the token in `header`, the value of an `Authorization` header; `None` if it contains none of the tokens.
+    pub(crate) fn role(&self, header: &[u8]) -> Option<Role> {
+        let (scheme, token) = header.split_at_checked(7)?;
+        let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
+        if is_bearer { self.0.read().get(&keccak256(token.trim_ascii())).copied() } else { None }
+    }
+
+    /// Whether one of the tokens has `role`.
+    pub(crate) fn have(&self, role: Role) -> bool {
+        self.0.read().values().any(|known| *known == role)
     }
 }
 
@@ -69,6 +100,12 @@ pub enum InvalidTokens {
     /// A token is too short, and could be guessed.
     #[error("the token on line {line} is shorter than {MIN_LENGTH} characters")]
     Short {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A token has a role that does not exist.
+    #[error("the token on line {line} has a role other than metrics, read, send and control")]
+    Role {
         /// Counted from 1.
         line: usize,
     },
@@ -92,7 +129,9 @@ mod tests {
             ("", Err(InvalidTokens::None)),
             ("# 0123456789abcdef", Err(InvalidTokens::None)),
             ("0123456789abcdef\nshort", Err(InvalidTokens::Short { line: 2 })),
-            ("0123456789 abcdef", Err(InvalidTokens::Character { line: 1 })),
+            ("0123456789\u{e4}abcdef", Err(InvalidTokens::Character { line: 1 })),
+            ("0123456789abcdef read\nABCDEFGHIJKLMNOP\tcontrol", Ok(2)),
+            ("0123456789abcdef write", Err(InvalidTokens::Role { line: 1 })),
         ];
         for (text, expected) in cases {
             assert_eq!(Tokens::parse(text).map(|tokens| tokens.0.read().len()), expected, "{text:?}");
@@ -114,11 +153,13 @@ mod tests {
             ("", false),
         ];
         for (header, expected) in cases {
-            assert_eq!(tokens.accept(header.as_bytes()), expected, "{header:?}");
+            assert_eq!(tokens.role(header.as_bytes()).is_some(), expected, "{header:?}");
         }
         assert_eq!(format!("{tokens:?}"), "Tokens(1)");
         let clone = tokens.clone();
+        assert_eq!(tokens.role(b"Bearer 0123456789abcdef"), Some(Role::Send));
         clone.replace(&Tokens::parse("fedcba9876543210").unwrap());
-        assert!(tokens.accept(b"Bearer fedcba9876543210") && !tokens.accept(b"Bearer 0123456789abcdef"));
+        assert_eq!(tokens.role(b"Bearer fedcba9876543210"), Some(Role::Send));
+        assert_eq!(tokens.role(b"Bearer 0123456789abcdef"), None);
     }
 }

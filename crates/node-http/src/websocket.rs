@@ -50,7 +50,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let accept = key.and_then(|key| HeaderValue::from_bytes(&ws::hash_key(key.as_bytes())).ok());
     let service = exchange.service().clone();
     let sender = exchange.sender().clone();
-    let controls = rpc::may_control(exchange.request(), &service, &sender);
+    let rights = rpc::Rights::of(exchange.request(), &service, &sender);
     let permit = service.streams.take(&sender.client, 1);
     let (Some(accept), Some(payload)) = (accept, exchange.take_payload()) else {
         return exchange.fail(&HttpError::NoWebSocket);
@@ -63,7 +63,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
     let socket = Socket {
         session: Arc::new(Session::new(SessionLimits { subscriptions: service.config.max_subscriptions })),
         sender,
-        controls,
+        rights,
         incoming: payload,
         incoming_permit,
         buffer: BytesMut::new(),
@@ -93,8 +93,7 @@ struct Socket {
     service: web::Data<Service>,
     session: Arc<Session>,
     sender: Sender,
-    /// Whether the client may control the chain.
-    controls: bool,
+    rights: rpc::Rights,
     incoming: Payload,
     /// Counts the bytes of a long message that has not arrived completely.
     incoming_permit: Permit,
@@ -332,7 +331,7 @@ impl Socket {
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
-            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.controls).await,
+            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.rights).await,
             Err(error) => Err(error),
         };
         let result = result.map_err(|error| {

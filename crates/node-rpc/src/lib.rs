@@ -22,7 +22,7 @@ mod wire;
 pub use error::RpcError;
 pub use message::{Message, Request};
 pub use method::Method;
-pub use methods::{InvalidDump, read_dump, table, unavailable, write_dump};
+pub use methods::{InvalidDump, read_dump, table, table_of, unavailable, write_dump};
 pub use parameters::Parameters;
 pub use rpc::{CallOutcome, Reply, Rpc, RpcLimits};
 pub use scope::{Client, Scope};

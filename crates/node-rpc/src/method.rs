@@ -19,6 +19,7 @@ pub struct Method {
     /// Whether it may change the chain or the pool, so that later requests need a new view.
     pub(crate) changes: bool,
     controls: bool,
+    pub(crate) sends: bool,
     pub(crate) run: Box<Run>,
 }
 
@@ -46,7 +47,16 @@ impl Method {
                 RpcError::new(RpcError::INTERNAL, "internal error")
             })
         };
-        Self { name, parameters, about, cost: |_| Cost::Instant, changes: false, controls: false, run: Box::new(run) }
+        Self {
+            name,
+            parameters,
+            about,
+            cost: |_| Cost::Instant,
+            changes: false,
+            controls: false,
+            sends: false,
+            run: Box::new(run),
+        }
     }
 
     /// The method may take long.
@@ -72,6 +82,21 @@ impl Method {
     /// The method controls a development chain.
     pub fn controlling(self) -> Self {
         Self { controls: true, ..self.changing() }
+    }
+
+    /// Marks a method that sends a signed transaction.
+    pub fn sending(self) -> Self {
+        Self { sends: true, ..self }
+    }
+
+    /// The method is refused: the operator has switched it off.
+    pub fn switched_off(self) -> Self {
+        let name = self.name;
+        let run = move |_: Scope<'_>, _: Option<&RawValue>, _: &mut Vec<u8>| {
+            let message = format!("the method {name} is switched off (`api`)");
+            Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
+        };
+        Self { cost: |_| Cost::Instant, changes: false, controls: false, sends: false, run: Box::new(run), ..self }
     }
 
     /// Returns the name.

@@ -135,6 +135,10 @@ impl Rpc {
             let message = format!("the method {name} is available only on development chains");
             return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
         }
+        if call.method.sends && scope.client.reads_only {
+            let name = call.method.name();
+            return Err(RpcError::server(format!("{name} is refused: the token has not the role send (`token-file`)")));
+        }
         if call.method.controls() && !scope.client.controls {
             let reason = "the chain may be controlled from this machine alone, and not by pages of other origins";
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));

@@ -22,4 +22,6 @@ pub struct Client<'a> {
     pub session: Option<&'a Session>,
     /// Whether the client may control a development chain.
     pub controls: bool,
+    /// Whether the client may not send transactions.
+    pub reads_only: bool,
 }

@@ -37,7 +37,7 @@ pub(crate) struct DevOptions {
     #[command(flatten)]
     pub(crate) server: ServerOptions,
     /// Allow the operations that control the chain on non-loopback addresses: everyone who can reach the server can change the chain
-    #[arg(long, env = "ETHNODE_FORCE_CONTROL", help_heading = "Access")]
+    #[arg(long, env = "ETHNODE_FORCE_CONTROL", help_heading = "Access", conflicts_with_all = ["no_control", "control_listen"])]
     pub(crate) force_control: bool,
 }
 

@@ -2,8 +2,9 @@
 
 use super::Metrics;
 use super::text::{self, OPEN_METRICS, PLAIN};
+use crate::tokens::{Role, Tokens};
 use actix_web::dev::ServerHandle;
-use actix_web::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, rt, web};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -23,11 +24,12 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens on `address` and serves `metrics` from a thread of its own.
+    /// Listens on `address` and serves `metrics` from a thread of its own. If `tokens` has some with the role `metrics`, clients
+    /// must send one of them.
     ///
     /// # Errors
     /// If the address cannot be bound or the thread cannot be started.
-    pub fn start(address: SocketAddr, metrics: Metrics) -> Result<Self, MetricsError> {
+    pub fn start(address: SocketAddr, metrics: Metrics, tokens: Option<Tokens>) -> Result<Self, MetricsError> {
         let bind = |source| MetricsError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
@@ -35,9 +37,9 @@ impl MetricsServer {
         let serve = move || {
             rt::System::new().block_on(async move {
                 let server = HttpServer::new(move || {
-                    let metrics = metrics.clone();
+                    let (metrics, tokens) = (metrics.clone(), tokens.clone());
                     let render = move |request: HttpRequest| {
-                        let response = respond(&metrics, &request);
+                        let response = respond(&metrics, &request, tokens.as_ref());
                         async move { response }
                     };
                     App::new().route("/metrics", web::get().to(render))
@@ -76,7 +78,13 @@ impl MetricsServer {
 }
 
 /// Responds with all metrics, in the format that the request asks for.
-fn respond(metrics: &Metrics, request: &HttpRequest) -> HttpResponse {
+fn respond(metrics: &Metrics, request: &HttpRequest, tokens: Option<&Tokens>) -> HttpResponse {
+    if let Some(tokens) = tokens.filter(|tokens| tokens.have(Role::Metrics)) {
+        let shown = request.headers().get(AUTHORIZATION).and_then(|shown| tokens.role(shown.as_bytes()));
+        if shown != Some(Role::Metrics) {
+            return HttpResponse::Unauthorized().insert_header((WWW_AUTHENTICATE, "Bearer")).finish();
+        }
+    }
     let accepted = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let (media_type, body) = match metrics.render() {
         text if accepted.contains("application/openmetrics-text") => (OPEN_METRICS, text),

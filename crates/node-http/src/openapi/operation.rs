@@ -3,7 +3,6 @@
 use super::headers;
 use super::problems;
 use super::reference::reference;
-use crate::admission::Access;
 use crate::problem_page::ProblemPage;
 use crate::routes::operation::{Body, Content, Declaration, Link, Method, Parameter};
 use serde_json::{Map, Value, json};
@@ -30,7 +29,7 @@ pub(super) fn describe(operation: &Declaration) -> Value {
     if let Some(body) = &operation.body {
         object["requestBody"] = describe_body(body, operation);
     }
-    if operation.access != Access::Guarded {
+    if !operation.is_guarded() {
         object["security"] = json!([]);
     }
     object
@@ -75,7 +74,7 @@ fn responses(operation: &Declaration) -> Value {
     if is_cached(operation) {
         responses.insert("304".to_owned(), reference("responses", "NotModified"));
     }
-    let open = operation.access != Access::Guarded;
+    let open = !operation.is_guarded();
     let has_input = matches!(operation.content, Content::Output(_)) || !open;
     for (status, name) in problems::STATUSES {
         let possible = match status {
@@ -114,8 +113,7 @@ fn pages(operation: &Declaration) -> Vec<ProblemPage> {
 /// Whether what is requested may not exist.
 fn may_be_missing(operation: &Declaration) -> bool {
     let not_found = |page: &ProblemPage| problems::status_of(*page) == 404;
-    operation.problems.iter().any(not_found)
-        || (operation.access != Access::Guarded && !operation.parameters.is_empty())
+    operation.problems.iter().any(not_found) || (!operation.is_guarded() && !operation.parameters.is_empty())
 }
 
 fn success(operation: &Declaration) -> Value {

@@ -2,8 +2,10 @@
 
 use super::operation::{Handler, Method, Operation};
 use crate::admission::Access;
+use crate::api;
 use crate::exchange::Exchange;
 use crate::fallback;
+use crate::problem::HttpError;
 use actix_web::dev::RequestHead;
 use actix_web::http::header::UPGRADE;
 use actix_web::{HttpRequest, HttpResponse, Route, guard, http, web};
@@ -48,7 +50,15 @@ pub(super) struct Endpoint {
     /// Whether caches may store the response.
     storable: bool,
     guard: Guard,
+    /// Whether the operator may switch it off, and if so whether it controls the chain.
+    switch: Option<Switch>,
     handler: Handler,
+}
+
+/// An operation that the operator may switch off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Switch {
+    controls: bool,
 }
 
 impl From<Operation> for Endpoint {
@@ -69,6 +79,7 @@ impl From<Operation> for Endpoint {
                 Method::Get if !operation.accepts_head() => Guard::Origin,
                 _ => Guard::None,
             },
+            switch: operation.is_guarded().then(|| Switch { controls: operation.controls() }),
             handler: operation.handler,
         }
     }
@@ -81,7 +92,7 @@ impl Endpoint {
         R: Future<Output = HttpResponse> + 'static,
     {
         let handler: Handler = Rc::new(move |exchange| Box::pin(handler(exchange)));
-        Self { operation, methods, access, storable: true, guard: Guard::None, handler }
+        Self { operation, methods, access, storable: true, guard: Guard::None, switch: None, handler }
     }
 
     fn route(self) -> Route {
@@ -101,6 +112,11 @@ impl Endpoint {
         }
         if !self.storable {
             exchange = exchange.no_store();
+        }
+        if let Some(Switch { controls }) = self.switch
+            && !api::has_operation(&exchange.config().api, self.operation, controls)
+        {
+            return exchange.fail(&HttpError::SwitchedOff(self.operation));
         }
         let allowed = match self.guard {
             Guard::None => Ok(()),

@@ -169,9 +169,14 @@ impl Declaration {
         self.path.starts_with(CONTROL)
     }
 
+    /// Whether it needs a token, if the server has any.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(self.access, Access::Guarded | Access::Sending)
+    }
+
     /// Whether it also accepts HEAD: only if a GET changes nothing.
     pub(super) fn accepts_head(&self) -> bool {
-        self.method == Method::Get && (self.storable || self.access != Access::Guarded)
+        self.method == Method::Get && (self.storable || !self.is_guarded())
     }
 
     pub(super) fn limits(self, limits: &'static str) -> Self {
@@ -224,6 +229,11 @@ impl Declaration {
     /// Needs no token.
     pub(super) fn open(self) -> Self {
         Self { access: Access::Open, ..self }
+    }
+
+    /// Sends a transaction, which a token must allow.
+    pub(super) fn sending(self) -> Self {
+        Self { access: Access::Sending, ..self }
     }
 
     /// Needs no token, and is outside the rate limit.

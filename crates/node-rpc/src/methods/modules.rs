@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 type Modules = BTreeMap<&'static str, &'static str>;
 
+/// Its name.
+pub(super) const NAME: &str = "rpc_modules";
+
 /// Returns rpc_modules, which lists the families of all other methods.
 pub(super) fn modules(methods: &[Method]) -> Method {
     let families = |methods: &mut dyn Iterator<Item = &Method>| -> Modules {
@@ -13,7 +16,7 @@ pub(super) fn modules(methods: &[Method]) -> Method {
     };
     let all = families(&mut methods.iter());
     let without_control = families(&mut methods.iter().filter(|method| !method.controls()));
-    Method::new("rpc_modules", &[], "The families of methods with their versions.", move |scope, ()| {
+    Method::new(NAME, &[], "The families of methods with their versions.", move |scope, ()| {
         Ok(if scope.node.producer().is_some() { all.clone() } else { without_control.clone() })
     })
 }

@@ -96,6 +96,7 @@ pub(super) fn methods() -> Vec<Method> {
             "Adds a signed transaction to the pool and returns its hash.",
             |scope, (data,): (BytesData,)| send(scope, data).map(Data),
         )
+        .sending()
         .changing(),
         Method::new(
             "eth_sendRawTransactionSync",
@@ -106,6 +107,7 @@ pub(super) fn methods() -> Vec<Method> {
                 move |scope, parameters| send_and_wait(scope, &waiting, parameters)
             },
         )
+        .sending()
         .changing()
         // It must not delay reads and other transactions.
         .code(),
