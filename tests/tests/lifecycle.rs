@@ -66,6 +66,52 @@ fn a_running_request_is_finished() {
 }
 
 #[test]
+fn health_and_progress_are_served_during_an_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chain.rlp");
+    let mut blocks = Vec::new();
+    Generator::new(Shape::default()).write(10, &mut blocks).unwrap();
+    // Known blocks are imported again.
+    fs::write(&path, blocks.repeat(200_000)).unwrap();
+    let (port, metrics) = (free_port(), free_port());
+    let mut child = node_server()
+        .args(["run", "--data-dir", ":memory:", "--log", "off", "--import"])
+        .arg(&path)
+        .args(["--port", &port.to_string(), "--metrics-addr", &format!("127.0.0.1:{metrics}")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let at = |port: u16| Server::at(([127, 0, 0, 1], port).into());
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        thread::sleep(Duration::from_millis(5));
+    }
+    let server = at(port);
+    assert_eq!(server.get("/health").status, 200);
+    let progress = || {
+        let ready = server.get("/ready");
+        assert_eq!(ready.problem_faults(503), NONE, "{}", ready.text);
+        ready.body["detail"].as_str().unwrap().to_owned()
+    };
+    while !progress().contains("%, ") {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let text = progress();
+    assert!(text.contains("importing ") && text.contains(" left, block ") && text.contains("blocks/s"), "{text}");
+    let refused = server.get("/chainId/");
+    assert_eq!(refused.problem_faults(503), NONE, "{}", refused.text);
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#).status, 503);
+    assert!(at(metrics).get("/metrics").text.contains("ethnode_import_blocks_total"));
+    let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut printed = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, "", "it was never ready");
+}
+
+#[test]
 fn the_end_is_announced_before_the_listener_closes() {
     let server = Server::dev(["--shutdown-delay", "2s"]);
     let mut events = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::files;
 use crate::open;
 use crate::options::{GenesisOptions, OutputOptions, PruneBefore, StorageOptions};
-use crate::progress::Rates;
+use crate::progress::{Rates, Share};
 use crate::prune::{check_floor, prune};
 use crate::report::{self, Report};
 use clap::Args;
@@ -137,11 +137,18 @@ impl PeriodicSync<'_> {
         self.blocks = progress.blocks;
         self.last = Instant::now();
         let Progress { number, blocks, gas, elapsed } = *progress;
-        let text = || format!("block {number}, {}, durable up to block {durable}", Rates(blocks, gas, elapsed));
+        let share = Share::of(self.report.bar(), elapsed);
+        let (bytes, total_bytes) = (self.report.bar().position(), self.report.bar().length());
+        let is_drawn = !self.report.bar().is_hidden();
+        let text = || {
+            // The bar shows the share itself.
+            let share = if is_drawn { String::new() } else { format!("{share}, ") };
+            format!("{share}block {number}, {}, durable up to block {durable}", Rates(blocks, gas, elapsed))
+        };
         let value = || {
             json!({
                 "file": self.name, "block": number, "blocks": blocks, "gas": gas, "seconds": elapsed.as_secs_f64(),
-                "durable": durable,
+                "durable": durable, "bytes": bytes, "total_bytes": total_bytes,
             })
         };
         self.report.progress(text, value);

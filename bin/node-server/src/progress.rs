@@ -1,8 +1,9 @@
 //! Progress of an import: a bar on a terminal, otherwise a log line at intervals.
 
 use crate::notify;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use node_chain::Progress;
+use node_http::Starting;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::time::Duration;
@@ -10,17 +11,27 @@ use std::time::Duration;
 /// Time between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Time between two updates of what `/ready` says.
+const STATUS_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Shows the progress of one import.
 pub(crate) struct ImportProgress {
+    title: String,
     /// Counts bytes. Hidden if standard error is not a terminal.
     bar: ProgressBar,
     last_line: Duration,
+    /// Where `/ready` reads the progress.
+    starting: Starting,
+    last_status: Duration,
 }
 
 impl ImportProgress {
     /// Starts for the file at `path`, which has `length` bytes.
-    pub(crate) fn start(path: &Path, length: u64) -> Self {
-        Self { bar: bar(path.display().to_string(), length), last_line: Duration::ZERO }
+    pub(crate) fn start(path: &Path, length: u64, starting: &Starting) -> Self {
+        let title = path.display().to_string();
+        starting.set(format!("importing {title}"));
+        let bar = bar(title.clone(), length);
+        Self { title, bar, last_line: Duration::ZERO, starting: starting.clone(), last_status: Duration::ZERO }
     }
 
     /// Returns a reader that advances the bar by the bytes it reads.
@@ -30,20 +41,22 @@ impl ImportProgress {
 
     /// Shows the current state of the import.
     pub(crate) fn update(&mut self, progress: &Progress) {
+        let Progress { number, blocks, gas, elapsed } = *progress;
         if !self.bar.is_hidden() {
             // The bar limits how often it redraws.
-            self.bar.set_message(format!(
-                "block {}, {}",
-                progress.number,
-                Rates(progress.blocks, progress.gas, progress.elapsed)
-            ));
-        } else if progress.elapsed >= self.last_line + LOG_INTERVAL {
-            self.last_line = progress.elapsed;
-            let Progress { number, blocks, gas, elapsed } = *progress;
-            let text = format!("importing: block {number}, {}", Rates(blocks, gas, elapsed));
-            tracing::info!("{text}");
-            notify::starting(text);
+            self.bar.set_message(format!("block {number}, {}", Rates(blocks, gas, elapsed)));
         }
+        if elapsed < self.last_status + STATUS_INTERVAL {
+            return;
+        }
+        self.last_status = elapsed;
+        let text = format!("{}, block {number}, {}", Share::of(&self.bar, elapsed), Rates(blocks, gas, elapsed));
+        if self.bar.is_hidden() && elapsed >= self.last_line + LOG_INTERVAL {
+            self.last_line = elapsed;
+            tracing::info!("importing {}: {text}", self.title);
+            notify::starting(&text);
+        }
+        self.starting.set(format!("importing {}: {text}", self.title));
     }
 
     /// Removes the bar.
@@ -54,12 +67,38 @@ impl ImportProgress {
 
 /// A progress bar on standard error. Hidden if that is not a terminal.
 pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
-    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(length), target);
     let template = "{prefix} [{bar:32}] {percent}% {msg}, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.with_prefix(title)
+}
+
+/// How much of the work is done, and how long the rest takes at the same speed.
+pub(crate) struct Share {
+    done: u64,
+    of: u64,
+    elapsed: Duration,
+}
+
+impl Share {
+    /// The share that `bar` shows, `elapsed` after its start.
+    pub(crate) fn of(bar: &ProgressBar, elapsed: Duration) -> Self {
+        Self { done: bar.position(), of: bar.length().unwrap_or_default(), elapsed }
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let share = if self.of == 0 { 1.0 } else { (self.done as f64 / self.of as f64).min(1.0) };
+        // What is not begun has no speed.
+        let left = self.elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-9);
+        let left = HumanDuration(Duration::from_secs(left.min(1e9) as u64));
+        write!(f, "{:.0}%, {left} left", 100.0 * share)
+    }
 }
 
 /// Formats blocks and gas per second, from counts and the time they took.
@@ -76,6 +115,14 @@ impl std::fmt::Display for Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn formats_the_share_and_the_time_left() {
+        let share = |done, of, seconds| Share { done, of, elapsed: Duration::from_secs(seconds) }.to_string();
+        assert_eq!(share(25, 100, 60), "25%, 3 minutes left");
+        assert_eq!(share(100, 100, 60), "100%, 0 seconds left");
+        assert_eq!(share(0, 0, 0), "100%, 0 seconds left");
+    }
 
     #[test]
     fn formats_blocks_and_gas_per_second() {

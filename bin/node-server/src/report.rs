@@ -5,7 +5,7 @@
 
 use crate::error::{CommandError, Sources};
 use crate::progress::bar;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use node_core::block::BlockRef;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -28,7 +28,10 @@ pub(crate) struct Report {
 impl Report {
     /// Starts to report work of `length` units.
     pub(crate) fn start(command: &'static str, json: bool, title: String, length: u64) -> Self {
-        let bar = if json { ProgressBar::hidden() } else { bar(title, length) };
+        let bar = bar(title, length);
+        if json {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
         let now = Instant::now();
         Self { command, json, bar, started: now, last_line: now }
     }

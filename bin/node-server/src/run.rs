@@ -15,13 +15,15 @@ use crate::write_failure;
 use clap::Args;
 use node_chain::{BlockImporter, FileError, ImportSummary, dev_genesis, import_file};
 use node_core::context::Context;
-use node_core::node::Finality;
-use node_http::{Metrics, Shutdown, serve};
+use node_core::node::{Finality, Node};
+use node_http::{HttpConfig, Metrics, Shutdown, serve};
 use node_types::H256;
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -69,31 +71,77 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     }
     let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
     let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
-    match build(options, &wiring, &http.metrics, shutdown.context()) {
-        Err(stopped @ CommandError::Stopped { .. }) => {
-            tracing::info!("{stopped}");
-            return wiring.flush();
-        }
-        built => built?,
+    let served = if options.chain.import.is_empty() {
+        build(options, &wiring, &http, shutdown.context()).and_then(|()| {
+            let node = node(options, &wiring, is_built_in)?;
+            wiring.sync_changes()?;
+            write_failure::watch(&options.server.operation, &wiring.backend)?;
+            let scheme = http.scheme();
+            serve(node, http, shutdown, |address| {
+                announce(scheme, address);
+                Ok(())
+            })
+        })
+    } else {
+        serve_from_the_import_on(options, &wiring, node(options, &wiring, false)?, http, shutdown)
+    };
+    match served {
+        Err(stopped @ CommandError::Stopped { .. }) => tracing::info!("{stopped}"),
+        served => served?,
     }
-    // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
-    let development = is_built_in && wiring.backend.view()?.head().number == 0;
-    let node = wiring.node(&options.server, if development { Finality::DEVELOPMENT } else { Finality::Head })?;
-    write_failure::watch(&options.server.operation, &wiring.backend)?;
-    let scheme = http.scheme();
-    serve(Arc::new(node), http, shutdown, |address| {
-        // The reader may have closed the pipe.
-        let _ = writeln!(io::stdout(), "listening on {scheme}://{address}");
-        notify::ready(address);
-        Ok::<_, CommandError>(())
-    })?;
     drop(control);
     wiring.flush()
 }
 
+/// Opens the node of a chain, which is one under development if it is the built-in one without blocks.
+fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<Node>, CommandError> {
+    // No consensus client reports which blocks are final. The blocks of an imported chain are never reorganized.
+    let development = is_built_in && wiring.backend.view()?.head().number == 0;
+    let finality = if development { Finality::DEVELOPMENT } else { Finality::Head };
+    Ok(Arc::new(wiring.node(&options.server, finality)?))
+}
+
+/// Says that the server is ready.
+fn announce(scheme: &str, address: SocketAddr) {
+    // The reader may have closed the pipe.
+    let _ = writeln!(io::stdout(), "listening on {scheme}://{address}");
+    notify::ready(address);
+}
+
+/// Imports the chain files while a thread serves health checks, and then everything.
+fn serve_from_the_import_on(
+    options: &RunOptions,
+    wiring: &Wiring,
+    node: Arc<Node>,
+    http: HttpConfig,
+    shutdown: Shutdown,
+) -> Result<(), CommandError> {
+    let (scheme, starting, context) = (http.scheme(), http.starting.clone(), shutdown.context().clone());
+    starting.set("the import begins".to_owned());
+    let (sender, bound) = mpsc::channel();
+    let serving = http.clone();
+    let serve = move || {
+        serve(node, serving, shutdown, |address| {
+            // The receiver waits for it.
+            let _ = sender.send(address);
+            Ok::<_, CommandError>(())
+        })
+    };
+    let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
+    if let Ok(address) = bound.recv() {
+        // If the import fails, the program ends, and the thread with it.
+        build(options, wiring, &http, &context)?;
+        wiring.sync_changes()?;
+        write_failure::watch(&options.server.operation, &wiring.backend)?;
+        starting.finish();
+        announce(scheme, address);
+    }
+    server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Imports the chain files, and drops old states.
-fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Context) -> Result<(), CommandError> {
-    import(&wiring.importer(), &options.chain, metrics, context)?;
+fn build(options: &RunOptions, wiring: &Wiring, http: &HttpConfig, context: &Context) -> Result<(), CommandError> {
+    import(&wiring.importer(), &options.chain, http, context)?;
     if let (Some(store), Some(floor)) = (&wiring.store, options.prune.prune_before) {
         check_floor(store, "--prune-before", floor)?;
         tracing::info!("{}", prune(store, floor)?);
@@ -104,13 +152,13 @@ fn build(options: &RunOptions, wiring: &Wiring, metrics: &Metrics, context: &Con
 fn import(
     chain: &BlockImporter,
     options: &ChainOptions,
-    metrics: &Metrics,
+    http: &HttpConfig,
     context: &Context,
 ) -> Result<(), CommandError> {
     for path in &options.import {
         tracing::info!("importing {}", path.display());
         let (file, length) = files::open_chain(path)?;
-        match import_opened(chain, file, ImportProgress::start(path, length), metrics, context) {
+        match import_opened(chain, file, ImportProgress::start(path, length, &http.starting), &http.metrics, context) {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));

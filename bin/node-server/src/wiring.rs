@@ -41,7 +41,7 @@ impl Wiring {
         BlockImporter::new(self.backend.clone(), self.evm.clone(), self.evm.clone(), self.spec.clone())
     }
 
-    /// Opens the node. From now on the store syncs every change.
+    /// Opens the node.
     pub(crate) fn node(&self, options: &ServerOptions, finality: Finality) -> Result<Node, CommandError> {
         let node = Node::builder(self.backend.clone(), self.evm.clone(), self.spec.clone())
             .finality(finality)
@@ -50,10 +50,12 @@ impl Wiring {
             .filter_limits(options.filter_limits())
             .client_version(CLIENT_VERSION)
             .open()?;
-        if let Some(store) = &self.store {
-            store.set_sync_policy(SyncPolicy::Always)?;
-        }
         Ok(node)
+    }
+
+    /// From now on the store syncs every change.
+    pub(crate) fn sync_changes(&self) -> Result<(), CommandError> {
+        Ok(self.store.as_ref().map_or(Ok(()), |store| store.set_sync_policy(SyncPolicy::Always))?)
     }
 
     /// Makes everything durable. Dropping the backend may not do this, because requests that exceeded their deadline may still hold

@@ -5,6 +5,7 @@ use crate::forwarded::ProxyNetwork;
 use crate::hosts::AllowedHost;
 use crate::metrics::Metrics;
 use crate::rate::RateLimit;
+use crate::starting::Starting;
 use crate::tls::Tls;
 use crate::tokens::Tokens;
 use crate::url::{BasePath, Origin, PublicUrl};
@@ -204,6 +205,9 @@ pub struct HttpConfig {
     /// Time limit for requests in progress to finish during shutdown
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Operation", value_parser = values::duration, default_value = values::text(Self::default().shutdown_timeout)))]
     pub shutdown_timeout: Duration,
+    /// What the server is busy with before it serves requests.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub starting: Starting,
     /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub metrics: Metrics,
@@ -252,6 +256,7 @@ impl Default for HttpConfig {
             max_head_age: None,
             shutdown_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
+            starting: Starting::default(),
             metrics: Metrics::default(),
         }
     }

@@ -60,6 +60,7 @@ mod server;
 mod service;
 mod shutdown;
 mod signal;
+mod starting;
 mod streaming;
 mod tls;
 mod tokens;
@@ -87,6 +88,7 @@ pub use report::Problem;
 pub use serve::serve;
 pub use server::{Handle, ServeError, Server};
 pub use shutdown::Shutdown;
+pub use starting::Starting;
 pub use tls::{InvalidTls, Tls};
 pub use tokens::{InvalidTokens, Tokens};
 #[cfg(feature = "tower")]

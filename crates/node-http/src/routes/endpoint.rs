@@ -113,6 +113,11 @@ impl Endpoint {
         if !self.storable {
             exchange = exchange.no_store();
         }
+        if self.access != Access::Probe
+            && let Some(progress) = exchange.config().starting.current()
+        {
+            return exchange.fail(&HttpError::NotReady(progress));
+        }
         if let Some(Switch { controls }) = self.switch
             && !api::has_operation(&exchange.config().api, self.operation, controls)
         {

@@ -36,6 +36,9 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     if exchange.is_closing() {
         return exchange.fail(&HttpError::NotReady("the server is shutting down".to_owned()));
     }
+    if let Some(progress) = exchange.config().starting.current() {
+        return exchange.fail(&HttpError::NotReady(progress));
+    }
     let max_age = exchange.config().max_head_age;
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
