@@ -111,6 +111,10 @@ reproducible *ARGS:
 proxies *ARGS:
     scripts/proxies.py {{ARGS}}
 
+# Make a Debian package: `just debian-package --output .`.
+debian-package *ARGS:
+    scripts/debian_package.py {{ARGS}}
+
 # Update the table of methods in docs/json-rpc.md.
 rpc:
     UPDATE_DOCS=1 cargo test --workspace --lib documented

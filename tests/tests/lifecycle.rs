@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write, pipe};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -112,6 +113,44 @@ fn health_and_progress_are_served_during_an_import() {
 }
 
 #[test]
+fn systemd_hears_of_the_start_and_that_the_server_responds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let mut child = node_server()
+        .args(["dev", "--bare", "--port", "0", "--silent"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "300000")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let message = || {
+        let mut bytes = [0; 1_024];
+        let length = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    assert!(message().starts_with("READY=1\nSTATUS=listening on 127.0.0.1:"));
+    assert_eq!([message(), message()].map(|text| text.trim_end().to_owned()), ["WATCHDOG=1"; 2]);
+    let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    while !message().starts_with("STOPPING=1") {}
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn man_pages_describe_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = node_server().arg("man").arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(page("node-server.1").contains("node\\-server\\-backup(1)"), "{}", page("node-server.1"));
+    assert!(page("node-server-run.1").contains("\\-\\-shutdown\\-delay"));
+    let missing = node_server().args(["man", "/nowhere"]).output().unwrap();
+    assert!(!missing.status.success() && String::from_utf8_lossy(&missing.stderr).contains("/nowhere"));
+}
+
+#[test]
 fn the_end_is_announced_before_the_listener_closes() {
     let server = Server::dev(["--shutdown-delay", "2s"]);
     let mut events = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
@@ -121,9 +160,13 @@ fn the_end_is_announced_before_the_listener_closes() {
     // Preface and SETTINGS of HTTP/2.
     let mut http2 = server.connect();
     http2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
-    let mut settings = [0; 9];
+    let mut header = [0; 9];
+    http2.read_exact(&mut header).unwrap();
+    assert_eq!(header[3], 4);
+    let mut settings = vec![0; usize::from(header[2])];
     http2.read_exact(&mut settings).unwrap();
-    assert_eq!(settings[3], 4);
+    // At most 256 streams, and headers of 16 KiB.
+    assert!(settings.ends_with(&[0, 3, 0, 0, 1, 0, 0, 6, 0, 0, 0x40, 0]), "{settings:x?}");
     assert_eq!((server.get("/ready").status, server.get("/chainId/").header("connection")), (200, None));
 
     server.signal("TERM");

@@ -78,6 +78,12 @@ pub(crate) enum Command {
     Health(HealthOptions),
     /// Print the OpenAPI 3.1 document, as served at /openapi.json.
     Openapi(OpenapiOptions),
+    /// Write man pages of the program and its commands to a folder.
+    Man {
+        /// The folder; it must exist
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
     /// Print a shell completion script.
     Completions {
         /// The shell
@@ -94,6 +100,7 @@ impl Command {
             | Self::Config
             | Self::Health(_)
             | Self::Openapi(_)
+            | Self::Man { .. }
             | Self::Completions { .. } => false,
             Self::Import(options) => options.output.json,
             Self::Export(options) => options.output.json,

@@ -139,6 +139,8 @@ fn execute(command: &Command, terminal: Option<Terminal>) -> Result<(), CommandE
             clap_complete::generate(*shell, &mut CommandLine::command(), "node-server", &mut script);
             print(&script)
         }
+        Command::Man { folder } => clap_mangen::generate_to(CommandLine::command(), folder)
+            .map_err(|source| CommandError::Write { path: folder.clone(), source }),
         // `settings::read` handles `config`, so this is reached only by its own --help.
         Command::Config => Ok(()),
     }

@@ -1,15 +1,48 @@
 //! Status notifications for systemd (`Type=notify`). They do nothing if systemd did not start this process.
 
+use crate::values::reachable;
 use sd_notify::NotifyState;
 use std::fmt::Display;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 /// Time until the next notification is due during a long start.
 const START_TIME: Duration = Duration::from_secs(120);
 
-/// The server is ready.
-pub(crate) fn ready(address: impl Display) {
+/// The server is ready. If systemd watches it, a thread reports from now on that it responds.
+pub(crate) fn ready(address: SocketAddr) {
     notify(&[NotifyState::Ready, NotifyState::Status(&format!("listening on {address}"))]);
+    if let Some(limit) = sd_notify::watchdog_enabled() {
+        let watch = move || watch(reachable(address), limit);
+        if let Err(error) = thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
+            tracing::error!("cannot start the watchdog: {error}");
+        }
+    }
+}
+
+/// Notifies systemd, at least twice within `limit`, for as long as the server responds.
+fn watch(address: SocketAddr, limit: Duration) {
+    loop {
+        match responds(address, limit / 2) {
+            Ok(()) => notify(&[NotifyState::Watchdog]),
+            // systemd ends the service if this lasts.
+            Err(error) => tracing::error!("the server does not respond to the watchdog: {error}"),
+        }
+        thread::sleep(limit / 3);
+    }
+}
+
+/// Checks that a connection is accepted and a worker responds. Without TLS the response of a server with TLS is 400, which is one,
+/// too.
+fn responds(address: SocketAddr, timeout: Duration) -> io::Result<()> {
+    let mut connection = TcpStream::connect_timeout(&address, timeout)?;
+    connection.set_read_timeout(Some(timeout))?;
+    connection.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut start = [0; 5];
+    connection.read_exact(&mut start)?;
+    if &start == b"HTTP/" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// The start is still in progress; asks systemd for more time.

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Check the files in deploy/ as far as that is possible without Docker and systemd.
+
+    scripts/deploy_files.py [--bin PROGRAM]
+
+compose.yaml: that it is YAML, that the files it mounts exist, that the variables it sets are settings of the server, and that the options of
+its command are accepted. Those of nginx and Prometheus are read by nginx -t and promtool, the unit by systemd-analyze, and the settings of
+the service by the server.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from nodes import ROOT, Failure, build, install
+
+DEPLOY = ROOT / "deploy"
+
+
+def load(path):
+    try:
+        import yaml
+    except ImportError:
+        install("python3-yaml")
+        import yaml
+    return yaml.safe_load(path.read_text())
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, command))}: {(done.stdout + done.stderr).strip()}")
+    return done.stdout + done.stderr
+
+
+def check_compose(binary):
+    services = load(DEPLOY / "compose.yaml")["services"]
+    mounts = 0
+    for name, service in services.items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if source.startswith("."):
+                mounts += 1
+                if not (DEPLOY / source).is_file():
+                    raise Failure(f"{name} mounts {source}, which does not exist")
+    node = services["node"]
+    if not (DEPLOY / node["build"]["context"] / node["build"]["dockerfile"]).is_file():
+        raise Failure("the Dockerfile of the compose file does not exist")
+    environment = {**os.environ, **node["environment"]}
+    # A warning names a variable that is no setting.
+    settings = run(binary, "config", *node["command"], env=environment)
+    if "warning" in settings or settings.count("ETHNODE_") != len(node["environment"]):
+        raise Failure(f"settings of the compose file: {settings}")
+    print(f"compose.yaml: {len(services)} services, {mounts} mounted files, {len(node['environment'])} variables")
+
+
+def check_nginx(folder):
+    config = Path(folder) / "nginx.conf"
+    # nginx resolves names when it reads its settings.
+    config.write_text((DEPLOY / "compose/nginx.conf").read_text().replace("server node:8545", "server 127.0.0.1:8545"))
+    run("nginx", "-t", "-p", folder, "-c", config, "-e", f"{folder}/error.log", "-g", f"pid {folder}/pid;")
+    print("compose/nginx.conf: accepted by nginx")
+
+
+def check_prometheus(folder):
+    for name in ("compose/prometheus.yml", "alerts.yml"):
+        shutil.copy(DEPLOY / name, folder)
+    run("promtool", "check", "config", Path(folder) / "prometheus.yml")
+    targets = load(DEPLOY / "compose/prometheus.yml")["scrape_configs"]
+    if [target["job_name"] for target in targets] != ["node-server"]:
+        raise Failure("the alert rules expect the job node-server")
+    source = load(DEPLOY / "compose/datasources.yml")["datasources"][0]
+    if source["type"] != "prometheus" or "prometheus:9090" not in source["url"]:
+        raise Failure(f"unexpected data source {source}")
+    load(DEPLOY / "compose/dashboards.yml")
+    print("compose/prometheus.yml with alerts.yml: accepted by promtool")
+
+
+def check_unit(binary, folder):
+    settings = run(binary, "config", "run", "--config", DEPLOY / "node-server.toml")
+    if "/var/lib/node-server" not in settings:
+        raise Failure(f"settings of the service: {settings}")
+    if not shutil.which("systemd-analyze"):
+        print("node-server.toml: accepted; the unit was not checked, because there is no systemd-analyze")
+        return
+    unit = Path(folder) / "node-server.service"
+    # The program is not installed here.
+    unit.write_text((DEPLOY / "node-server.service").read_text().replace("/usr/bin/node-server", str(binary)))
+    output = run("systemd-analyze", "verify", "--man=no", unit)
+    ours = [line for line in output.splitlines() if "node-server.service" in line]
+    if ours:
+        raise Failure("\n".join(ours))
+    print("node-server.service and node-server.toml: accepted by systemd-analyze and the server")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=Path, help="server program [default: build it]")
+    binary = (parser.parse_args().bin or build() / "node-server").resolve()
+    for program, package in (("nginx", "nginx-light"), ("promtool", "prometheus")):
+        if not shutil.which(program):
+            install(package)
+    with tempfile.TemporaryDirectory() as folder:
+        check_compose(binary)
+        check_nginx(folder)
+        check_prometheus(folder)
+        check_unit(binary, folder)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
