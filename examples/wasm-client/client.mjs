@@ -15,15 +15,13 @@ async function post(url, body) {
   return response.json();
 }
 
-const rpc = { jsonrpc: "2.0", id: 1, method: "debug_getRawHeader", params: ["latest"] };
-const { result: header } = await post(base, rpc);
-const number = (await post(base, { ...rpc, method: "eth_blockNumber", params: [] })).result;
-const request = { Address: address, BlockNumber: number, StorageKeys: [] };
-const { $schema, ...response } = await post(`${base}/getProof/`, request);
+const { Header: header } = await (await fetch(`${base}/getHeader/latest/`)).json();
+const request = { Address: address, BlockNumber: header.Hash, StorageKeys: [] };
+const response = await post(`${base}/getProof/`, request);
 
 const { instance } = await WebAssembly.instantiate(await readFile(wasm), {});
 const { memory, reserve, verify, buffer } = instance.exports;
-const texts = new TextEncoder().encode([header, JSON.stringify(request), JSON.stringify(response)].join("\n"));
+const texts = new TextEncoder().encode([header, request, response].map((text) => JSON.stringify(text)).join("\n"));
 const start = reserve(texts.length);
 new Uint8Array(memory.buffer, start, texts.length).set(texts);
 const length = verify();

@@ -4,9 +4,8 @@
 //! exports a function.
 #![allow(unsafe_code, reason = "the attribute that exports a function")]
 
-use node_types::consensus::Header;
 use node_types::verify_proof;
-use node_types::wire::{BytesData, GetProofInput};
+use node_types::wire::{BlockHeader, GetProofInput};
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,8 +20,8 @@ pub extern "C" fn reserve(length: usize) -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Verifies the texts in the buffer: the RLP of a header, the request and the response of getProof, on a line each. Leaves a
-/// sentence in the buffer, and returns its length.
+/// Verifies the texts in the buffer: the header of a getHeader response, the request and the response of getProof, on a line
+/// each. Leaves a sentence in the buffer, and returns its length.
 #[unsafe(no_mangle)]
 pub extern "C" fn verify() -> usize {
     let mut buffer = BUFFER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +39,7 @@ pub extern "C" fn buffer() -> *const u8 {
 fn describe(texts: &str) -> Result<String, Box<dyn Error>> {
     let mut lines = texts.lines();
     let mut line = || lines.next().ok_or("three lines are expected");
-    let header = Header::decode(&line()?.parse::<BytesData>()?)?;
+    let header = serde_json::from_str::<BlockHeader>(line()?)?.header()?;
     let request: GetProofInput = serde_json::from_str(line()?)?;
     let account = verify_proof(&header, &request, &serde_json::from_str(line()?)?)?;
     let balance = account.map(|account| account.balance).unwrap_or_default();
@@ -50,26 +49,34 @@ fn describe(texts: &str) -> Result<String, Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node_types::consensus::EMPTY_ROOT;
-    use node_types::wire::{Data, GetProofOutput};
+    use node_types::consensus::{EMPTY_ROOT, Header};
+    use node_types::wire::GetProofOutput;
 
     #[test]
     fn describes_what_is_proven() -> Result<(), Box<dyn Error>> {
-        let header = Header { state_root: EMPTY_ROOT, ..Header::default() };
+        let empty = Header { state_root: EMPTY_ROOT, ..Header::default() };
+        let header = BlockHeader {
+            hash: Some(empty.hash().into()),
+            receipts_root: empty.receipts_root.into(),
+            sha3_uncles: empty.ommers_hash.into(),
+            state_root: EMPTY_ROOT.into(),
+            transactions_root: empty.transactions_root.into(),
+            ..BlockHeader::default()
+        };
         let mut response = GetProofOutput {
             code_hash: node_types::KECCAK_EMPTY.into(),
             storage_hash: EMPTY_ROOT.into(),
             ..GetProofOutput::default()
         };
         let texts = |response: &GetProofOutput| -> Result<String, Box<dyn Error>> {
-            let header = Data(node_types::Bytes::from(header.encode()));
-            let request = serde_json::to_string(&GetProofInput::default())?;
+            let (header, request) =
+                (serde_json::to_string(&header)?, serde_json::to_string(&GetProofInput::default())?);
             Ok(format!("{header}\n{request}\n{}", serde_json::to_string(response)?))
         };
         assert!(describe(&texts(&response)?)?.ends_with(" has 0 wei"));
         response.nonce = 1_u64.into();
         assert!(describe(&texts(&response)?).is_err());
-        assert!(describe("0x").is_err());
+        assert!(describe("{}").is_err());
         Ok(())
     }
 }
