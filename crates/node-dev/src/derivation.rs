@@ -144,7 +144,7 @@ mod tests {
         fn agrees_with_another_implementation(seed: [u8; 64], steps in prop::collection::vec(any::<u32>(), 0..5)) {
             let path = DerivationPath(steps);
             let expected = bip32::XPrv::derive_from_path(seed, &path.to_string().parse().unwrap()).unwrap();
-            prop_assert_eq!(key(&seed, &path.to_string()), <[u8; 32]>::from(expected.to_bytes()));
+            prop_assert_eq!(key(&seed, &path.to_string()), expected.to_bytes());
         }
 
         #[test]

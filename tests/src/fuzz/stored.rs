@@ -77,15 +77,6 @@ fn row(input: &[u8]) -> Result<bool, String> {
     Ok(decoders::decode_row(table, value).is_ok())
 }
 
-const KINDS: [RecordKind; 6] = [
-    RecordKind::PoolTransaction,
-    RecordKind::Filter,
-    RecordKind::PendingEdit,
-    RecordKind::EditedBlock,
-    RecordKind::Snapshot,
-    RecordKind::ChainId,
-];
-
 /// Records of a development chain in use: the index of the kind, the key and the value, each as RLP.
 fn records() -> Vec<Vec<u8>> {
     let genesis = node_chain::dev_genesis();
@@ -113,7 +104,7 @@ fn records() -> Vec<Vec<u8>> {
         assert!(reply.error().is_none(), "{method}: {:?}", reply.error());
     }
     let mut records = Vec::new();
-    for (index, kind) in KINDS.into_iter().enumerate() {
+    for (index, kind) in RecordKind::ALL.into_iter().enumerate() {
         for record in backend.records(kind).expect("the backend is in memory") {
             let mut stream = rlp::RlpStream::new();
             stream.append(&(index as u8)).append(&record.key).append(&record.value);
@@ -132,7 +123,7 @@ fn record_check() -> Check {
     Box::new(move |input| {
         let Some((&index, rest)) = input.split_first() else { return Ok(false) };
         // The encoding of 0 is 0x80.
-        let kind = KINDS[usize::from(index & 0x7f) % KINDS.len()];
+        let kind = RecordKind::ALL[usize::from(index & 0x7f) % RecordKind::ALL.len()];
         let mut parts = Vec::new();
         let mut rest = rest;
         while parts.len() < 2 {

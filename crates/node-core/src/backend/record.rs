@@ -17,6 +17,12 @@ pub enum RecordKind {
     ChainId,
 }
 
+impl RecordKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::PoolTransaction, Self::Filter, Self::PendingEdit, Self::EditedBlock, Self::Snapshot, Self::ChainId];
+}
+
 /// A durable record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -33,4 +39,25 @@ pub enum RecordWrite {
     Put(RecordKind, Record),
     /// Deletes the record with this key, if it exists.
     Delete(RecordKind, Vec<u8>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RecordKind;
+
+    #[test]
+    fn every_kind_is_listed_once() {
+        for (index, kind) in RecordKind::ALL.into_iter().enumerate() {
+            // A new kind needs an arm here, and a place in the list.
+            let expected = match kind {
+                RecordKind::PoolTransaction => 0,
+                RecordKind::Filter => 1,
+                RecordKind::PendingEdit => 2,
+                RecordKind::EditedBlock => 3,
+                RecordKind::Snapshot => 4,
+                RecordKind::ChainId => 5,
+            };
+            assert_eq!(index, expected);
+        }
+    }
 }

@@ -11,6 +11,8 @@ use rlp::{DecoderError, Rlp};
 /// A proof consists of the nodes on the way in order, without those that are contained in their parents, and of no others.
 /// Only the empty trie has an empty proof.
 ///
+/// Of each node only the items that lead to the key are decoded. The root commits to the others, which prove nothing about it.
+///
 /// # Errors
 /// Fails if the proof shows neither. Nodes whose paths exceed 64 nibbles are malformed.
 ///
