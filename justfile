@@ -111,6 +111,10 @@ reproducible *ARGS:
 proxies *ARGS:
     scripts/proxies.py {{ARGS}}
 
+# Play what happens to servers in production, and print what could be seen: `just operations disk nginx`.
+operations *ARGS:
+    scripts/operations.py {{ARGS}}
+
 # Make a Debian package: `just debian-package --output .`.
 debian-package *ARGS:
     scripts/debian_package.py {{ARGS}}

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Play what happens to servers in production, and print what could be seen.
+
+    scripts/operations.py [--bin PROGRAM] [NAME…]
+
+Without names, all of them:
+
+    disk       a disk of 12 MB becomes full, and grows (needs root, for a tmpfs)
+    log        nobody reads the log any more
+    clients    one client runs endless calls and opens all streams that it gets, another one wants quick responses
+    reload     SIGHUP replaces certificate, tokens and the filter of the log
+    import     health and progress while chain files are imported
+    nginx      the example of docs/proxies.md, with a rolling restart (scripts/proxies.py)
+    restarts   descriptors, threads and memory after many connections, streams and reloads
+
+It fails if something is not as docs/operations.md says.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from nodes import Failure, Server, build, free_port
+
+HERE = Path(__file__).resolve().parent
+ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+# Seconds to wait for what should happen at once.
+PATIENCE = 20
+
+
+def expect(what, got, expected):
+    if got != expected:
+        raise Failure(f"{what}: {got!r} instead of {expected!r}")
+
+
+def get(url, headers=None, context=None):
+    """Returns status and body of a GET request."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=PATIENCE, context=context) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def rpc(url, method, *parameters):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}), timeout=60) as response:
+        return json.load(response)
+
+
+def metric(port, name):
+    """The value of a metric without labels, or the sum over its labels."""
+    values = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", get(f"http://127.0.0.1:{port}/metrics")[1], re.M)
+    return sum(map(float, values))
+
+
+def wait_for(what, check):
+    deadline = time.monotonic() + PATIENCE
+    while not (value := check()):
+        if time.monotonic() > deadline:
+            raise Failure(f"{what} did not happen within {PATIENCE} s")
+        time.sleep(0.1)
+    return value
+
+
+def disk(binary):
+    if os.geteuid() != 0:
+        print("skipped: only root can mount a tmpfs")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            print(f"skipped: a tmpfs cannot be mounted here: {mounted.stderr.strip()}")
+            return
+        try:
+            full_disk(binary, folder)
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
+def full_disk(binary, folder):
+    metrics = free_port()
+    with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/data", "--log", "warn", "--metrics-addr", f"127.0.0.1:{metrics}") as server:
+        # Transactions with 64 KiB of data fill the disk soon.
+        send = {"from": ALICE, "to": ALICE, "data": "0x" + "ff" * 65536, "gas": "0xe00000"}
+        mined = 0
+        while "error" not in (response := rpc(server.url, "eth_sendTransaction", send)):
+            mined += 1
+            if mined > 1_000:
+                raise Failure("the disk did not become full")
+        status, body = get(server.url + "/ready")
+        expect("/ready of a full disk", status, 503)
+        refused = metric(metrics, "ethnode_storage_failures_total")
+        print(f"after {mined} transactions: {response['error']['message']}")
+        print(f"/ready is 503: {json.loads(body)['detail']}; {refused:.0f} failures counted")
+        expect("failures are counted", refused > 0, True)
+        head = rpc(server.url, "eth_blockNumber")["result"]
+        subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+        started = time.monotonic()
+        wait_for("/ready after the disk grew", lambda: get(server.url + "/ready")[0] == 200)
+        ready = time.monotonic() - started
+        expect("blocks that were refused", rpc(server.url, "eth_blockNumber")["result"], head)
+        if "error" in (response := rpc(server.url, "eth_sendTransaction", send)):
+            raise Failure(f"writing did not resume: {response['error']}")
+        print(f"the disk grew: /ready is 200 after {ready:.1f} s, and a transaction is mined")
+        server.stop()
+    verified = subprocess.run([binary, "verify", "--data-dir", f"{folder}/data"], capture_output=True, text=True)
+    expect("status of verify", verified.returncode, 0)
+    print(verified.stdout.strip().splitlines()[0])
+
+
+def log(binary):
+    with tempfile.TemporaryDirectory() as folder:
+        fifo, metrics, port = f"{folder}/log", free_port(), free_port()
+        os.mkfifo(fifo)
+        # Open for reading and writing, so that nobody has to read.
+        descriptor = os.open(fifo, os.O_RDWR)
+        command = [binary, "dev", "--bare", "--port", port, "--metrics-addr", f"127.0.0.1:{metrics}"]
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=descriptor)
+        try:
+            url = f"http://127.0.0.1:{port}/"
+
+            def listens():
+                with contextlib.suppress(OSError):
+                    return get(url + "health")[0] == 200
+            wait_for("the start", listens)
+            batch = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}] * 1000).encode()
+            request = urllib.request.Request(url, batch, {"Content-Type": "application/json"})
+            times = []
+            for _ in range(80):
+                started = time.monotonic()
+                urllib.request.urlopen(request, timeout=PATIENCE).read()
+                times.append(time.monotonic() - started)
+            dropped = metric(metrics, "ethnode_log_lines_dropped_total")
+            print(f"80 batches with 1,000 log lines each, median {1000 * statistics.median(times):.0f} ms; {dropped:.0f} lines were dropped")
+            expect("dropped lines are counted", dropped > 0, True)
+            started = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            expect("exit status", process.wait(PATIENCE), 0)
+            print(f"SIGTERM: ended after {time.monotonic() - started:.1f} s")
+        finally:
+            process.kill()
+            process.wait()
+            os.close(descriptor)
+
+
+def connection(url, source):
+    """Connects from an address of this machine."""
+    host, port = url.split("//")[1].rsplit(":", 1)
+    return socket.create_connection((host, int(port)), timeout=60, source_address=(source, 0))
+
+
+def clients(binary):
+    greedy, modest = "127.0.0.2", "127.0.0.3"
+    loop = '{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}'
+    post = f"POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(loop)}\r\n\r\n{loop}".encode()
+    read = b"GET /blockNumber/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Server(binary, "dev", "--bare", "--log", "warn", "--gas-cap", "500000000") as server:
+        # What the first requests need stays.
+        expect("status", get(server.url + "/blockNumber/")[0], 200)
+        before = server.status("VmRSS")
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(connection(server.url, greedy)) for _ in range(256)]
+            for stream in streams:
+                stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            opened = sum(stream.recv(12) == b"HTTP/1.1 200" for stream in streams)
+            callers = [stack.enter_context(connection(server.url, greedy)) for _ in range(24)]
+            for caller in callers:
+                caller.sendall(post)
+            other = stack.enter_context(connection(server.url, modest))
+            times = []
+            for _ in range(200):
+                started = time.monotonic()
+                other.sendall(read)
+                response = other.recv(65536)
+                times.append(time.monotonic() - started)
+                expect("status of the other client", response[:12], b"HTTP/1.1 200")
+            stream = stack.enter_context(connection(server.url, modest))
+            stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            expect("a stream of the other client", stream.recv(12), b"HTTP/1.1 200")
+            median = 1000 * statistics.median(times)
+            print(f"one client: {opened} of 256 streams, 24 endless calls; another one: median {median:.1f} ms, "
+                  f"99th percentile {1000 * sorted(times)[197]:.1f} ms, and a stream of its own")
+            expect("the median is below 50 ms", median < 50, True)
+            expect("streams are shared", opened < 256, True)
+            during = server.status("VmRSS")
+        time.sleep(6)
+        after = server.status("VmRSS")
+        print(f"memory: {before / 2**20:.0f} MiB before, {during / 2**20:.0f} MiB during, {after / 2**20:.0f} MiB after")
+        expect("memory during is within 64 MiB of before", during < before + 64 * 2**20, True)
+
+
+def certificate(folder, name):
+    paths = [f"{folder}/{name}.crt", f"{folder}/{name}.key"]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                    "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", paths[1], "-out", paths[0]],
+                   check=True, capture_output=True)
+    return paths
+
+
+def reload(binary):
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = certificate(folder, "first"), certificate(folder, "second")
+        used = [f"{folder}/used.crt", f"{folder}/used.key"]
+        tokens, config = Path(folder) / "tokens", Path(folder) / "config.toml"
+        for source, target in zip(first, used):
+            shutil.copy(source, target)
+        tokens.write_text("first-token-0123456789")
+        settings = f'[dev]\nlog = "%s"\ntls-cert = "{used[0]}"\ntls-key = "{used[1]}"\ntoken-file = "{tokens}"\n'
+        config.write_text(settings % "warn")
+        with Server(binary, "dev", "--bare", "--config", config) as server:
+            def status(token, trusted):
+                context = ssl.create_default_context(cafile=trusted)
+                try:
+                    return get(server.url + "/chainId/", {"Authorization": f"Bearer {token}-0123456789"}, context)[0]
+                except urllib.error.URLError as error:
+                    return type(error.reason).__name__
+            refused = "SSLCertVerificationError"
+            expect("before", (status("first-token", first[0]), status("second-token", first[0]), status("first-token", second[0])), (200, 401, refused))
+            for source, target in zip(second, used):
+                shutil.copy(source, target)
+            tokens.write_text("second-token-0123456789")
+            config.write_text(settings % "info")
+            server.process.send_signal(signal.SIGHUP)
+            wait_for("the reload", lambda: "SIGHUP: reloaded" in server.error_text())
+            expect("after", (status("second-token", second[0]), status("first-token", second[0]), status("second-token", first[0])), (200, 401, refused))
+            wait_for("a line at level info", lambda: "operation=\"chainId\"" in server.error_text())
+            server.process.send_signal(signal.SIGUSR1)
+            wait_for("level debug", lambda: "level of the log is debug" in server.error_text())
+            expect("plain HTTP", get(server.url.replace("https", "http") + "/health")[0], 400)
+            server.stop()
+    print("SIGHUP: new certificate, new tokens and log level info, and the process continues; SIGUSR1: level debug; plain HTTP is 400")
+
+
+def imports(binary):
+    with tempfile.TemporaryDirectory() as folder:
+        chain, port, metrics = Path(folder) / "chain.rlp", free_port(), free_port()
+        with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/dev", "--log", "error") as server:
+            server.ask("/dev/mine/", {"Blocks": 2_000})
+            server.stop()
+        subprocess.run([binary, "export", "--data-dir", f"{folder}/dev", chain], check=True, capture_output=True)
+        genesis = ["--genesis", Path(folder) / "dev/genesis.json"] if (Path(folder) / "dev/genesis.json").exists() else []
+        command = [binary, "import", *genesis, "--data-dir", f"{folder}/imported", "--json", chain]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        if done.returncode == 0:
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            total = [line["total_bytes"] for line in lines if line["event"] == "progress"]
+            print(f"import --json: {len(total)} lines of progress of {chain.stat().st_size} bytes, {lines[-1]['imported']} blocks")
+            expect("total", set(total) <= {chain.stat().st_size}, True)
+        # Known blocks again, which takes long enough to look.
+        with chain.open("ab") as file:
+            blocks = chain.read_bytes()
+            for _ in range(200):
+                file.write(blocks)
+        command = [binary, "run", "--data-dir", f"{folder}/dev", "--import", chain, "--port", port, "--metrics-addr", f"127.0.0.1:{metrics}",
+                   "--log", "warn"]
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+        try:
+            url = f"http://127.0.0.1:{port}"
+
+            def progress():
+                with contextlib.suppress(OSError):
+                    status, body = get(url + "/ready")
+                    expect("/ready", status, 503)
+                    detail = json.loads(body)["detail"]
+                    return detail if "% " in detail or "%, " in detail else None
+            print(f"/ready is 503: {wait_for('progress', progress).replace(folder, '')}")
+            expect("/health", get(url + "/health")[0], 200)
+            expect("other requests", get(url + "/chainId/")[0], 503)
+            print(f"/health is 200, {metric(metrics, 'ethnode_import_blocks_total'):.0f} blocks in the metrics, other requests are 503")
+            process.send_signal(signal.SIGTERM)
+            expect("exit status", process.wait(PATIENCE), 0)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def nginx(binary):
+    subprocess.run([sys.executable, HERE / "proxies.py", "--bin", binary], check=True)
+
+
+def restarts(binary):
+    with Server(binary, "dev", "--bare", "--log", "warn") as server:
+        folder = Path(f"/proc/{server.process.pid}")
+
+        def resources():
+            return len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir())), server.status("VmRSS") / 2**20
+
+        def use(_):
+            for _ in range(50):
+                with connection(server.url, "127.0.0.1") as client:
+                    client.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    client.recv(12)
+                expect("status", get(server.url + "/blockNumber/")[0], 200)
+            server.process.send_signal(signal.SIGHUP)
+
+        rounds = []
+        for _ in range(4):
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                list(pool.map(use, range(8)))
+            # Streams notice that their clients have left when they are read.
+            wait_for("the end of the connections", lambda: resources()[0] < 64 + 32)
+            rounds.append(resources())
+        for descriptors, threads, memory in rounds:
+            print(f"{descriptors} descriptors, {threads} threads, {memory:.0f} MiB after 400 streams and 400 requests")
+        (first, last) = rounds[1], rounds[-1]
+        expect("descriptors grow", last[0] <= first[0] + 4, True)
+        expect("threads grow", last[1] <= first[1] + 1, True)
+        expect("memory grows by more than a tenth", last[2] <= 1.1 * first[2] + 2, True)
+        server.stop()
+
+
+SCENES = {"disk": disk, "log": log, "clients": clients, "reload": reload, "import": imports, "nginx": nginx, "restarts": restarts}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=Path, help="server program, with the feature tls [default: build it]")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="what to play")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(SCENES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    binary = (arguments.bin or build() / "node-server").resolve()
+    for name in arguments.names or SCENES:
+        print(f"\n{name}:", flush=True)
+        SCENES[name](binary)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
