@@ -5,11 +5,11 @@
 
 Generates two chains, one ten times as long as the other, imports each into a folder, and sends requests with wrk (1 thread,
 16 connections) for thousands of accounts, slots and topics in random order. In the first half of the rounds the newest blocks are in
-memory; in the other half, after a restart, all blocks are in the database. Each round measures every request once, so that a
+memory; in the other half, after a restart, all blocks are in runs. Each round measures every request once, so that a
 machine that slows down slows all of them; the bars apply to medians of the rounds, and to ratios within a round. The exit status is 1
 if a bar is missed.
 
---work FOLDER stores chains and databases for the next run. Needs wrk.
+--work FOLDER stores chains and data folders for the next run. Needs wrk.
 """
 
 import argparse
@@ -207,7 +207,7 @@ def main():
                 measured = {case.name: case.measure(servers[0], work, options.seconds, number) for case in of_short}
                 measured[long_case.name] = long_case.measure(servers[1], work, options.seconds, number)
                 rounds.append(measured)
-            print("\nthe newest blocks in memory:" if fresh else "\nall blocks in the database:")
+            print("\nthe newest blocks in memory:" if fresh else "\nall blocks in runs:")
             passed &= report(rounds)
             for server, chain in zip(servers, chains):
                 print(f"{chain.blocks} blocks: peak memory {server.status('VmHWM') / 2**20:.0f} MiB")

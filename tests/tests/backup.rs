@@ -132,7 +132,7 @@ fn a_killed_server_leaves_no_copy_that_looks_complete() {
     for _ in 0..20 {
         let server = Server::start(["--data-dir", data.to_str().unwrap()]);
         let client = command("backup", &data).arg(&dest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        while !part.join("chain.redb").exists() && !dest.exists() {
+        while !part.join("wal-synced").exists() && !dest.exists() {
             thread::yield_now();
         }
         server.end("KILL");

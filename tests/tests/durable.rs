@@ -164,8 +164,9 @@ fn refuses_unusable_folders_with_one_line() {
     fs::write(&log, good).unwrap();
     assert_eq!(Server::start(fixture.data_dir()).get("/health").status, 200, "mended");
 
-    fs::write(Path::new(&data).join("chain.redb"), b"no database").unwrap();
-    refused(&fixture, &[], "database");
+    let manifest = files(&data).find(|name| name.starts_with("manifest-")).unwrap();
+    fs::write(Path::new(&data).join(&manifest), b"no manifest").unwrap();
+    refused(&fixture, &[], &format!("{manifest} is damaged"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::dev::DevOptions;
 use crate::export::ExportOptions;
 use crate::health::HealthOptions;
 use crate::import::ImportOptions;
+use crate::migrate::MigrateOptions;
 use crate::options::InspectOptions;
 use crate::prune::PruneOptions;
 use crate::run::RunOptions;
@@ -62,14 +63,19 @@ pub(crate) enum Command {
     Stats(InspectOptions),
     /// Drop old states from a folder. Requests for them then return 404; blocks, receipts and logs are kept.
     ///
-    /// Dropped states can be restored only by importing the chain into another folder. The freed space is reused for new
-    /// blocks; the file does not shrink.
+    /// Dropped states can be restored only by importing the chain into another folder. Needs room for another copy of the states
+    /// that are kept.
     Prune(PruneOptions),
     /// Copy a folder to another folder, even while a server uses it.
     ///
     /// The copy is a complete snapshot: blocks, states, pool and filters. It is written next to the destination under a temporary
     /// name and renamed at the end, so the destination is never incomplete.
     Backup(BackupOptions),
+    /// Copy a folder of storage layout 1 to a new folder of the current layout, and verify it.
+    ///
+    /// The old folder does not change, and no server may use it meanwhile. If this is interrupted, the same command continues.
+    /// Until everything is copied and verified, the name of the new folder ends with .migrating.
+    Migrate(MigrateOptions),
     /// Print the settings of a command, each with its source, in the format of --config.
     ///
     /// Accepts a command and its options: `node-server config run --port 9000`. The default command is `dev`.
@@ -108,6 +114,7 @@ impl Command {
             Self::Stats(options) => options.output.json,
             Self::Prune(options) => options.output.json,
             Self::Backup(options) => options.output.json,
+            Self::Migrate(options) => options.output.json,
         }
     }
 }

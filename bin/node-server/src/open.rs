@@ -38,7 +38,6 @@ pub(crate) fn recorded_genesis(folder: &Path, caches: &CacheOptions) -> Result<O
     }
     let failed = |error| CommandError::store(folder, error);
     let store = Store::open_existing(folder, store_options(caches)).map_err(failed)?;
-    warn_if_repaired(&store, folder);
     let Some(file) = store.genesis_file().map_err(failed)? else { return Ok(None) };
     let genesis = Genesis::parse(&file).map_err(ContinueError::Record);
     Ok(Some(genesis.map_err(|error| failed(BackendError::Storage(error.into())))?))
@@ -75,18 +74,6 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
     }
 }
 
-/// Logs what had to be repaired when the folder was opened.
-fn warn_if_repaired(store: &Store, path: &Path) {
-    let rows = store.repaired_rows();
-    if rows > 0 {
-        tracing::warn!(
-            "data folder {}: an interrupted prune of an earlier version had brought back deleted accounts or slots; \
-            removed their {rows} rows",
-            path.display()
-        );
-    }
-}
-
 /// The backend of a chain.
 pub(crate) struct Backend {
     pub(crate) backend: Arc<dyn StateBackend>,
@@ -118,7 +105,6 @@ pub(crate) fn create_store(
 ) -> Result<Store, CommandError> {
     let options = Options { sync, ..store_options(caches) };
     let store = Store::open(path, genesis.block(), options).map_err(|error| CommandError::store(path, error))?;
-    warn_if_repaired(&store, path);
     continue_with(&store, genesis).map_err(|error| CommandError::store(path, error))?;
     Ok(store)
 }
@@ -130,13 +116,16 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
 
 /// Opens an existing chain for `command`, which appears in errors.
 pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
-    let path = existing_folder(chain, command)?;
-    let store = Store::open_existing(&path, store_options(&chain.storage.caches));
-    let store = store.map_err(|error| CommandError::store(&path, error))?;
-    warn_if_repaired(&store, &path);
+    open_folder(&existing_folder(chain, command)?, chain)
+}
+
+/// Opens the chain in `path` with the options of `chain`.
+pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
+    let store = Store::open_existing(path, store_options(&chain.storage.caches));
+    let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
         let genesis = read_genesis(Some(genesis))?;
-        continue_with(&store, &genesis).map_err(|error| CommandError::store(&path, error))?;
+        continue_with(&store, &genesis).map_err(|error| CommandError::store(path, error))?;
     }
     Ok(store)
 }

@@ -11,7 +11,7 @@ use std::fmt;
 /// Counts the rows and bytes of each table.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let store = open::open_existing(&options.chain, "stats")?;
-    // Rows still in memory have no size in the database yet.
+    // Rows still in memory are in no run yet.
     store.flush()?;
     let stats = store.stats()?;
     report::result("stats", options.output.json, Text(&stats), value(&stats));
@@ -25,7 +25,7 @@ fn sum(stats: &Stats, of: impl Fn(&TableStats) -> u64) -> u64 {
 fn value(stats: &Stats) -> Value {
     let table = |table: &TableStats| {
         json!({
-            "name": table.name, "rows": table.rows, "bytes": table.stored_bytes, "page_bytes": table.page_bytes,
+            "name": table.name, "rows": table.rows, "bytes": table.stored_bytes, "disk_bytes": table.disk_bytes,
         })
     };
     json!({
@@ -33,10 +33,9 @@ fn value(stats: &Stats) -> Value {
         "tables": stats.tables.iter().map(table).collect::<Vec<_>>(),
         "rows": sum(stats, |table| table.rows),
         "bytes": sum(stats, |table| table.stored_bytes),
-        "page_bytes": sum(stats, |table| table.page_bytes),
         "bytes_a_block": stats.bytes_a_block(),
         "changed_leaves": stats.changed_leaves(), "trie_bytes_a_leaf": stats.trie_bytes_a_leaf(),
-        "database_file_bytes": stats.database_file_bytes, "log_file_bytes": stats.log_file_bytes,
+        "runs": stats.runs, "run_bytes": stats.run_bytes, "log_file_bytes": stats.log_file_bytes,
     })
 }
 
@@ -46,24 +45,20 @@ struct Text<'a>(&'a Stats);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stats = self.0;
-        writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "page bytes")?;
-        let line = |f: &mut fmt::Formatter<'_>, name: &str, rows, bytes, pages| {
-            writeln!(f, "{name:<14} {rows:>12} {bytes:>15} {pages:>15}")
+        writeln!(f, "{:<14} {:>12} {:>15} {:>15}", "table", "rows", "bytes", "bytes on disk")?;
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, rows, bytes, on_disk| {
+            writeln!(f, "{name:<14} {rows:>12} {bytes:>15} {on_disk:>15}")
         };
         for table in &stats.tables {
-            line(f, &table.name, table.rows, table.stored_bytes, table.page_bytes)?;
+            line(f, &table.name, table.rows, table.stored_bytes, table.disk_bytes)?;
         }
-        let [rows, bytes, pages] = [
-            sum(stats, |table| table.rows),
-            sum(stats, |table| table.stored_bytes),
-            sum(stats, |table| table.page_bytes),
-        ];
-        line(f, "total", rows, bytes, pages)?;
+        let [rows, bytes] = [sum(stats, |table| table.rows), sum(stats, |table| table.stored_bytes)];
+        line(f, "total", rows, bytes, sum(stats, |table| table.disk_bytes))?;
         writeln!(f)?;
         writeln!(f, "head {}, states from block {} on", stats.head, stats.earliest_state)?;
-        writeln!(f, "{:.0} bytes per block", stats.bytes_a_block())?;
+        writeln!(f, "{:.0} bytes on disk per block", stats.bytes_a_block())?;
         let (leaves, bytes) = (stats.changed_leaves(), stats.trie_bytes_a_leaf());
-        writeln!(f, "{bytes:.1} bytes of trie rows for each of {leaves} changed leaves")?;
-        write!(f, "files: database {} bytes, log {} bytes", stats.database_file_bytes, stats.log_file_bytes)
+        writeln!(f, "{bytes:.1} bytes of tries on disk for each of {leaves} changed leaves")?;
+        write!(f, "files: {} runs with {} bytes, log {} bytes", stats.runs, stats.run_bytes, stats.log_file_bytes)
     }
 }

@@ -52,6 +52,9 @@ fn read(service: &Service, gauges: &Gauges) {
     for (operation, failures) in [("write", health.failed_writes), ("read", health.failed_reads)] {
         set(&gauges.storage_failures.get_or_create(&[("operation", operation)]), failures);
     }
+    gauges.storage_files.set(signed(health.files));
+    gauges.storage_merging.set(i64::from(health.is_merging));
+    set(&gauges.storage_merged, health.merged_bytes);
     match service.node.head(&Context::unbounded().with_timeout(HEAD_TIMEOUT)) {
         Ok(head) => {
             let header = &head.header;

@@ -55,10 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let added = trie_bytes(&store)? - before;
     println!("trie rows: {} bytes a changed leaf", added / leaves.max(1));
     for table in store.stats()?.tables {
-        println!(
-            "  {:13} {:>9} rows {:>11} bytes {:>11} in pages",
-            table.name, table.rows, table.stored_bytes, table.page_bytes
-        );
+        println!("  {:13} {:>9} rows {:>11} bytes", table.name, table.rows, table.stored_bytes);
     }
     let mut bytes = 0;
     for entry in std::fs::read_dir(&folder)? {

@@ -39,8 +39,8 @@ pub fn decode_row(table: Table, value: &[u8]) -> Result<(), StoreError> {
         }
         Table::Accounts => again(value, AccountRow::decode, |row| row.map_or_else(Vec::new, |row| row.encode())),
         Table::Storage => again(value, values::decode_word, |word| values::encode_word(*word)),
-        // Any bytes.
-        Table::Code => Ok(()),
+        // Any bytes. Side blocks are entries of the log, see [`decode_entry`].
+        Table::Code | Table::SideBlocks | Table::Records => Ok(()),
         Table::Trie => {
             // A row, and the same row after itself, as for a delta.
             let mut decoder = Decoder::new(NibblePath::ROOT);
@@ -79,13 +79,13 @@ pub fn decode_entry(payload: &[u8]) -> Result<(), StoreError> {
 /// Returns rows that belong to `block`, and rows of tables that do not depend on a block.
 pub fn sample_rows(block: &ExecutedBlock) -> Vec<(Table, Vec<u8>)> {
     let BlockBytes { header, body, receipts, accounts } = BlockBytes::encode(block);
-    let tries = vec![None; block.changes.accounts.len()];
     let account = block.changes.accounts.values().find_map(|change| change.account);
     let account = account.map_or_else(Vec::new, |state| AccountRow { state, storage: None }.encode());
     let leaf = [vec![1], vec![7; 32]].concat();
-    let hash = [&[0xa0][..], &[5; 32]].concat();
+    let hash = [5; 32];
     let branch = [&[2, 0, 0b101][..], &hash, &hash].concat();
-    let delta = [&[0x41, 0, 0b100][..], &hash].concat();
+    let child = [&[0x12][..], &hash].concat();
+    let delta = [&[12, 0, 0b1100][..], &[0x80, 0xa0], &hash].concat();
     let extended = [&[3, 2, 0x12, 0, 0b11][..], &hash, &hash].concat();
     vec![
         (Table::Headers, header),
@@ -98,10 +98,11 @@ pub fn sample_rows(block: &ExecutedBlock) -> Vec<(Table, Vec<u8>)> {
         (Table::Code, vec![0x60]),
         (Table::Trie, leaf),
         (Table::Trie, branch),
+        (Table::Trie, child),
         (Table::Trie, delta),
         (Table::Trie, extended),
         (Table::Postings, vec![1, 2, 0x80, 1]),
-        (Table::Changes, values::encode_changes_row(&accounts, &block.changes.code, &tries, &[])),
+        (Table::Changes, values::encode_changes_row(&accounts, block.changes.code.keys())),
         (Table::Fees, values::encode_tips(&[(U256::from(300), 21_000), (U256::MAX, 1)])),
     ]
 }

@@ -2,12 +2,11 @@
 
 use crate::codec::Malformed;
 use crate::files::FolderError;
-use crate::store::Difference;
 use crate::wal::WalError;
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
+use node_types::H256;
 use node_types::consensus::DecodeError;
-use node_types::{BlockNumber, H256};
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -17,19 +16,16 @@ use std::sync::Arc;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum StoreError {
-    /// The database failed.
-    #[error("the database failed")]
-    Database(#[source] Box<redb::Error>),
     /// The folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The file of the database cannot be opened.
-    #[error("cannot open the database's file")]
+    /// A file cannot be read or written.
+    #[error("a file of the store cannot be read or written")]
     File(#[source] std::io::Error),
     /// The log failed.
     #[error("the write-ahead log failed")]
     Log(#[from] WalError),
-    /// A row of the database, or an entry of the log, cannot be read.
+    /// A row, or an entry of the log, cannot be read.
     #[error("the stored data is damaged")]
     Malformed(#[from] Malformed),
     /// A consensus object within a row cannot be read.
@@ -44,20 +40,23 @@ pub enum StoreError {
     /// The folder contains another chain.
     #[error("the folder holds a chain with genesis {found:#x}, not {expected:#x}")]
     OtherGenesis { found: H256, expected: H256 },
-    /// This version does not support the layout of the database.
+    /// This version does not support the layout of the folder.
     #[error(
         "the folder has storage layout {found}, and this version reads and writes layout {supported}; docs/operations.md, \
         \"From one storage layout to the next\", says how to move"
     )]
     UnsupportedLayout { found: u64, supported: u64 },
-    /// The earliest state does not match its header.
-    #[error(
-        "the earliest stored state, that of block {block}, does not match the block header; restore a backup, or import the \
-        chain into a new folder: {difference}"
-    )]
-    DamagedState { block: BlockNumber, difference: Box<Difference> },
-    /// The database was written by another program.
-    #[error("the database was written by another program")]
+    /// The folder is not one of layout 1, so it cannot be migrated.
+    #[error("the folder has no chain in storage layout 1")]
+    NotLayout1,
+    /// The folder is not empty.
+    #[error("the folder is not empty")]
+    NotEmpty,
+    /// The store was closed.
+    #[error("the store was closed")]
+    Closed,
+    /// The folder was written by another program.
+    #[error("the folder was written by another program")]
     Foreign,
     /// The block cannot be stored: keys have room for 2^40 blocks with 2^24 logs each.
     #[error("block {0} exceeds the limits of the storage format")]
@@ -76,11 +75,6 @@ pub enum StoreError {
 impl StoreError {
     /// Returns the error of the operating system that is the cause, or `None` if there is another cause.
     pub(crate) fn io(&self) -> Option<&io::Error> {
-        if let Self::Database(error) = self
-            && let redb::Error::Io(error) = &**error
-        {
-            return Some(error);
-        }
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);
         while let Some(error) = cause {
             let shared = || error.downcast_ref::<Arc<io::Error>>().map(Arc::as_ref);
@@ -102,11 +96,6 @@ impl StoreError {
         }
         text
     }
-
-    /// Returns whether the database only reports that an earlier operation failed.
-    pub(crate) fn is_previous_failure(&self) -> bool {
-        matches!(self, Self::Database(error) if matches!(**error, redb::Error::PreviousIo))
-    }
 }
 
 impl From<StoreError> for BackendError {
@@ -115,15 +104,8 @@ impl From<StoreError> for BackendError {
     }
 }
 
-/// redb has an error type for each kind of call. All of them convert to [`redb::Error`].
-macro_rules! from_database {
-    ($($error:ty),+) => {
-        $(impl From<$error> for StoreError {
-            fn from(error: $error) -> Self {
-                Self::Database(Box::new(error.into()))
-            }
-        })+
-    };
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
 }
-
-from_database!(redb::CommitError, redb::DatabaseError, redb::StorageError, redb::TableError, redb::TransactionError);

@@ -38,22 +38,26 @@ pub enum Table {
     Code,
     /// Trie, position and version to node.
     Trie,
-    /// Term and first log of a chunk to the chunk.
+    /// Term and last log of a chunk to the chunk.
     Postings,
     /// Block number to the changes of the block.
     Changes,
     /// Block number to the data of the fee history.
     Fees,
+    /// Block number and hash to a block that is not canonical.
+    SideBlocks,
+    /// Kind and key to a record of the layers above.
+    Records,
 }
 
-/// The part of a key in the database that follows the prefix.
+/// The part of a key that follows the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suffix {
     /// Nothing: there is one row per prefix.
     None,
     /// The complement of the number of the block that wrote the row.
     Block,
-    /// The id of the first log of a chunk.
+    /// The id of the last log of a chunk.
     Log,
 }
 
@@ -70,7 +74,7 @@ impl Suffix {
 
 impl Table {
     /// All tables, in the order of their discriminants.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Headers,
         Self::Numbers,
         Self::Bodies,
@@ -83,9 +87,21 @@ impl Table {
         Self::Postings,
         Self::Changes,
         Self::Fees,
+        Self::SideBlocks,
+        Self::Records,
     ];
 
-    /// Returns the name in the database.
+    /// Returns whether the keys are block numbers. Every block has one row in each of these tables.
+    pub(crate) fn is_numbered(self) -> bool {
+        matches!(self, Self::Headers | Self::Bodies | Self::Receipts | Self::Changes | Self::Fees)
+    }
+
+    /// Returns the table to which a row with this key belongs.
+    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
+        Self::ALL.get(usize::from(*key.first()?)).copied()
+    }
+
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Headers => "headers",
@@ -100,6 +116,8 @@ impl Table {
             Self::Postings => "postings",
             Self::Changes => "changes",
             Self::Fees => "fees",
+            Self::SideBlocks => "side_blocks",
+            Self::Records => "records",
         }
     }
 
@@ -243,7 +261,7 @@ impl Key {
     }
 
     pub(crate) fn block_number(&self) -> BlockNumber {
-        self.prefix().iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        number_of(self.as_slice())
     }
 
     pub(crate) fn table(&self) -> Table {
@@ -255,10 +273,10 @@ impl Key {
         &self.as_slice()[1..]
     }
 
-    /// Returns the key in the database of the row with this prefix and `version`.
-    pub(crate) fn versioned(&self, version: u64) -> DatabaseKey {
-        let mut key = DatabaseKey { length: 0, bytes: [0; DatabaseKey::CAPACITY] };
-        key.extend(self.prefix());
+    /// Returns the key of the row with this prefix and `version`.
+    pub(crate) fn versioned(&self, version: u64) -> RowKey {
+        let mut key = RowKey { length: 0, bytes: [0; RowKey::CAPACITY] };
+        key.extend(self.as_slice());
         match self.table().suffix() {
             Suffix::None => {}
             Suffix::Block => key.extend(&(MAX_BLOCK - version.min(MAX_BLOCK)).to_be_bytes()[3..]),
@@ -267,7 +285,8 @@ impl Key {
         key
     }
 
-    fn as_slice(&self) -> &[u8] {
+    /// Returns the number of the table and the prefix, with which the keys of the rows begin.
+    pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 
@@ -310,13 +329,14 @@ impl fmt::Debug for Key {
     }
 }
 
+/// The key of a row: the number of its table, a prefix and, in some tables, a version.
 #[derive(Clone, Copy)]
-pub(crate) struct DatabaseKey {
+pub(crate) struct RowKey {
     length: u8,
     bytes: [u8; Self::CAPACITY],
 }
 
-impl DatabaseKey {
+impl RowKey {
     const CAPACITY: usize = Key::CAPACITY + 8;
 
     fn extend(&mut self, bytes: &[u8]) {
@@ -326,7 +346,7 @@ impl DatabaseKey {
     }
 }
 
-impl std::ops::Deref for DatabaseKey {
+impl std::ops::Deref for RowKey {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -334,7 +354,19 @@ impl std::ops::Deref for DatabaseKey {
     }
 }
 
-/// Returns the version at the end of a key of the database.
+/// Returns the block number in the key of a row of a table of which [`Table::is_numbered`] is true.
+pub(crate) fn number_of(key: &[u8]) -> BlockNumber {
+    key.iter().skip(1).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Returns the part of a row's key by which filters know it: all but the version. `None` in tables in which no filter is
+/// needed, because the block that wrote the row is known.
+pub(crate) fn filter_part(key: &[u8]) -> Option<&[u8]> {
+    let table = Table::of_key(key).filter(|table| !table.is_numbered())?;
+    key.get(..key.len().checked_sub(table.suffix().len())?)
+}
+
+/// Returns the version at the end of a key.
 pub(crate) fn version_of(suffix: Suffix, key: &[u8]) -> Option<u64> {
     match suffix {
         Suffix::None => None,
@@ -347,9 +379,9 @@ pub(crate) fn version_of(suffix: Suffix, key: &[u8]) -> Option<u64> {
     }
 }
 
-/// Returns the trie in a key of `storage` or `trie`.
+/// Returns the trie in the key of a row of `storage` or `trie`.
 pub(crate) fn trie_of(key: &[u8]) -> Option<TrieId> {
-    let (length, rest) = key.split_first()?;
+    let (length, rest) = key.get(1..)?.split_first()?;
     let significant = rest.get(..usize::from(*length)).filter(|bytes| bytes.len() <= 8)?;
     Some(TrieId(significant.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }

@@ -1,7 +1,7 @@
 //! A durable archive of a chain in one folder: every state of the chain with Merkle proofs, and an index of its logs.
 //!
 //! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
-//! [write-ahead log](wal) that is synced before a change is acknowledged. Large commits move them to a redb database.
+//! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are in runs: immutable sorted files, merged in the background.
 //! `docs/storage.md` describes the format of the files.
 //!
 //! # Examples
@@ -41,8 +41,10 @@ mod error;
 pub mod files;
 mod journal;
 mod keys;
+mod migrate;
 mod postings;
 mod rows;
+mod runs;
 mod side_blocks;
 mod state;
 mod store;
@@ -55,6 +57,7 @@ pub mod wal;
 pub use codec::Malformed;
 pub use error::StoreError;
 pub use keys::Table;
+pub use migrate::{Migrated, MigrationProgress, migrate};
 pub use store::{
     Backup, BackupError, BackupProgress, Difference, Fault, Options, Stats, Store, SyncPolicy, TableStats, Verified,
 };

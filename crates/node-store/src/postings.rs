@@ -1,7 +1,7 @@
 //! The index of logs: for each term the ids of the logs that have it, in chunks of ascending ids.
 //!
-//! A chunk is a row whose key ends with its first id. The value contains the distance from each id to the next. A block
-//! writes one chunk per term; when rows move to the database, chunks of the same term are joined.
+//! A chunk is a row whose key ends with its last id. The value contains the distance from each id to the one before, from
+//! the last to the first. A block writes one chunk per term; in runs, chunks of the same term are joined.
 
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::error::StoreError;
@@ -13,10 +13,9 @@ use node_types::consensus::Receipt;
 use node_types::{BlockNumber, H256};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
-use std::ops::ControlFlow;
 
-/// Maximum number of ids in a chunk of the database.
-const CHUNK: usize = 256;
+/// Maximum number of ids in a chunk of a run.
+pub(crate) const CHUNK: usize = 256;
 
 /// Maximum number of pairs of address and first topic that are looked up one by one.
 const MAX_PAIRS: usize = 64;
@@ -41,32 +40,33 @@ pub(crate) fn terms_of(block: BlockNumber, receipts: &[Receipt]) -> Option<HashM
     Some(terms)
 }
 
-/// Encodes ascending `ids` as a chunk.
+/// Encodes ascending `ids` as a chunk. The last one is in its key.
 pub(crate) fn encode(ids: &[LogId]) -> Vec<u8> {
     let mut out = Vec::with_capacity(ids.len() * 4);
-    ids.windows(2).for_each(|pair| put_varint(&mut out, pair[1].0 - pair[0].0));
+    ids.windows(2).rev().for_each(|pair| put_varint(&mut out, pair[1].0 - pair[0].0));
     out
 }
 
-/// Decodes the chunk whose first id is `first`.
-pub(crate) fn decode(first: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> {
+/// Decodes the chunk whose last id is `last`.
+pub(crate) fn decode(last: u64, value: &[u8]) -> Result<Vec<LogId>, Malformed> {
     let mut reader = Reader::new(value, "a row of postings");
-    let mut ids = vec![LogId(first)];
-    let mut last = first;
+    let mut ids = vec![LogId(last)];
+    let mut first = last;
     while !reader.is_empty() {
-        last = last.checked_add(reader.varint()?).ok_or(reader.malformed())?;
-        ids.push(LogId(last));
+        first = first.checked_sub(reader.varint()?).ok_or(reader.malformed())?;
+        ids.push(LogId(first));
     }
+    ids.reverse();
     Ok(ids)
 }
 
 /// Joins ascending chunks of one term into larger ones.
 pub(crate) fn join(chunks: &[(u64, Value)]) -> Result<Vec<(LogId, Vec<u8>)>, Malformed> {
     let mut ids = Vec::new();
-    for (first, value) in chunks {
-        ids.extend(decode(*first, value)?);
+    for (last, value) in chunks {
+        ids.extend(decode(*last, value)?);
     }
-    Ok(ids.chunks(CHUNK).map(|ids| (ids[0], encode(ids))).collect())
+    Ok(ids.chunks(CHUNK).filter_map(|ids| Some((*ids.last()?, encode(ids)))).collect())
 }
 
 /// Returns the logs from `from` up to and including block `to` that may match `filter`, ascending, at most `limit`.
@@ -180,13 +180,13 @@ struct Cursor {
     /// The last chunk that was read, in which `index` is the position.
     chunk: Vec<LogId>,
     index: usize,
-    /// Whether it is the last chunk in the database.
-    database_ended: bool,
+    /// Whether no run has later chunks.
+    runs_ended: bool,
 }
 
 impl Cursor {
     fn new(term: Term) -> Self {
-        Self { key: Key::of_term(term), chunk: Vec::new(), index: 0, database_ended: false }
+        Self { key: Key::of_term(term), chunk: Vec::new(), index: 0, runs_ended: false }
     }
 
     fn seek(&mut self, rows: &Rows, wanted: LogId) -> Result<Option<LogId>, StoreError> {
@@ -200,49 +200,17 @@ impl Cursor {
 
     /// Returns the first chunk that does not end before `wanted`, or an empty one if there is none.
     fn next_chunk(&mut self, rows: &Rows, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
-        if !self.database_ended {
-            let ids = self.next_in_database(rows, wanted)?;
-            if !ids.is_empty() {
+        if !self.runs_ended {
+            if let Some(ids) = rows.tables.chunk_from(&self.key, wanted, rows.limit)? {
                 return Ok(ids);
             }
+            self.runs_ended = true;
         }
         for generation in [&rows.old, &rows.young] {
-            if let Some((first, value)) = generation.newest(&self.key, wanted.0) {
-                let ids = decode(first, &value)?;
-                if ids.last().is_some_and(|last| *last >= wanted) {
-                    return Ok(ids);
-                }
-            }
-            if let Some((first, value)) = generation.oldest_from(&self.key, wanted.0) {
-                return Ok(decode(first, &value)?);
+            if let Some((last, value)) = generation.oldest_from(&self.key, wanted.0) {
+                return Ok(decode(last, &value)?);
             }
         }
         Ok(Vec::new())
-    }
-
-    fn next_in_database(&mut self, rows: &Rows, wanted: LogId) -> Result<Vec<LogId>, StoreError> {
-        let end = LogId::first_of(rows.limit + 1);
-        let mut found = Vec::new();
-        self.database_ended = true;
-        if wanted >= end {
-            return Ok(found);
-        }
-        rows.database.ascending_around(&self.key, wanted.0, |first, value| {
-            if !found.is_empty() {
-                self.database_ended = false;
-                return Ok(ControlFlow::Break(()));
-            }
-            // Later chunks have logs of blocks that left the chain.
-            if first >= end.0 {
-                return Ok(ControlFlow::Break(()));
-            }
-            let mut ids = decode(first, value)?;
-            ids.truncate(ids.partition_point(|id| *id < end));
-            if ids.last().is_some_and(|last| *last >= wanted) {
-                found = ids;
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
     }
 }

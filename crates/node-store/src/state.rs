@@ -9,7 +9,7 @@ use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
+use node_types::{BlockNumber, Bytes, H256, U256, keccak256};
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use std::collections::BTreeMap;
@@ -125,8 +125,6 @@ pub(crate) struct NewState {
     pub(crate) root: H256,
     /// Rows of accounts and storage, then of tries.
     pub(crate) rows: Vec<(Key, Value)>,
-    /// The storage trie of each changed account in which slots were written.
-    pub(crate) tries: Vec<Option<TrieId>>,
     /// Positions at which nodes were written, with the nodes.
     pub(crate) nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
 }
@@ -142,7 +140,7 @@ pub(crate) fn apply(
 ) -> Result<NewState, StoreError> {
     let mut new = NewState::default();
     let mut leaves: Vec<Change> = Vec::with_capacity(changes.accounts.len());
-    for (address, change) in &changes.accounts {
+    for (index, (address, change)) in (0..).zip(&changes.accounts) {
         let hash = keccak256(address);
         let before = match parent {
             Some(parent) => account(rows, hash, parent)?,
@@ -151,13 +149,10 @@ pub(crate) fn apply(
         let storage = match change.account {
             Some(_) => {
                 let before = before.and_then(|account| account.storage).filter(|_| !change.clears_storage());
-                let fresh = TrieId::storage(number, new.tries.len() as u32);
+                let fresh = TrieId::storage(number, index);
                 new.change_storage(rows, cache.as_deref_mut(), parent, before, fresh, change)?
             }
-            None => {
-                new.tries.push(None);
-                None
-            }
+            None => None,
         };
         let after = change.account.map(|state| AccountRow { state, storage });
         if after == before {
@@ -195,14 +190,12 @@ impl NewState {
             .map(|(slot, value)| (keccak256(slot), encode_word(*value)))
             .collect();
         if slots.is_empty() {
-            self.tries.push(None);
             return Ok(before);
         }
         let (trie, at) = match before {
             Some((trie, _)) => (trie, parent),
             None => (fresh, None),
         };
-        self.tries.push(Some(trie));
         let leaf = |(hash, word): (&H256, &Vec<u8>)| {
             (NibblePath::from(*hash), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
         };
@@ -219,18 +212,4 @@ impl NewState {
             self.nodes.push((trie, position, Arc::new(stored)));
         }
     }
-}
-
-/// Returns the keys of the rows of the state that a block wrote, according to its row of changes.
-pub(crate) fn keys_of(row: &crate::values::ChangesRow) -> Vec<Key> {
-    let mut keys = Vec::with_capacity(row.accounts.len() + row.nodes.len());
-    let mut account = |address: &Address, change: &AccountChange, trie: Option<TrieId>| {
-        keys.push(Key::of_hash(Table::Accounts, keccak256(address)));
-        if let Some(trie) = trie {
-            keys.extend(change.storage.keys().map(|slot| Key::of_slot(trie, keccak256(slot))));
-        }
-    };
-    row.accounts.iter().zip(&row.tries).for_each(|((address, change), trie)| account(address, change, *trie));
-    keys.extend(row.nodes.iter().map(|(trie, path)| Key::of_node(*trie, path.len() as u8, path.packed())));
-    keys
 }

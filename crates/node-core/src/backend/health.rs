@@ -11,4 +11,10 @@ pub struct BackendHealth {
     pub failed_reads: u64,
     /// The failure of a read that would fail again; `None` if there is none. Other reads succeed.
     pub read_failure: Option<String>,
+    /// Number of immutable files that have the chain, 0 if it is stored differently.
+    pub files: u64,
+    /// Whether such files are being merged in the background.
+    pub is_merging: bool,
+    /// Bytes that this has written since the start.
+    pub merged_bytes: u64,
 }

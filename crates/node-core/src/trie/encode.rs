@@ -68,14 +68,12 @@ impl Reference {
 
     /// Returns the reference to the node with this encoding.
     pub fn to(encoded: &[u8]) -> Self {
-        let mut item = [0; Self::HASH];
         if encoded.len() < 32 {
+            let mut item = [0; Self::HASH];
             item[..encoded.len()].copy_from_slice(encoded);
             return Self { length: encoded.len() as u8, item };
         }
-        item[0] = 0x80 + 32;
-        item[1..].copy_from_slice(keccak256(encoded).as_bytes());
-        Self { length: Self::HASH as u8, item }
+        Self::from(keccak256(encoded))
     }
 
     /// Splits a reference off the front of `bytes`. `None` if they do not begin with one.
@@ -107,6 +105,15 @@ impl Reference {
     /// Returns the RLP item in the parent.
     pub fn as_rlp(&self) -> &[u8] {
         &self.item[..usize::from(self.length)]
+    }
+}
+
+impl From<H256> for Reference {
+    /// Returns the reference to the node with this hash.
+    fn from(hash: H256) -> Self {
+        let mut item = [0x80 + 32; Self::HASH];
+        item[1..].copy_from_slice(hash.as_bytes());
+        Self { length: Self::HASH as u8, item }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that are read when the metrics are scraped.
 
-use super::{Counters, Gauge, LabeledGauges};
+use super::{Counter, Counters, Gauge, LabeledGauges};
 use prometheus_client::registry::Registry;
 
 /// The gauges, and the counters that other components count.
@@ -29,6 +29,9 @@ pub(crate) struct Gauges {
     pub(crate) storage_failures: Counters,
     pub(crate) storage_bytes: Gauge,
     pub(crate) storage_free: Gauge,
+    pub(crate) storage_files: Gauge,
+    pub(crate) storage_merging: Gauge,
+    pub(crate) storage_merged: Counter,
 }
 
 impl Gauges {
@@ -48,6 +51,9 @@ impl Gauges {
         gauge("filters", "Installed filters", &self.filters);
         gauge("storage_bytes", "Disk usage of the data folder", &self.storage_bytes);
         gauge("storage_free_bytes", "Free space of the data folder's file system", &self.storage_free);
+        gauge("storage_files", "Immutable files that have the chain", &self.storage_files);
+        gauge("storage_merging", "Whether such files are being merged, 1 or 0", &self.storage_merging);
+        registry.register("storage_merged_bytes", "Bytes that merging has written", self.storage_merged.clone());
         let mut gauges = |name, help, gauges: &LabeledGauges| registry.register(name, help, gauges.clone());
         gauges("executor_threads", "Threads for long work", &self.executor_threads);
         gauges("executor_busy", "Threads for long work that are busy", &self.executor_busy);

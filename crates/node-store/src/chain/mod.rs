@@ -3,12 +3,10 @@
 mod view;
 mod write;
 
-pub(crate) use write::keys_of_block;
-
 use crate::caches::Caches;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
-use crate::rows::{self, Rows, Tables, Value};
+use crate::rows::{Rows, Tables, Value};
 use crate::side_blocks::SideBlocks;
 use crate::values;
 use node_core::backend::BackendError;
@@ -27,7 +25,7 @@ pub(crate) struct ChainVersion {
     /// The earliest block whose state is stored.
     pub(crate) earliest: BlockNumber,
     pub(crate) rows: Rows,
-    /// The last block of the old generation. The database has the blocks up to `rows.limit`, the young generation those
+    /// The last block of the old generation. Runs have the blocks up to `rows.limit`, the young generation those
     /// after `old_end`.
     pub(crate) old_end: BlockNumber,
     pub(crate) side_blocks: SideBlocks,
@@ -35,11 +33,11 @@ pub(crate) struct ChainVersion {
 }
 
 impl ChainVersion {
-    /// Returns the chain whose blocks up to `head` are all in the database.
-    pub(crate) fn in_database(
+    /// Returns the chain whose blocks up to `head` are all in runs.
+    pub(crate) fn in_runs(
         head: BlockRef,
         earliest: BlockNumber,
-        database: Arc<Tables>,
+        tables: Arc<Tables>,
         side_blocks: SideBlocks,
         caches: Arc<Caches>,
     ) -> Self {
@@ -47,7 +45,7 @@ impl ChainVersion {
         Self {
             head,
             earliest,
-            rows: Rows { head: head.number, young, old, database, limit: head.number },
+            rows: Rows { head: head.number, young, old, tables, limit: head.number },
             old_end: head.number,
             side_blocks,
             caches,
@@ -70,17 +68,14 @@ impl ChainVersion {
         if number > self.head.number {
             return Ok(None);
         }
-        // Blocks of the database up to the limit are canonical.
+        // Blocks in runs up to the limit are canonical.
         if number <= self.rows.limit {
-            let database = &self.rows.database;
+            let tables = &self.rows.tables;
             let read = |range: RangeInclusive<BlockNumber>| -> Result<Arc<[H256]>, StoreError> {
-                let [first, last] = [range.start(), range.end()].map(|number| Key::of_block(Table::Headers, *number));
-                rows::read(|| {
-                    let rows = database.table(Table::Headers).range::<&[u8]>(first.prefix()..=last.prefix())?;
-                    rows.map(|row| Ok(values::header_hash(row?.1.value())?)).collect()
-                })
+                let headers = tables.of_blocks(Table::Headers, range)?;
+                headers.iter().map(|header| Ok(values::header_hash(header)?)).collect()
             };
-            if let Some(hash) = self.caches.hashes.get(database.id(), number, read)? {
+            if let Some(hash) = self.caches.hashes.get(tables.id(), number, read)? {
                 return Ok(Some(hash));
             }
         }

@@ -75,9 +75,9 @@ impl View for ChainVersion {
             let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
             Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
         };
-        // Blocks of the database up to the limit are canonical.
+        // Blocks in runs up to the limit are canonical.
         if number <= self.rows.limit {
-            return Ok(Some(self.caches.logs.get_or((self.rows.database.id(), number), read)?));
+            return Ok(Some(self.caches.logs.get_or((self.rows.tables.id(), number), read)?));
         }
         let hash = values::header_hash(&self.block_row(Table::Headers, number)?).map_err(StoreError::from)?;
         Ok(Some(self.caches.new_logs.get_or(hash, read)?))

@@ -51,8 +51,7 @@ impl ChainVersion {
         }
         let terms =
             postings::terms_of(number, &block.receipts).ok_or(StoreError::BeyondLimits(block.header.block_ref()))?;
-        let positions: Vec<_> = new.nodes.iter().map(|(trie, path, _)| (*trie, *path)).collect();
-        let changes = values::encode_changes_row(&bytes.accounts, &block.changes.code, &new.tries, &positions);
+        let changes = values::encode_changes_row(&bytes.accounts, block.changes.code.keys());
         let fees = fee_row(block);
         let tips = values::encode_tips(&fees.tips);
 
@@ -80,7 +79,9 @@ impl ChainVersion {
             put(key, values::encode_position(number, index).into());
         }
         for (key, ids) in terms {
-            young.put(key, ids[0].0, postings::encode(&ids).into());
+            if let Some(last) = ids.last() {
+                young.put(key, last.0, postings::encode(&ids).into());
+            }
         }
 
         self.caches.headers.insert(hash, Arc::clone(&block.header), bytes.header.len());
@@ -145,10 +146,10 @@ impl ChainVersion {
         self.rows.young = Arc::new(self.rows.young.up_to(self.head.number));
     }
 
-    /// Returns the chain after its old generation was written to the database, of which `database` is a snapshot. If
-    /// blocks of that generation left the chain meanwhile, they are hidden in the database.
-    pub(crate) fn old_is_in_database(&mut self, database: Arc<Tables>) {
-        self.rows.database = database;
+    /// Notes that the old generation was written to a run, which is in `tables`. If blocks of that generation left the chain
+    /// meanwhile, they are hidden.
+    pub(crate) fn old_is_in_runs(&mut self, tables: Arc<Tables>) {
+        self.rows.tables = tables;
         self.rows.limit = self.old_end;
         self.rows.old = Arc::default();
     }
@@ -159,19 +160,4 @@ impl ChainVersion {
         self.rows.old = std::mem::take(&mut self.rows.young);
         self.old_end = self.head.number;
     }
-}
-
-/// All rows that a block wrote, except for code.
-pub(crate) fn keys_of_block(block: &ExecutedBlock, row: &values::ChangesRow) -> Result<Vec<Key>, StoreError> {
-    let BlockRef { number, hash } = block.header.block_ref();
-    let mut keys = state::keys_of(row);
-    keys.extend(
-        [Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees]
-            .map(|table| Key::of_block(table, number)),
-    );
-    keys.push(Key::of_hash(Table::Numbers, hash));
-    keys.extend(block.body.transactions.iter().map(|tx| Key::of_hash(Table::Transactions, tx.hash)));
-    let terms = postings::terms_of(number, &block.receipts);
-    keys.extend(terms.ok_or(StoreError::BeyondLimits(block.header.block_ref()))?.into_keys());
-    Ok(keys)
 }

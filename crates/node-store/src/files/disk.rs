@@ -1,6 +1,6 @@
 //! The [`Folder`] port on a folder of the operating system.
 
-use super::{File, Folder};
+use super::{File, Folder, Object};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -115,7 +115,7 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 struct DiskFile(fs::File);
 
-impl File for DiskFile {
+impl Object for DiskFile {
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
@@ -123,7 +123,9 @@ impl File for DiskFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(buffer, offset)
     }
+}
 
+impl File for DiskFile {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.0.write_all_at(data, offset)
     }

@@ -1,19 +1,14 @@
 //! The port to the disk: a folder of files without subfolders.
 //!
-//! The database and the write-ahead log use the disk only through this port, so that tests can simulate power cuts that
+//! Runs and the write-ahead log use the disk only through this port, so that tests can simulate power cuts that
 //! affect both at the same moment.
 
-mod checksums;
-mod database;
 mod disk;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
-mod isolated;
 
-pub use database::DatabaseFile;
 pub use disk::{DiskFolder, FolderError};
 pub(crate) use disk::{LOCK_FILE, create_folder, sync_folder};
-pub(crate) use isolated::isolated;
 
 use std::fmt::Debug;
 use std::io;
@@ -49,6 +44,15 @@ pub trait Folder: Debug + Send + Sync {
     }
 }
 
+/// Something of fixed content that can be read in parts: an open file, or an object of a store. Threads may share it.
+pub trait Object: Debug + Send + Sync {
+    /// Returns the length in bytes.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if it ends before.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+}
+
 /// An open file with positioned reads and writes. Threads may share it.
 ///
 /// Written bytes are durable only after [`sync_data`](File::sync_data). Before that a power cut may preserve any part
@@ -59,13 +63,7 @@ pub trait Folder: Debug + Send + Sync {
 /// # Errors
 /// All methods fail if the operating system does.
 #[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
-pub trait File: Debug + Send + Sync {
-    /// Returns the length in bytes.
-    fn size(&self) -> io::Result<u64>;
-
-    /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if the file ends before.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
-
+pub trait File: Object {
     /// Writes all of `data` at `offset`. Bytes between the old end and `offset` become zero. After an error, part of
     /// the data may have been written.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;

@@ -1,15 +1,21 @@
-//! Rows: those of the newest blocks are in memory, those of older blocks in the database.
+//! Rows: those of the newest blocks are in memory, those of older blocks in runs.
 //!
 //! Every row that a block writes has a new key. Memory has two generations: new blocks are written to the young one.
-//! When it is full, it becomes the old one, which one commit moves to the database. If blocks leave the chain after
-//! that, a limit hides their rows in the database. For each key, rows of the young generation are newer than rows of
-//! the old one, and those are newer than rows of the database.
+//! When it is full, it becomes the old one, which is written to a run. If blocks leave the chain after that, a limit hides
+//! their rows in runs. For each key, rows of the young generation are newer than rows of the old one, and those are newer
+//! than rows in runs.
 
-mod database;
+mod compact;
+mod levels;
 mod memory;
+mod scan;
+mod tables;
 
-pub(crate) use database::{Definition, SnapshotId, Tables, definition, read};
+pub(crate) use compact::{DELETED, PRESENT, Pruned, Rules, compact};
+pub(crate) use levels::choose;
 pub(crate) use memory::{Generation, Value};
+pub(crate) use scan::Scan;
+pub(crate) use tables::{Part, SnapshotId, Tables};
 
 use crate::error::StoreError;
 use crate::keys::Key;
@@ -24,9 +30,8 @@ pub(crate) struct Rows {
     pub(crate) head: BlockNumber,
     pub(crate) young: Arc<Generation>,
     pub(crate) old: Arc<Generation>,
-    pub(crate) database: Arc<Tables>,
-    /// The last block of the database that is canonical. The next commit deletes the rows of later blocks, which have
-    /// left the chain.
+    pub(crate) tables: Arc<Tables>,
+    /// The last block in runs that is canonical. The next run hides the rows of later blocks, which have left the chain.
     pub(crate) limit: BlockNumber,
 }
 
@@ -35,7 +40,7 @@ impl Rows {
     pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         match self.young.newest(key, self.head).or_else(|| self.old.newest(key, self.head)) {
             Some((_, value)) => Ok(Some(value)),
-            None => self.database.get_up_to(key, self.limit),
+            None => self.tables.get_up_to(key, self.limit),
         }
     }
 
@@ -64,6 +69,6 @@ impl Rows {
                 }
             }
         }
-        self.database.newest_first(key, block.min(self.limit), visit)
+        self.tables.newest_first(key, block.min(self.limit), visit)
     }
 }

@@ -1,34 +1,27 @@
 //! Copying a folder while it is in use.
 //!
-//! A copy is what a crash at one moment would have left: the database after a commit, and the entries of the log that
-//! the database does not have. Opening the copy repeats the changes of these entries, as after a crash. So the chain
-//! may change while rows are copied; writers wait only while the few entries are read.
+//! A copy is what a crash at one moment would have left: all runs, and the entries of the log that runs do not have. Opening
+//! the copy repeats the changes of these entries, as after a crash. Runs never change, so the chain may change while they
+//! are copied; writers wait only while the few entries are read.
 
-use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS};
-use super::open::{CHECKSUMS, DATABASE};
+use super::manifest::{self, Manifest};
 use super::{Shared, Store};
 use crate::error::StoreError;
-use crate::files::{DatabaseFile, DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, sync_folder};
-use crate::keys::Table;
-use crate::rows::definition;
+use crate::files::{DiskFolder, Folder, FolderError, LOCK_FILE, create_folder, sync_folder};
+use crate::rows::{Part, Tables};
+use crate::runs::RunId;
 use crate::wal::{self, Wal, WalError};
 use node_core::block::BlockRef;
 use node_core::context::{Context, Interrupted};
-use redb::{
-    Database, Key as RowKey, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
-};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Bytes of rows per commit of the copy, which is how much is in memory at a time.
-const COMMIT_BYTES: usize = 16 << 20;
-
-/// Number of rows after which the thread yields, reports progress and checks for cancellation. Without yielding, a
-/// thread occupies its core for milliseconds even if its priority is low.
-const STEP: u64 = 64;
+/// Bytes after which the thread yields, reports progress and checks for cancellation. Without yielding, a thread keeps its
+/// core for milliseconds even if its priority is low.
+const STEP: usize = 64 << 10;
 
 /// A finished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +30,7 @@ pub struct Backup {
     pub head: BlockRef,
     /// Number of rows that were copied.
     pub rows: u64,
-    /// Number of entries of the log that the copy's database does not have.
+    /// Number of entries of the log that the runs of the copy do not have.
     pub log_entries: u64,
 }
 
@@ -127,108 +120,76 @@ impl Store {
         context: &Context,
         mut progress: impl FnMut(BackupProgress),
     ) -> Result<Backup, Failure> {
-        let StoreSnapshot { transaction, meta, tail, head } = self.shared.snapshot().map_err(Failure::Read)?;
-        let log = Wal::open(Arc::clone(&dest), meta.logged, self.shared.options.log).map_err(written)?;
+        let StoreSnapshot { manifest, tables, tail, head } = self.shared.snapshot().map_err(Failure::Read)?;
+        let log = Wal::open(Arc::clone(&dest), manifest.meta.logged, self.shared.options.log).map_err(written)?;
         for entry in &tail {
             log.append(entry).map_err(written)?;
         }
         log.sync().map_err(written)?;
         drop(log);
 
-        let of = rows_of(&transaction).map_err(Failure::Read)?;
-        let file = DatabaseFile::open(&*dest, DATABASE, CHECKSUMS).map_err(StoreError::File).map_err(Failure::Write)?;
-        let mut builder = Database::builder();
-        let database = builder.set_cache_size(4 * COMMIT_BYTES).create_with_backend(file).map_err(written)?;
-        let mut copy = Copy { from: &transaction, to: &database, context, progress: &mut progress, rows: 0, of };
-        for table in Table::ALL {
-            copy.table(definition(table))?;
+        let rows = tables.parts().map(rows_of).sum();
+        let mut copied = 0;
+        for part in tables.parts() {
+            copy(part, &*dest, |share| {
+                context.check().map_err(Failure::Interrupted)?;
+                progress(BackupProgress { rows: copied + share, of: rows });
+                Ok(())
+            })?;
+            copied += rows_of(part);
         }
-        copy.table(SIDE_BLOCKS)?;
-        copy.table(RECORDS)?;
-        // `meta`, which marks the database as complete, comes last.
-        copy.table(META)?;
-        let rows = copy.rows;
-        drop(database);
         dest.sync().map_err(StoreError::File).map_err(Failure::Write)?;
+        // The manifest, which makes it a store, comes last.
+        manifest.write(&*dest).map_err(StoreError::File).map_err(Failure::Write)?;
         Ok(Backup { head, rows, log_entries: tail.len() as u64 })
     }
 }
 
 struct StoreSnapshot {
-    transaction: ReadTransaction,
-    meta: Meta,
-    /// The entries of the log that the database does not have.
+    manifest: Manifest,
+    tables: Arc<Tables>,
+    /// The entries of the log that runs do not have.
     tail: Vec<Vec<u8>>,
     head: BlockRef,
 }
 
 impl Shared {
-    /// Takes a snapshot. Writes memory to the database first, so that few entries of the log remain.
+    /// Takes a snapshot. Writes memory to runs first, so that few entries of the log remain.
     fn snapshot(&self) -> Result<StoreSnapshot, StoreError> {
         self.flush()?;
         let mut writer = self.writer.lock();
         self.wait_for_flusher(&mut writer);
         self.check(&writer)?;
         self.log.sync()?;
-        let transaction = self.database().begin_read()?;
-        let meta = Meta::read(&transaction.open_table(META)?)?.ok_or(StoreError::Missing { table: "meta" })?;
-        // No commit can drop these entries, because it would need the lock.
-        let entries = self.log.entries_after(meta.logged);
+        let (manifest, tables) = self.archive.listed().ok_or(StoreError::NoChain)?;
+        // No flush can drop these entries, because it would need the lock.
+        let entries = self.log.entries_after(manifest.meta.logged);
         let tail = entries.map(|entry| entry.map(|entry| entry.payload)).collect::<Result<_, WalError>>()?;
         let head = self.current.read().head;
-        Ok(StoreSnapshot { transaction, meta, tail, head })
+        Ok(StoreSnapshot { manifest, tables, tail, head })
     }
 }
 
-fn rows_of(transaction: &ReadTransaction) -> Result<u64, StoreError> {
-    let mut rows = 0;
-    for table in transaction.list_tables()? {
-        rows += transaction.open_untyped_table(table)?.len()?;
-    }
-    Ok(rows)
+fn rows_of(part: &Part) -> u64 {
+    part.run.properties().tables.iter().map(|size| size.rows).sum()
 }
 
-/// A batch of rows to copy.
-struct Copy<'a> {
-    from: &'a ReadTransaction,
-    to: &'a Database,
-    context: &'a Context,
-    progress: &'a mut dyn FnMut(BackupProgress),
-    rows: u64,
-    of: u64,
-}
-
-impl Copy<'_> {
-    fn table<K: RowKey + 'static>(&mut self, table: TableDefinition<'static, K, &'static [u8]>) -> Result<(), Failure> {
-        let rows = self.from.open_table(table).map_err(read)?;
-        let mut rows = rows.iter().map_err(read)?.peekable();
-        loop {
-            let mut transaction = self.to.begin_write().map_err(written)?;
-            // `DatabaseFile` requires commits with two phases, which quick repair implies.
-            transaction.set_quick_repair(true);
-            {
-                let mut copy = transaction.open_table(table).map_err(written)?;
-                let mut bytes = 0;
-                while bytes < COMMIT_BYTES {
-                    let Some(row) = rows.next() else { break };
-                    let (key, value) = row.map_err(read)?;
-                    let (key, value) = (key.value(), value.value());
-                    bytes += K::as_bytes(&key).as_ref().len() + value.len();
-                    copy.insert(&key, value).map_err(written)?;
-                    self.rows += 1;
-                    if self.rows.is_multiple_of(STEP) {
-                        thread::yield_now();
-                        self.context.check().map_err(Failure::Interrupted)?;
-                        (self.progress)(BackupProgress { rows: self.rows, of: self.of });
-                    }
-                }
-            }
-            transaction.commit().map_err(written)?;
-            if rows.peek().is_none() {
-                return Ok(());
-            }
-        }
+/// Copies the file of a run durably. Calls `go_on` regularly with the approximate number of rows that were copied.
+fn copy(part: &Part, dest: &dyn Folder, mut go_on: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+    let (run, rows) = (&part.run, rows_of(part));
+    let file = dest.create(&run.id().file_name()).map_err(written)?;
+    let mut buffer = vec![0; STEP];
+    let mut at = 0;
+    while at < run.size() {
+        let left = usize::try_from(run.size() - at).unwrap_or(usize::MAX);
+        let bytes = &mut buffer[..left.min(STEP)];
+        run.read_at(at, bytes).map_err(read)?;
+        file.write_at(at, bytes).map_err(written)?;
+        at += bytes.len() as u64;
+        thread::yield_now();
+        go_on((u128::from(rows) * u128::from(at) / u128::from(run.size())) as u64)?;
     }
+    file.sync_data().map_err(written)
 }
 
 fn read(error: impl Into<StoreError>) -> Failure {
@@ -283,7 +244,9 @@ impl Place {
         })?;
         let failed = |source| failure(&self.part, StoreError::File(source));
         let files: Vec<_> = folder.list().map_err(failed)?.into_iter().filter(|name| name != LOCK_FILE).collect();
-        let is_ours = |name: &str| [DATABASE, CHECKSUMS].contains(&name) || wal::is_log_file(name);
+        let is_ours = |name: &str| {
+            RunId::of_file_name(name).is_some() || manifest::number_of(name).is_some() || wal::is_log_file(name)
+        };
         if let Some(file) = files.iter().find(|name| !is_ours(name)) {
             return Err(BackupError::Foreign { path: self.part.clone(), file: file.clone() });
         }

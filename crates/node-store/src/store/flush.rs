@@ -1,39 +1,37 @@
-//! Moving rows to the database, on a separate thread.
+//! Moving rows from memory to runs, on a separate thread.
 
-use super::meta::{META, Meta, RECORDS, SIDE_BLOCKS, side_block_key};
+use super::archive::NewRows;
+use super::meta::{Meta, side_block_key};
 use super::{RecordId, Shared, Writer, WriterState};
 use crate::block_bytes::BlockBytes;
-use crate::chain::{ChainVersion, keys_of_block};
+use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::journal::kind_byte;
-use crate::keys::{Key, LogId, Suffix, Table};
-use crate::rows::{Generation, Tables, definition};
+use crate::keys::{RowKey, Table, number_of};
+use crate::postings;
+use crate::rows::{DELETED, Generation, PRESENT, Value};
 use crate::wal::Sequence;
-use crate::{postings, values};
-use node_core::block::{BlockRef, ExecutedBlock};
+use node_core::block::BlockRef;
 use node_types::BlockNumber;
 use parking_lot::MutexGuard;
-use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The contents of one commit.
+/// What is written to runs at once.
 struct Batch {
     /// The chain whose old generation is written.
     chain: Arc<ChainVersion>,
-    /// The head of the database before the commit.
-    database_head: BlockRef,
-    /// After the commit, the database has all entries of the log up to this one.
+    /// After the commit, runs have all entries of the log up to this one.
     logged: Sequence,
     /// The records that changed, with their current values.
     records: Vec<(RecordId, Option<Vec<u8>>)>,
 }
 
 impl Shared {
-    /// Moves all rows, records and side blocks to the database.
+    /// Moves all rows, records and side blocks to runs.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let wanted = self.log.last();
@@ -51,7 +49,7 @@ impl Shared {
         }
     }
 
-    /// If the young generation is full, sends it to the database. Waits for the previous one to be committed.
+    /// If the young generation is full, sends it to a run. Waits for the previous one to be written.
     pub(super) fn flush_when_full(&self, writer: &mut MutexGuard<'_, Writer>) {
         let full = || {
             let chain = self.current.read();
@@ -132,19 +130,17 @@ impl Shared {
             StoreError::Poisoned => WriterState::Poisoned,
             _ => WriterState::Retrying,
         };
-        // Reads must not wait for the next attempt.
-        let _ = self.reopen_failed_database(writer);
     }
 
-    /// Moves the old generation to the database and drops the entries of the log that the database has. Releases the
+    /// Moves the old generation to a run and drops the entries of the log that runs have. Releases the
     /// writer's lock most of the time.
     pub(super) fn flush_old(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), StoreError> {
         self.check(writer)?;
         let batch = self.batch(writer)?;
         match MutexGuard::unlocked(writer, || self.commit(&batch)) {
-            Ok((meta, tables)) => {
+            Ok(meta) => {
                 let mut chain = ChainVersion::clone(&self.current.read());
-                self.moved_to_database(writer, &mut chain, &meta, tables);
+                self.moved_to_runs(writer, &mut chain, &meta);
                 self.publish(chain);
             }
             Err(error) => {
@@ -159,7 +155,7 @@ impl Shared {
         let mut records = self.records.write();
         // Records are logged under the lock of `records`, so `records` has all entries up to this one.
         let last = writer.replaying.unwrap_or_else(|| self.log.last());
-        // The database must not contain changes that a crash or a failure could remove from the log. The lock excludes that
+        // Runs must not contain changes that a crash or a failure could remove from the log. The lock excludes that
         // the log is rolled back before this returns.
         self.log.sync_through(last)?;
         let records = &mut *records;
@@ -169,11 +165,11 @@ impl Shared {
         // An entry may contain blocks of both generations.
         let young = writer.entries.iter().find(|(number, _)| *number > chain.old_end);
         let logged = young.map_or(last, |(_, sequence)| sequence.previous());
-        Ok(Batch { chain, database_head: writer.database_head, logged, records })
+        Ok(Batch { chain, logged, records })
     }
 
-    /// Writes a batch in one commit. Returns the new row of `meta`, and a snapshot of the tables.
-    fn commit(&self, batch: &Batch) -> Result<(Meta, Tables), StoreError> {
+    /// Writes a batch to runs. Returns what they are about.
+    fn commit(&self, batch: &Batch) -> Result<Meta, StoreError> {
         let Batch { chain, .. } = batch;
         let missing = StoreError::Missing { table: Table::Headers.name() };
         let (Some(genesis), Some(hash)) = (chain.canonical(0)?, chain.canonical(chain.old_end)?) else {
@@ -181,140 +177,92 @@ impl Shared {
         };
         let head = BlockRef { number: chain.old_end, hash };
         let meta = Meta { genesis, head, earliest: chain.earliest, logged: batch.logged };
-        let transaction = self.begin_write()?;
-        for number in chain.rows.limit + 1..=batch.database_head.number {
-            delete_block(&transaction, chain, number)?;
-        }
-        write_rows(&transaction, &chain.rows.old)?;
-        write_side_blocks(&transaction, chain)?;
-        {
-            let mut table = transaction.open_table(RECORDS)?;
-            for ((kind, key), value) in &batch.records {
-                let row = [&[kind_byte(*kind)][..], key].concat();
-                match value {
-                    Some(value) => drop(table.insert(&*row, &**value)?),
-                    None => drop(table.remove(&*row)?),
-                }
-            }
-            let mut table = transaction.open_table(META)?;
-            for (name, value) in meta.rows() {
-                table.insert(name, &*value)?;
-            }
-        }
-        *self.attempted.lock() = Some(head);
-        transaction.commit()?;
-        Ok((meta, Tables::open(&self.database().begin_read()?)?))
+        let [numbered, keyed] = sorted_rows(&chain.rows.old)?;
+        let (others, side_blocks) = self.other_rows(batch);
+        let rows = NewRows {
+            blocks: if numbered.is_empty() {
+                chain.old_end + 1..=chain.old_end
+            } else {
+                first_of(&numbered)..=chain.old_end
+            },
+            numbered: &mut numbered.iter().map(|(key, value)| (&**key, &**value)),
+            keyed: &mut keyed
+                .iter()
+                .map(|(key, value)| (&**key, &**value))
+                .chain(others.iter().map(|(key, value)| (&**key, &**value))),
+        };
+        self.archive.wait_for_merging();
+        self.archive.add(rows, chain.rows.limit, meta)?;
+        *self.stored_side_blocks.lock() = side_blocks;
+        // Under the lock, so that a merger that has just found nothing to do waits already.
+        drop(self.merges_end.lock());
+        self.merge_turn.notify_all();
+        // What cannot be removed now is removed after the next time.
+        let _ = self.archive.remove_unlisted();
+        Ok(meta)
     }
 
-    /// Updates the writer and the chain after a commit of the old generation.
-    pub(super) fn moved_to_database(&self, writer: &mut Writer, chain: &mut ChainVersion, meta: &Meta, tables: Tables) {
-        writer.database_head = meta.head;
+    /// Returns the rows of side blocks and records that differ from those in runs, ascending, and the keys of all side
+    /// blocks.
+    fn other_rows(&self, batch: &Batch) -> (Vec<(Vec<u8>, Vec<u8>)>, BTreeSet<Vec<u8>>) {
+        let stored = self.stored_side_blocks.lock().clone();
+        let mut side_blocks = BTreeSet::new();
+        let mut rows = BTreeMap::new();
+        let key_of = |table: Table, key: &[u8]| [&[table as u8], key].concat();
+        for (reference, block) in batch.chain.side_blocks.iter() {
+            let key = side_block_key(reference);
+            if !stored.contains(&key) {
+                let mut value = vec![PRESENT];
+                BlockBytes::encode(block).append(block, &mut value);
+                rows.insert(key_of(Table::SideBlocks, &key), value);
+            }
+            side_blocks.insert(key);
+        }
+        for key in stored.difference(&side_blocks) {
+            rows.insert(key_of(Table::SideBlocks, key), vec![DELETED]);
+        }
+        for ((kind, key), value) in &batch.records {
+            let key = [&[Table::Records as u8, kind_byte(*kind)][..], key].concat();
+            let value = value.as_ref().map_or(vec![DELETED], |value| [&[PRESENT], &value[..]].concat());
+            rows.insert(key, value);
+        }
+        (rows.into_iter().collect(), side_blocks)
+    }
+
+    /// Updates the writer and the chain after the old generation was written to a run.
+    fn moved_to_runs(&self, writer: &mut Writer, chain: &mut ChainVersion, meta: &Meta) {
         writer.logged = meta.logged;
-        chain.old_is_in_database(Arc::new(tables));
+        chain.old_is_in_runs(self.archive.tables());
         let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
         writer.entries.drain(..in_memory);
     }
-
-    pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
-        let mut transaction = self.database().begin_write()?;
-        // Without quick repair, opening after a crash would read the whole database.
-        transaction.set_quick_repair(true);
-        Ok(transaction)
-    }
 }
 
-/// Writes all rows of a generation, table by table in the order of their keys.
-fn write_rows(transaction: &WriteTransaction, generation: &Generation) -> Result<(), StoreError> {
-    let mut tables: [Vec<_>; Table::ALL.len()] = Default::default();
+type SortedRows = Vec<(RowKey, Value)>;
+
+/// Returns all rows of a generation in the order of their keys: those that are keyed by block numbers, and all others.
+fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {
+    let (mut numbered, mut keyed) = (Vec::new(), Vec::new());
     generation.for_each(|key, rows| {
-        let table = &mut tables[key.table() as usize];
+        let list = if key.table().is_numbered() { &mut numbered } else { &mut keyed };
         if key.table() == Table::Postings {
-            for (first, chunk) in postings::join(rows)? {
-                table.push((key.versioned(first.0), chunk.into()));
+            for (last, chunk) in postings::join(rows)? {
+                list.push((key.versioned(last.0), chunk.into()));
             }
         } else {
-            table.extend(rows.iter().map(|(version, value)| (key.versioned(*version), Arc::clone(value))));
+            list.extend(rows.iter().map(|(version, value)| (key.versioned(*version), Arc::clone(value))));
         }
         Ok::<_, StoreError>(())
     })?;
-    for (table, mut rows) in Table::ALL.into_iter().zip(tables) {
-        rows.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
-        let mut table = transaction.open_table(definition(table))?;
-        for (key, value) in rows {
-            table.insert(&*key, &*value)?;
-        }
+    for list in [&mut numbered, &mut keyed] {
+        list.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
     }
-    Ok(())
+    Ok([numbered, keyed])
 }
 
-/// Deletes the rows of a block in the database that is not canonical any more.
-fn delete_block(transaction: &WriteTransaction, chain: &ChainVersion, number: BlockNumber) -> Result<(), StoreError> {
-    let read = |table: Table| {
-        let row = chain.rows.database.get(&Key::of_block(table, number))?;
-        row.ok_or(StoreError::Missing { table: table.name() })
-    };
-    let row = values::decode_changes_row(&read(Table::Changes)?)?;
-    let block = ExecutedBlock {
-        header: Arc::new(values::decode_header(&read(Table::Headers)?)?),
-        body: Arc::new(values::decode_body(&read(Table::Bodies)?)?),
-        receipts: Arc::new(values::decode_receipts(&read(Table::Receipts)?)?),
-        changes: Arc::default(),
-    };
-    for key in keys_of_block(&block, &row)? {
-        if key.table().suffix() == Suffix::Log {
-            cut_postings(transaction, &key, LogId::first_of(number))?;
-        } else {
-            transaction.open_table(definition(key.table()))?.remove(&*key.versioned(number))?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes the logs from `end` on from the chunks of a term.
-fn cut_postings(transaction: &WriteTransaction, key: &Key, end: LogId) -> Result<(), StoreError> {
-    let mut table = transaction.open_table(definition(Table::Postings))?;
-    loop {
-        let (from, to) = (key.versioned(0), key.versioned(u64::MAX));
-        let last = match table.range::<&[u8]>(&*from..=&*to)?.next_back().transpose()? {
-            Some((found, value)) => {
-                let Some(first) = crate::keys::version_of(Suffix::Log, found.value()) else { return Ok(()) };
-                (first, postings::decode(first, value.value())?)
-            }
-            None => return Ok(()),
-        };
-        let (first, ids) = last;
-        let kept = ids.partition_point(|id| *id < end);
-        if kept == ids.len() {
-            return Ok(());
-        }
-        let row = key.versioned(first);
-        table.remove(&*row)?;
-        if kept > 0 {
-            table.insert(&*row, &*postings::encode(&ids[..kept]))?;
-            return Ok(());
-        }
-    }
-}
-
-/// Updates the table of side blocks to those of `chain`.
-fn write_side_blocks(transaction: &WriteTransaction, chain: &ChainVersion) -> Result<(), StoreError> {
-    let mut table = transaction.open_table(SIDE_BLOCKS)?;
-    let mut stored = BTreeSet::new();
-    for row in table.iter()? {
-        stored.insert(row?.0.value().to_vec());
-    }
-    for (reference, block) in chain.side_blocks.iter() {
-        let key = side_block_key(reference);
-        if !stored.remove(&key) {
-            let mut value = Vec::new();
-            BlockBytes::encode(block).append(block, &mut value);
-            table.insert(&*key, &*value)?;
-        }
-    }
-    for key in stored {
-        table.remove(&*key)?;
-    }
-    Ok(())
+/// Returns the first block of rows that are keyed by block numbers. All blocks have the same tables.
+fn first_of(numbered: &SortedRows) -> BlockNumber {
+    numbered.first().map_or(0, |(key, _)| number_of(key))
 }
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
 //! Recovery from failed writes while the folder stays open.
 //!
 //! A change whose write failed is refused. Before anything else is written, the log is rolled back to the last acknowledged
-//! entry, so that a refused change is never found in it. If the database has failed, it is opened again, and the commit that
-//! did not succeed is repeated. The flusher's thread tries this regularly until it succeeds.
+//! entry, so that a refused change is never found in it. A run that could not be written is written again, under another
+//! name. The flusher's thread tries this regularly until it succeeds.
 
-use super::open::{CHECKSUMS, DATABASE, open_database, read_meta};
 use super::{Shared, Writer, WriterState};
-use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::files::Folder;
-use crate::rows::Tables;
 use crate::wal::WalError;
 use node_core::backend::BackendHealth;
 #[cfg(test)]
 use node_core::backend::StateBackend;
-use redb::ReadableDatabase;
 use std::io;
+use std::time::Duration;
 
 /// A file that is written to learn whether the disk has room, and removed at once.
 pub(super) const PROBE: &str = "room";
 
 /// Room that there must be before writes count as successful again, in bytes.
 const PROBE_BYTES: usize = 1 << 20;
+
+/// How long a refused write of records waits until it may change the log.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Failed writes since the folder was opened.
 #[derive(Debug, Default)]
@@ -34,12 +34,15 @@ pub(super) struct FailedWrites {
 impl Shared {
     pub(super) fn health(&self) -> BackendHealth {
         let failed_writes = self.failed_writes.lock();
-        let file = self.open.read().file.clone();
+        let failed_reads = &self.archive.shared().failed;
         BackendHealth {
             failed_writes: failed_writes.count,
             write_failure: failed_writes.reason.clone(),
-            failed_reads: file.failed_reads(),
-            read_failure: file.unreadable(),
+            failed_reads: failed_reads.count(),
+            read_failure: failed_reads.error(),
+            files: self.archive.tables().parts().count() as u64,
+            is_merging: self.archive.is_merging(),
+            merged_bytes: self.archive.merged_bytes(),
         }
     }
 
@@ -78,19 +81,18 @@ impl Shared {
         Ok(())
     }
 
-    /// As [`Self::roll_back`], after a failed write of records. Does nothing while the chain is being changed: that change,
-    /// or the flusher, will do it.
+    /// As [`Self::roll_back`], after a failed write of records. Does nothing if the chain is being changed for long: that
+    /// change, or the flusher, will do it. (Its listeners may wait for a lock that the caller holds.)
     pub(super) fn refuse_records(&self, error: &StoreError) {
         self.note_failure(error);
-        if let Some(mut writer) = self.writer.try_lock() {
+        if let Some(mut writer) = self.writer.try_lock_for(LOCK_TIMEOUT) {
             let _ = self.roll_back(&mut writer);
         }
     }
 
-    /// Tries to make writes succeed again, if they fail. If a commit of the database failed, starts it again.
+    /// Tries to make writes succeed again, if they fail. If a run could not be written, starts that again.
     pub(super) fn heal(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        self.open.read().file.read_again();
-        self.reopen_failed_database(writer)?;
+        self.archive.shared().failed.read_again();
         if self.failed_writes.lock().reason.is_none() || writer.state == WriterState::Poisoned {
             return Ok(());
         }
@@ -103,29 +105,7 @@ impl Shared {
             }
             _ => self.failed_writes.lock().reason = None,
         }
-        Ok(())
-    }
-
-    /// Opens the database again if it refuses every operation.
-    pub(super) fn reopen_failed_database(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let failed = self.open.read().file.clone();
-        if !failed.has_failed() {
-            return Ok(());
-        }
-        let file = failed.reopen(&*self.folder, DATABASE, CHECKSUMS).map_err(StoreError::File)?;
-        let open = open_database(file, &self.options)?;
-        let meta = read_meta(&open.database)?.ok_or(StoreError::Missing { table: "meta" })?;
-        let tables = Tables::open(&open.database.begin_read()?)?;
-        *self.open.write() = open;
-        let mut chain = ChainVersion::clone(&self.chain());
-        // A commit that returned an error may have reached the disk nevertheless.
-        let attempted = self.attempted.lock().take();
-        if attempted == Some(meta.head) && meta.head != writer.database_head {
-            self.moved_to_database(writer, &mut chain, &meta, tables);
-        } else {
-            chain.rows.database = tables.into();
-        }
-        self.publish(chain);
+        self.merge_turn.notify_all();
         Ok(())
     }
 }

@@ -1,32 +1,36 @@
-//! The backend: a folder with a database and a write-ahead log.
+//! The backend: a folder with runs and a write-ahead log.
 
+mod archive;
 mod backup;
 mod flush;
 mod healing;
+mod manifest;
+mod merger;
 mod meta;
 mod open;
 mod prune;
-mod repair;
 mod stats;
 mod verify;
 
 #[cfg(test)]
 pub(crate) use backup::Failure;
 pub use backup::{Backup, BackupError, BackupProgress};
+pub(crate) use manifest::{Listed, Manifest};
 #[cfg(test)]
 pub(crate) use meta::LAYOUT;
+pub(crate) use meta::Meta;
 pub use stats::{Stats, TableStats};
 pub use verify::{Difference, Fault, Verified};
 
 use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
-use crate::files::{DatabaseFile, Folder};
+use crate::files::Folder;
 use crate::journal;
 use crate::state::{NodeCache, nodes_usage};
 use crate::wal::{Sequence, Wal, WalError, WalOptions};
+use archive::Archive;
 use healing::FailedWrites;
-use meta::{GENESIS_FILE, META};
 use node_core::backend::{
     BackendError, BackendHealth, HeadChange, HeadListener, Record, RecordKind, RecordWrite, StateBackend, View,
 };
@@ -34,7 +38,6 @@ use node_core::block::{BlockRef, ExecutedBlock};
 use node_core::caches::CacheUse;
 use node_types::BlockNumber;
 use parking_lot::{Condvar, Mutex, RwLock};
-use redb::ReadableDatabase;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,18 +47,16 @@ use std::time::Duration;
 /// Options for opening a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Total size of all caches in bytes, including that of the database.
+    /// Total size of all caches in bytes.
     pub cache_bytes: usize,
     /// When changes become durable. [`Store::set_sync_policy`] changes it later.
     pub sync: SyncPolicy,
-    /// Rows per commit to the database. Up to twice as many are in memory.
+    /// Rows that are moved to runs at once. Up to twice as many are in memory.
     pub commit_rows: usize,
     /// Minimum number of the newest blocks that stay in memory, unless `memory_bytes` is exceeded.
     pub blocks_in_memory: BlockNumber,
-    /// Maximum bytes of blocks and records per commit to the database, however few rows they are.
+    /// Maximum bytes of blocks and records that are moved to runs at once, however few rows they are.
     pub memory_bytes: usize,
-    /// Rows that pruning deletes per commit. It can be more, because the rows of one key are deleted together.
-    pub prune_rows: usize,
     /// After a failed write, the time between two attempts to write again.
     pub retry: Duration,
     /// Options of the write-ahead log.
@@ -70,7 +71,6 @@ impl Default for Options {
             commit_rows: 100_000,
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
-            prune_rows: 200_000,
             retry: Duration::from_secs(1),
             // The log is dropped in whole segments, so small ones leave less to read at the start.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
@@ -112,31 +112,32 @@ pub enum SyncPolicy {
 /// ```
 pub struct Store {
     shared: Arc<Shared>,
-    /// The thread that moves rows to the database. It ends when the writer is closing.
-    flusher: Option<JoinHandle<()>>,
-    /// Rows that were deleted when the folder was opened.
-    repaired_rows: u64,
+    /// The threads that move rows to runs and that merge runs. They end when the writer is closing.
+    threads: Vec<JoinHandle<()>>,
 }
 
-/// State shared by callers and the thread that moves rows to the database.
+/// State shared by callers and the threads of a store.
 struct Shared {
     folder: Arc<dyn Folder>,
     options: Options,
     /// Whether changes are synced before they are acknowledged.
     sync_always: AtomicBool,
-    /// Replaced when the database is opened again after a failure.
-    open: RwLock<OpenDatabase>,
+    archive: Archive,
+    /// Keys of the side blocks that runs have.
+    stored_side_blocks: Mutex<BTreeSet<Vec<u8>>>,
     log: Wal,
     /// Held for reading from the append of an entry until its sync returns; for writing while the log is rolled back.
     logging: RwLock<()>,
     failed_writes: Mutex<FailedWrites>,
-    /// The head after the last commit of the database that was attempted.
-    attempted: Mutex<Option<BlockRef>>,
     current: RwLock<Arc<ChainVersion>>,
     /// Locked before all other locks.
     writer: Mutex<Writer>,
     /// Notified when `flushing` or `closing` of the writer changes.
     turn: Condvar,
+    /// Whether runs must not be merged any more.
+    merges_end: Mutex<bool>,
+    /// Notified when there is a new run, or when `merges_end` changes.
+    merge_turn: Condvar,
     /// Bytes that were appended to the log since the young generation was created.
     log_bytes: AtomicUsize,
     records: RwLock<Records>,
@@ -145,24 +146,16 @@ struct Shared {
     nodes: Mutex<CacheUse>,
 }
 
-/// The database, and its file.
-struct OpenDatabase {
-    file: DatabaseFile,
-    database: Arc<redb::Database>,
-}
-
 /// State of the one thread that changes the chain.
 struct Writer {
     /// Cache of nodes of the head's state.
     nodes: NodeCache,
     state: WriterState,
-    /// The head of the database, which may have blocks that are not canonical any more.
-    database_head: BlockRef,
-    /// The last entry of the log that the database has.
+    /// The last entry of the log that runs have.
     logged: Sequence,
     /// The blocks in memory, the lowest first, each with the entry of the log that contains it.
     entries: VecDeque<(BlockNumber, Sequence)>,
-    /// Whether the old generation is being written to the database.
+    /// Whether the old generation is being written to a run.
     flushing: bool,
     /// Whether the flusher must end.
     closing: bool,
@@ -176,7 +169,7 @@ struct Writer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriterState {
     Ready,
-    /// A commit of the database failed, and will be repeated.
+    /// A run could not be written, and will be written again.
     Retrying,
     /// Memory may differ from the disk. The folder must be opened again.
     Poisoned,
@@ -186,7 +179,7 @@ enum WriterState {
 #[derive(Default)]
 struct Records {
     values: BTreeMap<RecordId, Vec<u8>>,
-    /// Keys of records that differ from the database.
+    /// Keys of records that differ from those in runs.
     dirty: BTreeSet<RecordId>,
     /// The entries of the log that may not be durable yet, oldest first, each with the values that it replaced.
     unsynced: VecDeque<(Sequence, Replaced)>,
@@ -249,10 +242,10 @@ impl Store {
         self.sync()
     }
 
-    /// Moves all changes to the database, so that the next start does not read the log.
+    /// Moves all changes to runs, so that the next start does not read the log.
     ///
     /// # Errors
-    /// Fails if the database cannot be written.
+    /// Fails if a run or the manifest cannot be written.
     pub fn flush(&self) -> Result<(), BackendError> {
         Ok(self.shared.flush()?)
     }
@@ -262,32 +255,17 @@ impl Store {
     /// The blocks do not say which rules they were executed under, so a genesis file is recorded with them.
     ///
     /// # Errors
-    /// Fails if the database cannot be read.
+    /// Never, so far.
     pub fn genesis_file(&self) -> Result<Option<Vec<u8>>, BackendError> {
-        let read = || -> Result<_, StoreError> {
-            let table = self.shared.database().begin_read()?.open_table(META)?;
-            Ok(table.get(GENESIS_FILE)?.map(|file| file.value().to_vec()))
-        };
-        Ok(read()?)
+        Ok(self.shared.archive.genesis_file())
     }
 
     /// Records the genesis file of the chain, durably.
     ///
     /// # Errors
-    /// Fails if the database cannot be written.
+    /// Fails if the manifest cannot be written.
     pub fn record_genesis_file(&self, file: &[u8]) -> Result<(), BackendError> {
-        let write = || -> Result<_, StoreError> {
-            let transaction = self.shared.begin_write()?;
-            transaction.open_table(META)?.insert(GENESIS_FILE, file)?;
-            Ok(transaction.commit()?)
-        };
-        Ok(write()?)
-    }
-
-    /// Returns the number of rows that were deleted when the folder was opened, to repair a state that an earlier version
-    /// damaged when it was killed while pruning.
-    pub fn repaired_rows(&self) -> u64 {
-        self.repaired_rows
+        Ok(self.shared.archive.set_genesis_file(file)?)
     }
 
     /// Returns the folder.
@@ -302,19 +280,16 @@ impl Drop for Store {
         let _ = self.shared.flush();
         self.shared.writer.lock().closing = true;
         self.shared.turn.notify_all();
-        if let Some(flusher) = self.flusher.take() {
-            let _ = flusher.join();
-        }
+        // An unfinished merge is abandoned.
+        *self.shared.merges_end.lock() = true;
+        self.shared.merge_turn.notify_all();
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
 impl Shared {
     fn chain(&self) -> Arc<ChainVersion> {
         Arc::clone(&self.current.read())
-    }
-
-    fn database(&self) -> Arc<redb::Database> {
-        Arc::clone(&self.open.read().database)
     }
 
     /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
@@ -568,21 +543,13 @@ impl StateBackend for Store {
     }
 
     fn caches(&self) -> Vec<CacheUse> {
-        let pages = self.shared.database().cache_stats();
-        let pages = CacheUse {
-            name: "pages",
-            bytes: pages.used_bytes() as u64,
-            capacity: page_cache_bytes(&self.shared.options) as u64,
-            hits: pages.read_hits() + pages.write_hits(),
-            misses: pages.read_misses() + pages.write_misses(),
-        };
-        let mut caches = vec![pages, *self.shared.nodes.lock()];
+        let mut caches = vec![self.shared.archive.shared().cache.usage(), *self.shared.nodes.lock()];
         caches.extend(self.shared.chain().caches.usage());
         caches
     }
 }
 
-/// Returns the size of the database's page cache in bytes.
-fn page_cache_bytes(options: &Options) -> usize {
-    options.cache_bytes / 8 * 5
+/// Returns the size of the cache of runs in bytes.
+fn run_cache_bytes(options: &Options) -> u64 {
+    options.cache_bytes as u64 / 8 * 5
 }

@@ -101,7 +101,7 @@ fn reports_a_full_disk() {
     let store = runs.open().unwrap();
     assert!(runs.work(&store, 60).is_none());
     let mut refused = 0;
-    for room in (0..).map(|step| step * 50_000) {
+    for room in (0..).map(|step| step * 4_000) {
         let disk = FaultyDisk::new();
         disk.set_capacity(Some(room));
         match store.backup_in(disk.folder(), &Context::unbounded(), |_| {}) {
@@ -157,7 +157,7 @@ fn does_not_overwrite_folders_or_copy_a_folder_into_itself() {
     // An empty folder, a missing one, and one that a killed process left.
     fs::create_dir_all(path.join("empty")).unwrap();
     fs::create_dir_all(path.join("killed.part")).unwrap();
-    fs::write(path.join("killed.part/chain.redb"), "half").unwrap();
+    fs::write(path.join("killed.part/run-000000000001.rows"), "half").unwrap();
     for free in ["empty", "a/b/c", "killed"] {
         backup(&store, &path.join(free)).unwrap();
         let copy = Store::open_existing(path.join(free), small(4, SyncPolicy::Always)).unwrap();

@@ -2,12 +2,10 @@
 //! records written anew must give the same bytes.
 
 use super::small;
-use crate::files::{DatabaseFile, DiskFolder};
-use crate::keys::Table;
-use crate::rows::definition;
+use crate::files::DiskFolder;
 use crate::store::LAYOUT;
 use crate::wal::{Sequence, Wal, WalOptions};
-use crate::{Options, Store, SyncPolicy};
+use crate::{Options, Store, SyncPolicy, migrate};
 use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -22,7 +20,6 @@ use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::{ordered_root, verify_proof};
 use node_types::consensus::{Block, EMPTY_ROOT, Header, Log, Receipt, ReceiptOutcome, Signature, Withdrawal};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -48,9 +45,9 @@ const KINDS: [RecordKind; 6] = [
     RecordKind::ChainId,
 ];
 
-/// The blocks of a folder. Some are in the database, the others only in the log.
+/// The blocks of a folder. Some are in runs, the others only in the log.
 struct Contents {
-    /// Blocks 0 to 3, which are in the database.
+    /// Blocks 0 to 3, which are in runs.
     old: Vec<ExecutedBlock>,
     /// A block 4 that leaves the chain.
     replaced: ExecutedBlock,
@@ -60,7 +57,7 @@ struct Contents {
     side: ExecutedBlock,
 }
 
-/// The last entry of the log that [`write_folder`] moves to the database.
+/// The last entry of the log that [`write_folder`] moves to runs.
 const FLUSHED: Sequence = Sequence(4);
 
 /// Writes `contents` to a store in `folder`, and copies to `copy` what a process killed at the end would have left.
@@ -111,12 +108,7 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-fn database(folder: &Path) -> Database {
-    let file = DatabaseFile::open(&DiskFolder::open(folder).unwrap(), "chain.redb", "chain.sums").unwrap();
-    Database::builder().create_with_backend(file).unwrap()
-}
-
-/// The entries of the log that are not in the database, and then, after opening the folder has moved them there, all rows,
+/// The entries of the log that are not in runs, and then, after opening the folder has moved them there, all rows,
 /// a line each: where it is, its key and its value, in hexadecimal.
 fn dump(folder: &Path) -> String {
     let mut lines = String::new();
@@ -127,22 +119,15 @@ fn dump(folder: &Path) -> String {
         writeln!(lines, "log {} {}", entry.sequence.0, to_hex(&entry.payload)).unwrap();
     }
     drop(log);
-    drop(Store::open_existing(folder, Options::default()).unwrap());
+    // Merging joins chunks of logs, so it must not depend on time what is merged.
+    Store::open_existing(folder, Options::default()).unwrap().wait_for_merges();
 
-    let transaction = database(folder).begin_read().unwrap();
-    let others = ["side_blocks", "records"].map(TableDefinition::<&[u8], &[u8]>::new);
-    for table in Table::ALL.map(definition).into_iter().chain(others) {
-        for row in transaction.open_table(table).unwrap().iter().unwrap() {
-            let (key, value) = row.unwrap();
-            let name = redb::TableHandle::name(&table);
-            writeln!(lines, "{name} {} {}", to_hex(key.value()), to_hex(value.value())).unwrap();
-        }
-    }
-    let meta = transaction.open_table(TableDefinition::<&str, &[u8]>::new("meta")).unwrap();
-    for row in meta.iter().unwrap() {
-        let (key, value) = row.unwrap();
-        writeln!(lines, "meta {} {}", key.value(), to_hex(value.value())).unwrap();
-    }
+    let store = Store::open_existing(folder, Options::default()).unwrap();
+    store.wait_for_merges();
+    store.for_each_row(|table, key, value| {
+        writeln!(lines, "{} {} {}", table.name(), to_hex(key), to_hex(value)).unwrap();
+    });
+    writeln!(lines, "{}", store.meta_text()).unwrap();
     lines
 }
 
@@ -174,9 +159,58 @@ fn assert_same_rows(found: &str, layout: u64) {
     assert_eq!(found.lines().count(), expected.lines().count(), "number of rows");
 }
 
+/// Returns the folder of layout 1 after it was migrated.
+fn migrated() -> tempfile::TempDir {
+    let [old, new] = [unpack(1), tempfile::tempdir().unwrap()];
+    let before = contents_of(old.path());
+    let mut last = None;
+    let done = migrate(old.path(), new.path(), &Context::unbounded(), |progress| last = Some(progress)).unwrap();
+    assert_eq!((done.head.number, done.log_entries), (3, 4));
+    assert!(last.is_some_and(|last| last.rows == done.rows && last.of == done.rows));
+    // The old folder has not changed.
+    assert_eq!(contents_of(old.path()), before);
+    new
+}
+
+fn contents_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    files(folder).into_iter().map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
+}
+
 #[test]
-fn a_folder_of_layout_1_can_be_read() {
-    let folder = unpack(1);
+fn a_migration_continues_where_it_was_interrupted() {
+    let old = unpack(1);
+    let expected = dump(migrated().path());
+    for stop in 0.. {
+        let new = tempfile::tempdir().unwrap();
+        let context = Context::unbounded();
+        let mut steps = 0;
+        let stopped = migrate(old.path(), new.path(), &context, |_| {
+            steps += 1;
+            if steps == stop {
+                context.cancel();
+            }
+        });
+        if stopped.is_err() {
+            assert!(!Store::exists(new.path()));
+            migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap();
+        }
+        let found = dump(new.path());
+        let different = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
+        assert_eq!(different, None, "after {stop} steps");
+        assert_eq!(found.lines().count(), expected.lines().count());
+        // A folder with a chain is not overwritten.
+        migrate(old.path(), new.path(), &Context::unbounded(), |_| {}).unwrap_err();
+        migrate(new.path(), old.path(), &Context::unbounded(), |_| {}).unwrap_err();
+        if stop > steps {
+            assert!(steps > 10);
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_folder_of_layout_1_can_be_migrated() {
+    let folder = migrated();
     let mut store = Store::open_existing(folder.path(), Options::default()).unwrap();
     let view = store.view().unwrap();
     assert_eq!(view.head(), HEAD);
@@ -234,13 +268,14 @@ impl SenderRecovery for OneSender {
 }
 
 #[test]
-fn layout_1_is_written_byte_for_byte() {
-    let folder = unpack(1);
+fn layout_2_is_written_byte_for_byte() {
+    let folder = migrated();
     let contents = read_contents(folder.path());
     let [new, copy] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     write_folder(&contents, new.path(), copy.path());
-    assert_same_rows(&dump(copy.path()), 1);
-    assert_same_rows(&dump(unpack(1).path()), 1);
+    assert_same_rows(&dump(copy.path()), 2);
+    assert_same_rows(&dump(unpack(2).path()), 2);
+    assert_same_rows(&dump(migrated().path()), 2);
 }
 
 /// The contents that [`write_folder`] wrote to `folder`.

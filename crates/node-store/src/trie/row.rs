@@ -1,10 +1,11 @@
 //! The nodes of a stored trie, and their encoding as rows of the table `trie`.
 //!
-//! A branch is stored whole, or as the children that changed since the previous row. Its age is the number of rows
-//! since the last whole one, so that reading a branch takes at most [`MAX_AGE`] + 1 rows.
+//! A branch is stored whole, or as the children that changed since the previous row: a delta. Reading a branch takes at most
+//! [`MAX_AGE`] + 1 rows.
 
 use crate::codec::Malformed;
 use node_core::trie::{NibblePath, Reference, encode_branch, encode_extension};
+use node_types::H256;
 
 /// Maximum number of deltas after a whole branch.
 pub(crate) const MAX_AGE: u8 = 23;
@@ -14,10 +15,14 @@ const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
 /// A branch with an extension.
 const EXTENDED: u8 = 3;
-/// A delta, plus its age, which is at least 1.
-const DELTA: u8 = 0x40;
+/// The children of a branch that changed.
+const DELTA: u8 = 4;
+/// Added to the tag of a branch or a delta if a child is not a hash.
+const ITEMS: u8 = 8;
+/// Added to the nibble of the only child that changed, if it is a hash.
+const CHILD: u8 = 0x10;
 
-/// A node, and the age of the row that it was read from.
+/// A node, and the number of deltas in the rows that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) node: Node,
@@ -51,32 +56,46 @@ pub(crate) fn encode(old: &Stored, new: &Node, start: usize) -> Option<(Vec<u8>,
         let changed = |nibble: &usize| before.children[*nibble] != branch.children[*nibble];
         let mask = (0..16).filter(changed).fold(0u16, |mask, nibble| mask | 1 << nibble);
         if !(0..16).filter(|nibble| !branch.children[*nibble].is_none()).all(|nibble| changed(&nibble)) {
-            let mut out = vec![DELTA + old.age + 1];
-            put_children(&mut out, branch, mask);
-            return Some((out, old.age + 1));
+            return Some((encode_children(None, &[], mask, &chosen(branch, mask)), old.age + 1));
         }
     }
-    let mut out = Vec::with_capacity(16 * 33 + 8);
-    if branch.path.len() == start {
-        out.push(BRANCH);
-    } else {
-        out.extend_from_slice(&[EXTENDED, branch.path.len() as u8]);
-        out.extend_from_slice(branch.path.packed_from(start));
-    }
     let mask = (0..16).filter(|n| !branch.children[*n].is_none()).fold(0u16, |mask, nibble| mask | 1 << nibble);
-    put_children(&mut out, branch, mask);
-    Some((out, 0))
+    let children = chosen(branch, mask);
+    let row = if branch.path.len() == start {
+        encode_children(Some(BRANCH), &[], mask, &children)
+    } else {
+        let extension = [&[branch.path.len() as u8], branch.path.packed_from(start)].concat();
+        encode_children(Some(EXTENDED), &extension, mask, &children)
+    };
+    Some((row, 0))
 }
 
-fn put_children(out: &mut Vec<u8>, branch: &Branch, mask: u16) {
-    out.extend_from_slice(&mask.to_be_bytes());
-    let chosen = (0..16).filter(|nibble| mask & 1 << nibble != 0);
-    chosen.for_each(|nibble: usize| out.extend_from_slice(branch.children[nibble].as_rlp()));
+/// Returns the children whose bits are set in `mask`.
+fn chosen(branch: &Branch, mask: u16) -> Vec<Reference> {
+    let is_chosen = |(nibble, _): &(usize, &Reference)| mask & 1 << nibble != 0;
+    branch.children.iter().enumerate().filter(is_chosen).map(|(_, child)| *child).collect()
+}
+
+/// Encodes the row of a branch with the given tag, or of a delta, from the children whose bits are set in `mask`.
+pub(crate) fn encode_children(whole: Option<u8>, extension: &[u8], mask: u16, children: &[Reference]) -> Vec<u8> {
+    if let (None, [child]) = (whole, children)
+        && let Some(hash) = child.hash()
+    {
+        return [&[CHILD + mask.trailing_zeros() as u8], hash.as_bytes()].concat();
+    }
+    let hashes: Option<Vec<_>> = children.iter().map(Reference::hash).collect();
+    let tag = whole.unwrap_or(DELTA) + if hashes.is_some() { 0 } else { ITEMS };
+    let mut out = [&[tag], extension, &mask.to_be_bytes()].concat();
+    match hashes {
+        Some(hashes) => hashes.iter().for_each(|hash| out.extend_from_slice(hash.as_bytes())),
+        None => children.iter().for_each(|child| out.extend_from_slice(child.as_rlp())),
+    }
+    out
 }
 
 /// Returns whether decoding the row requires older rows.
 pub(crate) fn is_delta(row: &[u8]) -> bool {
-    row.first().is_some_and(|tag| *tag > DELTA)
+    row.first().is_some_and(|tag| *tag >= CHILD || *tag & !ITEMS == DELTA)
 }
 
 /// Returns whether the row says that there is no node.
@@ -87,7 +106,8 @@ pub(crate) fn is_empty(row: &[u8]) -> bool {
 /// Decodes the rows of one position, the newest first.
 pub(crate) struct Decoder {
     position: NibblePath,
-    age: Option<u8>,
+    /// Number of deltas so far.
+    age: u8,
     branch: Branch,
     /// A mask of the children that newer rows define.
     known: u16,
@@ -97,17 +117,31 @@ const MALFORMED: Malformed = Malformed("a row of trie");
 
 impl Decoder {
     pub(crate) fn new(position: NibblePath) -> Self {
-        Self { position, age: None, branch: Branch::new(NibblePath::ROOT), known: 0 }
+        Self { position, age: 0, branch: Branch::new(NibblePath::ROOT), known: 0 }
     }
 
     /// Decodes the next row. Returns the node once it is complete, or `None` if older rows are required.
     pub(crate) fn read(&mut self, row: &[u8]) -> Result<Option<Stored>, Malformed> {
         let (tag, mut rest) = row.split_first().ok_or(MALFORMED)?;
-        let age = *self.age.get_or_insert(tag.saturating_sub(DELTA));
-        let newest = self.known == 0;
-        let path = match *tag {
-            EMPTY if newest && rest.is_empty() => return Ok(Some(Stored::NOTHING)),
-            LEAF if newest => {
+        if is_delta(row) {
+            self.age += 1;
+        }
+        if self.age > MAX_AGE || self.position.len() == 64 && *tag != EMPTY && *tag != LEAF {
+            return Err(MALFORMED);
+        }
+        if *tag >= CHILD {
+            let nibble = usize::from(tag - CHILD);
+            let hash: [u8; 32] = rest.try_into().map_err(|_| MALFORMED)?;
+            if nibble >= 16 {
+                return Err(MALFORMED);
+            }
+            self.set(nibble, || Some(Reference::from(H256(hash))))?;
+            return Ok(None);
+        }
+        let age = self.age;
+        let path = match *tag & !ITEMS {
+            EMPTY if age == 0 && row == [EMPTY] => return Ok(Some(Stored::NOTHING)),
+            LEAF if age == 0 && *tag == LEAF => {
                 let path = self.position.join_packed(64, rest).ok_or(MALFORMED)?;
                 return Ok(Some(Stored { node: Node::Leaf(path), age }));
             }
@@ -120,25 +154,38 @@ impl Decoder {
                 rest = after;
                 Some(self.position.join_packed(length, tail).filter(|path| path.len() < 64).ok_or(MALFORMED)?)
             }
-            tag if tag > DELTA && tag <= DELTA + MAX_AGE => None,
+            DELTA => None,
             _ => return Err(MALFORMED),
         };
         let (mask, mut rest) = rest.split_first_chunk().ok_or(MALFORMED)?;
         let mask = u16::from_be_bytes(*mask);
         for nibble in (0..16).filter(|nibble| mask & 1 << nibble != 0) {
-            let child = Reference::split_from(&mut rest).ok_or(MALFORMED)?;
-            if self.known & 1 << nibble == 0 {
-                self.branch.children[nibble] = child;
-            }
+            self.set(nibble, || match tag & ITEMS {
+                0 => {
+                    let (hash, after) = rest.split_first_chunk()?;
+                    rest = after;
+                    Some(Reference::from(H256(*hash)))
+                }
+                _ => Reference::split_from(&mut rest),
+            })?;
         }
-        self.known |= mask;
-        if !rest.is_empty() || self.position.len() == 64 {
+        if !rest.is_empty() {
             return Err(MALFORMED);
         }
         let Some(path) = path else { return Ok(None) };
         self.branch.path = path;
         let branch = std::mem::replace(&mut self.branch, Branch::new(NibblePath::ROOT));
         Ok(Some(Stored { node: Node::Branch(Box::new(branch)), age }))
+    }
+
+    /// Reads a child, and keeps it unless a newer row had one.
+    fn set(&mut self, nibble: usize, read: impl FnOnce() -> Option<Reference>) -> Result<(), Malformed> {
+        let child = read().ok_or(MALFORMED)?;
+        if self.known & 1 << nibble == 0 {
+            self.known |= 1 << nibble;
+            self.branch.children[nibble] = child;
+        }
+        Ok(())
     }
 }
 

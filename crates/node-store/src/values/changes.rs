@@ -1,10 +1,8 @@
 //! The changes of a block.
 
 use crate::codec::{Malformed, Reader, put_u256, put_varint};
-use crate::keys::TrieId;
 use node_core::state::{AccountChange, AccountState};
-use node_core::trie::NibblePath;
-use node_types::{Address, Bytes, H256, KECCAK_EMPTY};
+use node_types::{Address, H256, KECCAK_EMPTY};
 use std::collections::BTreeMap;
 
 const EXISTS: u8 = 1;
@@ -59,50 +57,32 @@ pub(crate) fn decode_accounts(reader: &mut Reader<'_>) -> Result<BTreeMap<Addres
     Ok(accounts)
 }
 
-/// The changes of a block, and the keys of the rows of the state that it wrote.
+/// The changes of a block.
 #[derive(Debug)]
 pub(crate) struct ChangesRow {
     pub(crate) accounts: BTreeMap<Address, AccountChange>,
     /// Hashes of the deployed code, which remains stored when the block leaves the chain.
     pub(crate) code: Vec<H256>,
-    /// The storage trie of each of `accounts` in which slots were written.
-    pub(crate) tries: Vec<Option<TrieId>>,
-    /// Positions at which nodes were written.
-    pub(crate) nodes: Vec<(TrieId, NibblePath)>,
 }
 
 /// Encodes a row of changes. `accounts` is the output of [`encode_accounts`].
-pub(crate) fn encode_changes_row(
-    accounts: &[u8],
-    code: &BTreeMap<H256, Bytes>,
-    tries: &[Option<TrieId>],
-    nodes: &[(TrieId, NibblePath)],
-) -> Vec<u8> {
+pub(crate) fn encode_changes_row<'a>(accounts: &[u8], code: impl ExactSizeIterator<Item = &'a H256>) -> Vec<u8> {
     let mut out = accounts.to_vec();
     put_varint(&mut out, code.len() as u64);
-    code.keys().for_each(|hash| out.extend_from_slice(hash.as_bytes()));
-    // The trie of accounts is not a storage trie, so its id stands for `None`.
-    tries.iter().for_each(|trie| put_varint(&mut out, trie.unwrap_or(TrieId::ACCOUNTS).0));
-    for (trie, position) in nodes {
-        put_varint(&mut out, trie.0);
-        out.push(position.len() as u8);
-        out.extend_from_slice(position.packed());
-    }
+    code.for_each(|hash| out.extend_from_slice(hash.as_bytes()));
     out
 }
 
 pub(crate) fn decode_changes_row(value: &[u8]) -> Result<ChangesRow, Malformed> {
     let mut reader = Reader::new(value, "a row of changes");
-    let accounts = decode_accounts(&mut reader)?;
+    let row = read_changes_row(&mut reader)?;
+    reader.finish()?;
+    Ok(row)
+}
+
+/// Reads the output of [`encode_changes_row`] from the front of `reader`. In layout 1 more followed.
+pub(crate) fn read_changes_row(reader: &mut Reader<'_>) -> Result<ChangesRow, Malformed> {
+    let accounts = decode_accounts(reader)?;
     let code = (0..reader.count(32)?).map(|_| reader.h256()).collect::<Result<_, _>>()?;
-    let trie = |reader: &mut Reader<'_>| reader.varint().map(TrieId);
-    let tries = (0..accounts.len()).map(|_| Ok(Some(trie(&mut reader)?).filter(|trie| *trie != TrieId::ACCOUNTS)));
-    let tries = tries.collect::<Result<_, _>>()?;
-    let mut nodes = Vec::new();
-    while !reader.is_empty() {
-        let (trie, length) = (trie(&mut reader)?, usize::from(reader.byte()?));
-        let packed = reader.take(length.div_ceil(2))?;
-        nodes.push((trie, NibblePath::ROOT.join_packed(length, packed).ok_or(reader.malformed())?));
-    }
-    Ok(ChangesRow { accounts, code, tries, nodes })
+    Ok(ChangesRow { accounts, code })
 }

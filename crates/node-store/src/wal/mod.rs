@@ -31,6 +31,11 @@ pub(crate) fn is_log_file(name: &str) -> bool {
     name == mark::MARK_NAME || format::parse_segment_name(name).is_some()
 }
 
+/// Returns the intact entries after `flushed` of the log of a folder, which does not change.
+pub(crate) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
+    recovery::read_only(folder, flushed)
+}
+
 /// Sizes of segments and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct WalOptions {

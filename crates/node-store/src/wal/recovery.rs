@@ -10,11 +10,12 @@
 //! Without such a proof, an entry was the last to be synced, within seconds before a power cut.
 
 use super::format::{parse_segment_name, segment_name};
-use super::mark::Mark;
+use super::mark::{MARK_NAME, Mark};
 use super::segment::{SegmentReader, Step};
-use super::{Sequence, WalError};
+use super::{Entries, Sequence, WalError};
 use crate::files::Folder;
 use std::io;
+use std::sync::Arc;
 
 /// A log whose entries are all intact and durable.
 #[derive(Debug)]
@@ -48,6 +49,21 @@ pub(super) fn recover(folder: &dyn Folder, flushed: Sequence) -> Result<Recovere
         removed.append(&mut segments);
     }
     Ok(Recovered { mark, segments, removed, last: scan.last.max(flushed) })
+}
+
+/// Returns the intact entries after `flushed`, and changes nothing.
+pub(super) fn read_only(folder: Arc<dyn Folder>, flushed: Sequence) -> Result<Entries, WalError> {
+    let names = folder.list().map_err(WalError::io("list", "the folder"))?;
+    let marked = match names.iter().any(|name| name == MARK_NAME) {
+        true => Mark::open(&*folder)?.1,
+        false => Sequence::default(),
+    };
+    let mut segments: Vec<Sequence> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
+    segments.sort_unstable();
+    let passed = segments.iter().skip(1).take_while(|next| next.previous() <= flushed).count();
+    segments.drain(..passed);
+    let last = scan(&*folder, &segments, flushed, marked)?.last.max(flushed);
+    Ok(Entries::new(folder, segments, flushed, last))
 }
 
 /// Returns whether the folder has a log.

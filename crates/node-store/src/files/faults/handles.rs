@@ -2,7 +2,7 @@
 
 use super::content::{Change, Content};
 use super::{Disk, NameChange};
-use crate::files::{File, Folder};
+use crate::files::{File, Folder, Object};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ struct FaultyFile {
     index: usize,
 }
 
-impl File for FaultyFile {
+impl Object for FaultyFile {
     fn size(&self) -> io::Result<u64> {
         let disk = operate(&self.disk, self.run)?;
         Ok(disk.contents[self.index].seen().len() as u64)
@@ -83,7 +83,9 @@ impl File for FaultyFile {
         buffer.copy_from_slice(seen.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
+}
 
+impl File for FaultyFile {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut disk = lock(&self.disk, self.run)?;
         let offset = position(offset)?;

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// The inputs of all checks.
 pub(super) struct Base<'a> {
-    /// The chain, all of which is in the database.
+    /// The chain, all of which is in runs.
     pub(super) chain: &'a ChainVersion,
     pub(super) context: &'a Context,
     pub(super) senders: &'a dyn SenderRecovery,
@@ -23,7 +23,7 @@ pub(super) struct Base<'a> {
 
 impl Base<'_> {
     pub(super) fn tables(&self) -> &Tables {
-        &self.chain.rows.database
+        &self.chain.rows.tables
     }
 
     /// Returns the edits of a block.
@@ -33,8 +33,8 @@ impl Base<'_> {
 
     /// Compares a row with its expected value.
     pub(super) fn expect(&self, block: BlockNumber, key: &Key, version: u64, value: &[u8]) -> Result<(), Stop> {
-        let compared = match self.tables().table(key.table()).get(&*key.versioned(version))? {
-            Some(found) => Fault::unless_equal("value", value, found.value()),
+        let compared = match self.tables().exactly(&key.versioned(version))? {
+            Some(found) => Fault::unless_equal("value", value, &found),
             None => Err(Fault::Missing),
         };
         compared.map_err(|fault| fault.of(block, key, version))
@@ -57,5 +57,5 @@ pub(super) fn blame(error: StoreError, block: BlockNumber, key: &Key) -> Stop {
 
 /// Returns the row of a key, in the version `version` if the table has versions.
 pub(super) fn stored(tables: &Tables, key: &Key, version: u64) -> Result<Option<Value>, StoreError> {
-    Ok(tables.table(key.table()).get(&*key.versioned(version))?.map(|value| Value::from(value.value())))
+    tables.exactly(&key.versioned(version))
 }

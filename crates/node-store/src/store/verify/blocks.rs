@@ -4,6 +4,7 @@ use super::base::{Base, stored};
 use super::content::{self, Part};
 use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
+use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table};
 use crate::postings;
 use crate::rows::{Tables, Value};
@@ -110,8 +111,11 @@ fn check_postings(
                 continue;
             }
             let missing = || Fault::Missing.of(number, key, id.0);
-            let (first, row) = tables.last_up_to(key, id.0)?.ok_or_else(missing)?;
-            chunk = postings::decode(first, &row).map_err(|error| Fault::malformed(error).of(number, key, first))?;
+            chunk = match tables.chunk_from(key, *id, number) {
+                Ok(chunk) => chunk.ok_or_else(missing)?,
+                Err(StoreError::Malformed(error)) => return Err(Fault::malformed(error).of(number, key, id.0)),
+                Err(error) => return Err(error.into()),
+            };
             chunk.binary_search(id).map_err(|_| missing())?;
         }
         counts.add(number, Counted::Postings, ids.len());

@@ -3,12 +3,10 @@
 use super::base::{Base, stored};
 use super::difference::{Fault, Stop};
 use super::{blocks, states};
-use crate::error::StoreError;
-use crate::keys::{Key, LogId, Suffix, Table, version_of};
+use crate::keys::{Key, LogId, Suffix, Table, number_of, version_of};
 use crate::values;
 use crate::{postings, rows::Value};
 use node_types::{BlockNumber, keccak256};
-use redb::{ReadableTable, ReadableTableMetadata};
 use std::collections::{HashMap, HashSet};
 
 /// A table in which a block may have any number of rows. Of postings, logs are counted.
@@ -64,10 +62,6 @@ impl Counts {
     fn get(&self, block: BlockNumber, counted: Counted) -> u32 {
         self.0[counted as usize].get(block as usize).copied().unwrap_or(0)
     }
-
-    fn total(&self, counted: Counted) -> u64 {
-        self.0[counted as usize].iter().map(|rows| u64::from(*rows)).sum()
-    }
 }
 
 /// The blocks whose rows were counted: those up to and including `last`, and those of the state from `first` on.
@@ -94,45 +88,41 @@ pub(super) fn check(base: &Base<'_>, range: Range, of_blocks: &Counts, of_states
     check_code(base)
 }
 
-type Row<'a> = Result<(Vec<u8>, redb::AccessGuard<'a, &'static [u8]>), StoreError>;
-
-fn rows<'a>(base: &'a Base<'_>, table: Table) -> Result<impl Iterator<Item = Row<'a>>, StoreError> {
-    Ok(base.tables().table(table).iter()?.map(|row| {
-        let (key, value) = row?;
-        Ok((key.value().to_vec(), value))
-    }))
-}
-
-fn surplus(block: Option<BlockNumber>, table: Table, key: Vec<u8>, found: &[u8]) -> Stop {
-    Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key)
+/// Returns the difference for a row that no block accounts for.
+fn surplus(block: Option<BlockNumber>, table: Table, key: &[u8], found: &[u8]) -> Stop {
+    Fault::Surplus { found: found.to_vec() }.at(block, table.name(), key[1..].to_vec())
 }
 
 /// Checks that there is only one row per block. Its value was checked before.
 fn check_numbered(base: &Base<'_>, head: BlockNumber, table: Table) -> Result<(), Stop> {
-    for row in rows(base, table)? {
-        let (key, value) = row?;
-        let number =
-            <[u8; 5]>::try_from(&key[..]).ok().map(|bytes| bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)));
+    let mut rows = base.tables().scan(table)?;
+    while let Some((key, value)) = rows.next()? {
+        let number = (key.len() == 6).then(|| number_of(key));
         if number.is_none_or(|number| number > head) {
-            return Err(surplus(number, table, key, value.value()));
+            return Err(surplus(number, table, key, value));
         }
     }
     Ok(())
 }
 
 fn check_numbers(base: &Base<'_>, head: BlockNumber) -> Result<(), Stop> {
-    if base.tables().table(Table::Numbers).len()? == head + 1 {
+    let mut rows = base.tables().scan(Table::Numbers)?;
+    let mut count = 0;
+    while rows.next()?.is_some() {
+        count += 1;
+    }
+    if count == head + 1 {
         return Ok(());
     }
-    for row in rows(base, Table::Numbers)? {
-        let (key, value) = row?;
-        let number = values::decode_number(value.value()).ok();
+    let mut rows = base.tables().scan(Table::Numbers)?;
+    while let Some((key, value)) = rows.next()? {
+        let number = values::decode_number(value).ok();
         let hash = match number.filter(|number| *number <= head) {
             Some(number) => blocks::hash_of(base.tables(), number)?,
             None => None,
         };
-        if hash.is_none_or(|hash| hash.as_bytes() != key) {
-            return Err(surplus(number, Table::Numbers, key, value.value()));
+        if hash.is_none_or(|hash| *hash.as_bytes() != key[1..]) {
+            return Err(surplus(number, Table::Numbers, key, value));
         }
     }
     Ok(())
@@ -140,11 +130,11 @@ fn check_numbers(base: &Base<'_>, head: BlockNumber) -> Result<(), Stop> {
 
 /// Checks the code. It remains stored when its block leaves the chain, so it may belong to no block.
 fn check_code(base: &Base<'_>) -> Result<(), Stop> {
-    for row in rows(base, Table::Code)? {
+    let mut rows = base.tables().scan(Table::Code)?;
+    while let Some((key, value)) = rows.next()? {
         base.context.check()?;
-        let (key, value) = row?;
-        let at = |fault: Fault| fault.at(None, Table::Code.name(), key.clone());
-        Fault::unless_equal("hash", &key, keccak256(value.value())).map_err(at)?;
+        let at = |fault: Fault| fault.at(None, Table::Code.name(), key[1..].to_vec());
+        Fault::unless_equal("hash", &key[1..], keccak256(value)).map_err(at)?;
     }
     Ok(())
 }
@@ -164,24 +154,22 @@ fn owners(counted: Counted, key: &[u8], value: &[u8]) -> Option<Vec<(BlockNumber
 
 fn check_counted(base: &Base<'_>, range: Range, counts: &Counts, counted: Counted) -> Result<(), Stop> {
     let table = counted.table();
-    if range.is_all(base) && counted != Counted::Postings && base.tables().table(table).len()? == counts.total(counted)
-    {
-        return Ok(());
-    }
     let of_state = Counted::STATE.contains(&counted);
     let looked_at = |block: BlockNumber| !of_state || (range.first..=range.last).contains(&block);
     let mut found = vec![0u32; range.last as usize + 1];
-    for (index, row) in rows(base, table)?.enumerate() {
-        if index % 1024 == 0 {
+    let mut rows = base.tables().scan(table)?;
+    let mut index = 0u64;
+    while let Some((key, value)) = rows.next()? {
+        index += 1;
+        if index.is_multiple_of(1024) {
             base.context.check()?;
         }
-        let (key, value) = row?;
-        let Some(owners) = owners(counted, &key, value.value()) else {
-            return Err(surplus(None, table, key, value.value()));
+        let Some(owners) = owners(counted, key, value) else {
+            return Err(surplus(None, table, key, value));
         };
         for (block, _) in owners {
             if block > base.chain.head.number {
-                return Err(surplus(Some(block), table, key, value.value()));
+                return Err(surplus(Some(block), table, key, value));
             }
             if looked_at(block) {
                 found[block as usize] += 1;
@@ -195,26 +183,19 @@ fn check_counted(base: &Base<'_>, range: Range, counts: &Counts, counted: Counte
     }
 }
 
-impl Range {
-    /// Returns whether all rows of the state were counted.
-    fn is_all(self, base: &Base<'_>) -> bool {
-        self.first == 0 && self.last == base.chain.head.number
-    }
-}
-
 /// Finds the difference for a block whose number of rows is wrong: its first surplus row, or a missing one.
 fn find(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Stop, Stop> {
     let table = counted.table();
     let mut expected = expected(base, counted, block)?;
-    for row in rows(base, table)? {
-        let (key, value) = row?;
-        let owners = owners(counted, &key, value.value()).unwrap_or_default();
+    let mut rows = base.tables().scan(table)?;
+    while let Some((key, value)) = rows.next()? {
+        let owners = owners(counted, key, value).unwrap_or_default();
         let suffix = if counted == Counted::Postings { Suffix::Log.len() } else { 0 };
-        let prefix = &key[..key.len() - suffix];
+        let prefix = &key[1..key.len() - suffix];
         for (_, id) in owners.into_iter().filter(|(owner, _)| *owner == block) {
             // Each is expected once.
             if !expected.remove(&(prefix.to_vec(), id)) {
-                return Ok(surplus(Some(block), table, key, value.value()));
+                return Ok(surplus(Some(block), table, key, value));
             }
         }
     }
@@ -233,7 +214,7 @@ fn expected(base: &Base<'_>, counted: Counted, block: BlockNumber) -> Result<Has
             let changes = values::decode_changes_row(&row).map_err(|error| at(Fault::malformed(error)))?;
             let new = states::make(base, block, &changes, None)?;
             let own = new.rows.iter().filter(|(key, _)| key.table() == counted.table());
-            Ok(own.map(|(key, _)| (key.versioned(block).to_vec(), 0)).collect())
+            Ok(own.map(|(key, _)| (key.versioned(block)[1..].to_vec(), 0)).collect())
         }
         Counted::Transactions => {
             let transactions = &blocks::read(base.tables(), block)?.body.transactions;

@@ -12,9 +12,9 @@ use std::fmt;
 pub struct Difference {
     /// The block of the row. `None` if it is unknown.
     pub block: Option<BlockNumber>,
-    /// The name of the table in the database.
+    /// The name of the table.
     pub table: &'static str,
-    /// The key of the row in the database.
+    /// The key of the row.
     pub key: Vec<u8>,
     /// The fault of the row.
     pub fault: Fault,
@@ -62,7 +62,7 @@ impl Fault {
 
     /// Returns the difference in the row of `key` and `version`.
     pub(super) fn of(self, block: BlockNumber, key: &Key, version: u64) -> Stop {
-        self.at(Some(block), key.table().name(), key.versioned(version).to_vec())
+        self.at(Some(block), key.table().name(), key.versioned(version)[1..].to_vec())
     }
 
     pub(super) fn at(self, block: Option<BlockNumber>, table: &'static str, key: Vec<u8>) -> Stop {
@@ -125,12 +125,6 @@ pub(super) enum Stop {
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
-    }
-}
-
-impl From<redb::StorageError> for Stop {
-    fn from(error: redb::StorageError) -> Self {
-        StoreError::from(error).into()
     }
 }
 

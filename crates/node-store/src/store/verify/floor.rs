@@ -5,7 +5,7 @@ use super::difference::{Fault, Stop};
 use super::states::{expect_code, header_of};
 use crate::error::StoreError;
 use crate::keys::{Key, Suffix, Table, TrieId, version_of};
-use crate::rows::{Rows, Tables};
+use crate::rows::{Rows, Scan, Tables};
 use crate::state::TrieReader;
 use crate::trie::{self, RecomputeError, Source, Stored};
 use crate::values::AccountRow;
@@ -31,7 +31,7 @@ pub(super) type OnSurplus<'a> = &'a mut dyn FnMut(&Key, BlockNumber, Vec<u8>) ->
 /// an interrupted pruning leaves.
 pub(super) fn check(state: Earliest<'_>, surplus: OnSurplus<'_>) -> Result<(), Stop> {
     let root = check_trie(state, TrieId::ACCOUNTS, surplus)?;
-    let header = header_of(&state.rows.database, state.block)?;
+    let header = header_of(&state.rows.tables, state.block)?;
     let key = node_key(TrieId::ACCOUNTS, &NibblePath::ROOT);
     let compared = Fault::unless_equal("state root", header.state_root, root);
     compared.map_err(|fault| fault.of(state.block, &key, state.block))
@@ -44,7 +44,7 @@ fn node_key(trie: TrieId, position: &NibblePath) -> Key {
 /// Returns the root hash of a trie. Each of its leaves must have a row; rows without a leaf are passed to `surplus`.
 fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
     let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), cache: None };
-    let leaves = Leaves::open(&state.rows.database, trie, state.block)?.peekable();
+    let leaves = Leaves::open(&state.rows.tables, trie, state.block)?.peekable();
     let mut walk = Walk { state, trie, nodes, leaves, surplus };
     let root = trie::recompute(&mut walk).map_err(|error| match error {
         RecomputeError::Read(stop) => stop,
@@ -62,7 +62,7 @@ struct Walk<'a> {
     state: Earliest<'a>,
     trie: TrieId,
     nodes: TrieReader<'a>,
-    leaves: Peekable<Leaves<'a>>,
+    leaves: Peekable<Leaves>,
     surplus: OnSurplus<'a>,
 }
 
@@ -90,7 +90,7 @@ impl Walk<'_> {
 
     /// Reports the rows before the one with this hash, or all that are left.
     fn skip_surplus(&mut self, up_to: Option<H256>) -> Result<(), Stop> {
-        let is_before = |row: &<Leaves<'_> as Iterator>::Item| match row {
+        let is_before = |row: &<Leaves as Iterator>::Item| match row {
             Ok(leaf) => up_to.is_none_or(|hash| leaf.hash < hash),
             Err(_) => true,
         };
@@ -107,7 +107,7 @@ impl Walk<'_> {
     fn leaf(&mut self, hash: H256) -> Result<Bytes, Stop> {
         self.state.context.check()?;
         self.skip_surplus(Some(hash))?;
-        let is_this = |row: &<Leaves<'_> as Iterator>::Item| row.as_ref().is_ok_and(|leaf| leaf.hash == hash);
+        let is_this = |row: &<Leaves as Iterator>::Item| row.as_ref().is_ok_and(|leaf| leaf.hash == hash);
         let block = self.state.block;
         let Some(row) = self.leaves.next_if(is_this) else {
             return Err(Fault::Missing.of(block, &self.key(hash), block));
@@ -125,7 +125,7 @@ impl Walk<'_> {
             Fault::unless_equal("storage root", computed, root).map_err(at)?;
         }
         if account.state.has_code() {
-            expect_code(&self.state.rows.database, block, account.state.code_hash)?;
+            expect_code(&self.state.rows.tables, block, account.state.code_hash)?;
         }
         Ok(account.leaf().encode().into())
     }
@@ -140,51 +140,48 @@ struct Leaf {
 }
 
 /// The rows of the leaves of a trie after block `block`, ascending by hash.
-struct Leaves<'a> {
-    rows: redb::Range<'a, &'static [u8], &'static [u8]>,
+struct Leaves {
+    rows: Scan,
+    /// What all keys begin with.
+    prefix: Vec<u8>,
     block: BlockNumber,
     /// The hash of the last row that counted; older rows with it are skipped.
     last: Option<H256>,
 }
 
-impl<'a> Leaves<'a> {
-    fn open(tables: &'a Tables, trie: TrieId, block: BlockNumber) -> Result<Self, StoreError> {
-        let rows = if trie == TrieId::ACCOUNTS {
-            tables.table(Table::Accounts).range::<&[u8]>(..)?
+impl Leaves {
+    fn open(tables: &Tables, trie: TrieId, block: BlockNumber) -> Result<Self, StoreError> {
+        let prefix = if trie == TrieId::ACCOUNTS {
+            vec![Table::Accounts as u8]
         } else {
-            let [from, to] = [(H256::zero(), u64::MAX), (H256::repeat_byte(0xff), 0)]
-                .map(|(hash, version)| Key::of_slot(trie, hash).versioned(version));
-            tables.table(Table::Storage).range::<&[u8]>(&*from..=&*to)?
+            let first = Key::of_slot(trie, H256::zero());
+            first.as_slice()[..first.as_slice().len() - size_of::<H256>()].to_vec()
         };
-        Ok(Self { rows, block, last: None })
+        Ok(Self { rows: tables.scan_prefix(&prefix)?, prefix, block, last: None })
     }
 
-    fn read(&mut self, key: &[u8], value: &[u8]) -> Option<Leaf> {
-        // Keys of another form are found when rows are counted.
-        let start = key.len().checked_sub(size_of::<H256>() + Suffix::Block.len())?;
-        let version = version_of(Suffix::Block, key)?;
-        let hash = H256::from_slice(&key[start..start + size_of::<H256>()]);
-        if version > self.block || self.last == Some(hash) {
-            return None;
+    fn read(&mut self) -> Result<Option<Leaf>, StoreError> {
+        while let Some((key, value)) = self.rows.next()? {
+            let Some(rest) = key.strip_prefix(&*self.prefix) else { return Ok(None) };
+            // Keys of another form are found when rows are counted.
+            let Some((hash, rest)) = rest.split_first_chunk().map(|(hash, rest)| (H256(*hash), rest)) else { continue };
+            let Some(version) = version_of(Suffix::Block, rest) else { continue };
+            if version > self.block || self.last == Some(hash) {
+                continue;
+            }
+            self.last = Some(hash);
+            if !value.is_empty() {
+                return Ok(Some(Leaf { hash, version, value: value.to_vec() }));
+            }
         }
-        self.last = Some(hash);
-        (!value.is_empty()).then(|| Leaf { hash, version, value: value.to_vec() })
+        Ok(None)
     }
 }
 
-impl Iterator for Leaves<'_> {
+impl Iterator for Leaves {
     type Item = Result<Leaf, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(row) = self.rows.next() {
-            match row {
-                Ok((key, value)) => match self.read(key.value(), value.value()) {
-                    Some(leaf) => return Some(Ok(leaf)),
-                    None => continue,
-                },
-                Err(error) => return Some(Err(error.into())),
-            }
-        }
-        None
+        self.read().transpose()
     }
 }

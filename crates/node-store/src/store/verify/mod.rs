@@ -17,11 +17,11 @@ mod tests;
 pub use difference::{Difference, Fault};
 
 use super::Store;
-use super::meta::{META, Meta, SIDE_BLOCKS, side_block_key};
+use super::meta::side_block_key;
 use crate::block_bytes::BlockBytes;
-use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
+use crate::rows::PRESENT;
 use crate::state::{NodeCache, node_cache};
 use base::{Base, stored};
 use counts::{Counts, Range};
@@ -33,7 +33,7 @@ use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::edits::edited_blocks;
 use node_types::BlockNumber;
-use redb::{ReadableDatabase, ReadableTableMetadata};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
@@ -56,7 +56,7 @@ pub struct Verified {
 impl Store {
     /// Checks every row by computing the rows of each block again, up to the first difference.
     ///
-    /// First moves everything to the database. Takes time in proportion to the size of the database, and little memory.
+    /// First moves everything to runs. Takes time in proportion to the size of the store, and little memory.
     /// Calls `progress` regularly with the last block that was checked.
     ///
     /// # Errors
@@ -89,30 +89,33 @@ impl Store {
 
     /// Checks the tables that are not part of the canonical chain.
     fn check_others(&self, base: &Base<'_>) -> Result<(), Stop> {
-        let transaction = self.shared.database().begin_read().map_err(StoreError::from)?;
-        let meta = Meta::read(&transaction.open_table(META).map_err(StoreError::from)?)?;
-        let meta = meta.ok_or(StoreError::Missing { table: "meta" })?;
+        let meta = self.shared.archive.meta().ok_or(StoreError::NoChain)?;
         let name = |fault: Fault| fault.at(None, "meta", b"chain".to_vec());
         let genesis = blocks::hash_of(base.tables(), 0)?.unwrap_or_default();
         Fault::unless_equal("genesis", genesis, meta.genesis).map_err(name)?;
         Fault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
 
-        let table = transaction.open_table(SIDE_BLOCKS).map_err(StoreError::from)?;
-        let mut count = 0;
+        let mut rows = base.tables().scan(Table::SideBlocks)?;
+        let mut stored = BTreeMap::new();
+        while let Some((key, value)) = rows.next()? {
+            if let Some((&PRESENT, value)) = value.split_first() {
+                stored.insert(key[1..].to_vec(), value.to_vec());
+            }
+        }
         for (reference, block) in base.chain.side_blocks.iter() {
             base.context.check()?;
             let key = side_block_key(reference);
             let at = |fault: Fault| fault.at(Some(reference.number), "side_blocks", key.clone());
             let mut expected = Vec::new();
             BlockBytes::encode(block).append(block, &mut expected);
-            let found = table.get(&*key)?.ok_or_else(|| at(Fault::Missing))?;
-            Fault::unless_equal("value", expected, found.value()).map_err(at)?;
+            let found = stored.remove(&key).ok_or_else(|| at(Fault::Missing))?;
+            Fault::unless_equal("value", expected, found).map_err(at)?;
             content::check(block, base.senders, base.edits(reference.hash)).map_err(|(_, fault)| at(fault))?;
-            count += 1;
         }
-        let [expected, found] = [count, table.len()?].map(u64::to_be_bytes);
-        Fault::unless_equal("number of rows", expected, found)
-            .map_err(|fault| fault.at(None, "side_blocks", Vec::new()))
+        match stored.into_iter().next() {
+            Some((key, found)) => Err(Fault::Surplus { found }.at(None, "side_blocks", key)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -169,31 +172,11 @@ impl Base<'_> {
     }
 }
 
-/// Checks the earliest state of `chain`, all of which must be in the database. Calls `surplus` with the key of each account
-/// and each slot that has rows, but no leaf. Returns the first other difference.
-pub(super) fn check_earliest_state(
-    chain: &ChainVersion,
-    surplus: &mut dyn FnMut(&Key) -> Result<(), StoreError>,
-) -> Result<Option<Difference>, BackendError> {
-    let state = Earliest { rows: &chain.rows, block: chain.earliest, context: &Context::unbounded() };
-    match floor::check(state, &mut |key, _, _| Ok(surplus(key)?)) {
-        Ok(()) => Ok(None),
-        Err(Stop::Difference(difference)) => Ok(Some(*difference)),
-        Err(Stop::Failed(error)) => Err(error),
-    }
-}
-
 /// Returns the earlier difference of two checks of the same blocks.
 fn earlier(blocks: Result<(), Stop>, states: Result<(), Stop>) -> Result<(), Stop> {
     match (blocks, states) {
         (Err(Stop::Difference(a)), Err(Stop::Difference(b))) => {
             Err(Stop::Difference(if b.block < a.block { b } else { a }))
-        }
-        // After a failure redb stops reading, and does not repeat the reason to other threads.
-        (Err(stop), Err(Stop::Failed(BackendError::Storage(error))))
-            if error.downcast_ref::<StoreError>().is_some_and(StoreError::is_previous_failure) =>
-        {
-            Err(stop)
         }
         (Err(stop), Ok(()) | Err(Stop::Difference(_))) | (_, Err(stop)) => Err(stop),
         (Ok(()), Ok(())) => Ok(()),

@@ -9,7 +9,7 @@ use crate::state::{self, NewState, NodeCache};
 use crate::values::{self, ChangesRow};
 use node_core::state::StateChanges;
 use node_types::consensus::Header;
-use node_types::{BlockNumber, Bytes, H256};
+use node_types::{BlockNumber, H256};
 
 /// Checks the rows of state and changes that block `number` wrote. `nodes` caches those of its parent's state, and
 /// afterwards those of its own.
@@ -36,10 +36,8 @@ pub(super) fn check(
         base.expect(number, key, number, value)?;
         counts.add(number, Counted::of(key.table()), 1);
     }
-    let positions: Vec<_> = new.nodes.iter().map(|(trie, path, _)| (*trie, *path)).collect();
     let accounts = values::encode_accounts(&changes.accounts);
-    let code = changes.code.iter().map(|hash| (*hash, Bytes::new())).collect();
-    let expected = values::encode_changes_row(&accounts, &code, &new.tries, &positions);
+    let expected = values::encode_changes_row(&accounts, changes.code.iter());
     Fault::unless_equal("value", expected, &row).map_err(at)?;
     let deployed = changes.code.iter().copied();
     let used = changes.accounts.values().filter_map(|change| change.account);
@@ -73,7 +71,7 @@ pub(super) fn header_of(tables: &Tables, number: BlockNumber) -> Result<Header, 
 /// Checks that code with this hash exists. The bytes of all code are checked together.
 pub(super) fn expect_code(tables: &Tables, number: BlockNumber, hash: H256) -> Result<(), Stop> {
     let key = Key::of_hash(Table::Code, hash);
-    match tables.table(Table::Code).get(key.prefix())? {
+    match tables.get(&key)? {
         Some(_) => Ok(()),
         None => Err(Fault::Missing.of(number, &key, number)),
     }

@@ -1,0 +1,82 @@
+//! `node-server migrate`: copies a folder of an older storage layout to a new folder.
+
+use crate::error::CommandError;
+use crate::open;
+use crate::options::{ExistingChain, OutputOptions};
+use crate::report::{self, Report};
+use crate::verify::{self, Outcome};
+use clap::Args;
+use node_core::backend::BackendError;
+use node_http::Shutdown;
+use node_store::{BackupError, Migrated, MigrationProgress, Store};
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Options of `migrate`.
+#[derive(Args, Debug)]
+pub(crate) struct MigrateOptions {
+    /// Folder to create; an existing one must be empty
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: PathBuf,
+    #[command(flatten)]
+    pub(crate) chain: ExistingChain,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+}
+
+/// Copies the folder, verifies the copy, and gives it its name.
+pub(crate) fn run(options: &MigrateOptions) -> Result<(), CommandError> {
+    let (json, dest) = (options.output.json, &options.dest);
+    let from = open::existing_folder(&options.chain, "migrate")?;
+    if fs::read_dir(dest).map_or(dest.exists(), |mut files| files.next().is_some()) {
+        return Err(BackupError::Exists { path: dest.clone() }.into());
+    }
+    let shutdown = Shutdown::on_signals()?;
+    let mut unfinished = dest.clone().into_os_string();
+    unfinished.push(".migrating");
+    let unfinished = PathBuf::from(unfinished);
+    let mut report = Report::start("migrate", json, format!("migrating to {}", dest.display()), 0);
+    let mut rows = 0;
+    if !Store::exists(&unfinished) {
+        let migrated = node_store::migrate(&from, &unfinished, shutdown.context(), |MigrationProgress { rows, of }| {
+            report.bar().set_length(of);
+            report.bar().set_position(rows);
+            report.progress(|| format!("{rows} of {of} rows"), || json!({"rows": rows, "of": of}));
+        });
+        match migrated {
+            Ok(Migrated { rows: written, .. }) => rows = written,
+            Err(BackendError::Interrupted(_)) => return Err(CommandError::Interrupted),
+            Err(error) => return Err(CommandError::store(&from, error)),
+        }
+    }
+    report.finish();
+    let mut store = open::open_folder(&unfinished, &options.chain)?;
+    let Outcome { verified, blocks, .. } = verify::check(&mut store, "migrate", json, shutdown.context())?;
+    drop(store);
+    if let Some(difference) = verified.difference {
+        return Err(CommandError::Difference(Box::new(difference)));
+    }
+    rename(&unfinished, dest).map_err(|source| CommandError::Write { path: dest.clone(), source })?;
+    let seconds = report.elapsed().as_secs_f64();
+    let text = format!(
+        "migrated {rows} rows to {} in {seconds:.2} s and verified {blocks} blocks; head {}; {} has not changed",
+        dest.display(),
+        verified.head.number,
+        from.display(),
+    );
+    let value = json!({
+        "dest": dest.display().to_string(), "head": report::block(verified.head), "rows": rows, "blocks": blocks,
+        "seconds": seconds,
+    });
+    report::result("migrate", json, text, value);
+    Ok(())
+}
+
+/// Renames a folder durably.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(parent)?.sync_all()
+}

@@ -1,0 +1,219 @@
+//! Rows of older blocks, in runs.
+
+use super::memory::Value;
+use super::scan::{Scan, Visible, visible};
+use crate::error::StoreError;
+use crate::keys::{Key, LogId, RowKey, Suffix, Table, filter_part, version_of};
+use crate::postings;
+use crate::runs::{Cursor, Run};
+use crate::values;
+use node_types::BlockNumber;
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A run, and which of its rows are visible.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) run: Arc<Run>,
+    /// The last block whose rows are visible: later ones have left the chain. Code, side blocks and records always are.
+    pub(crate) limit: BlockNumber,
+}
+
+impl Part {
+    /// Returns the first block whose rows the run has. All rows are of later blocks if this is above the limit.
+    pub(crate) fn first(&self) -> BlockNumber {
+        *self.run.properties().blocks.start()
+    }
+}
+
+/// A snapshot of all runs, the oldest first. They have the rows of ascending ranges of blocks.
+pub(crate) struct Tables {
+    id: SnapshotId,
+    /// Runs with the tables whose rows are keyed by block numbers. Each row is in the run that has its block; there is none
+    /// whose blocks have all left the chain.
+    numbered: Vec<Part>,
+    /// Runs with the other tables.
+    keyed: Vec<Part>,
+}
+
+/// Identifies the canonical blocks of a snapshot within this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SnapshotId(u64);
+
+impl SnapshotId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(id: u64) -> Self {
+        Self(id)
+    }
+}
+
+/// Where a visit of rows ended.
+type Flow = Result<ControlFlow<()>, StoreError>;
+
+impl Tables {
+    pub(crate) fn new(numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
+        Self { id: SnapshotId::next(), numbered, keyed }
+    }
+
+    /// Returns a snapshot with other runs of the same rows.
+    pub(crate) fn with_same_rows(&self, numbered: Vec<Part>, keyed: Vec<Part>) -> Self {
+        Self { id: self.id, numbered, keyed }
+    }
+
+    pub(crate) fn id(&self) -> SnapshotId {
+        self.id
+    }
+
+    /// Returns the runs that have rows of `table`, the oldest first.
+    pub(crate) fn parts_of(&self, table: Table) -> &[Part] {
+        if table.is_numbered() { &self.numbered } else { &self.keyed }
+    }
+
+    /// Returns all runs.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.numbered.iter().chain(&self.keyed)
+    }
+
+    /// Returns the row of a key without versions.
+    pub(crate) fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        self.get_up_to(key, BlockNumber::MAX)
+    }
+
+    /// Returns the row of a key without versions, or `None` if it belongs to a block above `limit`.
+    pub(crate) fn get_up_to(&self, key: &Key, limit: BlockNumber) -> Result<Option<Value>, StoreError> {
+        let table = key.table();
+        debug_assert_eq!(table.suffix(), Suffix::None);
+        if table.is_numbered() {
+            let number = key.block_number();
+            let index = self.numbered.partition_point(|part| part.first() <= number);
+            let part = index.checked_sub(1).map(|index| &self.numbered[index]);
+            let Some(part) = part.filter(|part| number <= part.limit.min(limit)) else { return Ok(None) };
+            return Ok(part.run.seek(key.as_slice())?.filter(|row| row.key() == key.as_slice()).map(value_of));
+        }
+        for part in self.keyed.iter().rev() {
+            let found = part.run.seek_part(key.as_slice(), key.as_slice())?;
+            let Some(row) = found.filter(|row| row.key() == key.as_slice()) else { continue };
+            let block = match table {
+                Table::Numbers => values::decode_number(row.value())?,
+                Table::Transactions => values::decode_position(row.value())?.block,
+                // Code remains when its block leaves the chain.
+                _ if part.first() <= limit => return Ok(Some(value_of(row))),
+                _ => continue,
+            };
+            if block <= part.limit.min(limit) {
+                return Ok(Some(value_of(row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the row with this key, which must not be one of postings.
+    pub(crate) fn exactly(&self, key: &RowKey) -> Result<Option<Value>, StoreError> {
+        let Some(table) = Table::of_key(key) else { return Ok(None) };
+        for part in self.parts_of(table).iter().rev() {
+            let found = match filter_part(key) {
+                Some(filtered) => part.run.seek_part(filtered, key)?,
+                None => part.run.seek(key)?,
+            };
+            if let Some(row) = found.filter(|row| *row.key() == **key)
+                && matches!(visible(Some(table), row.key(), row.value(), part.limit)?, Visible::Yes)
+            {
+                return Ok(Some(value_of(row)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits the rows of `key` with this version or a lower one, the newest first.
+    pub(crate) fn newest_first(
+        &self,
+        key: &Key,
+        version: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> Flow,
+    ) -> Result<(), StoreError> {
+        debug_assert_eq!(key.table().suffix(), Suffix::Block);
+        for part in self.keyed.iter().rev() {
+            let version = version.min(part.limit);
+            if part.first() > version {
+                continue;
+            }
+            let Some(mut row) = part.run.seek_part(key.as_slice(), &key.versioned(version))? else { continue };
+            while let Some(version) = version_in(key, row.key()) {
+                if visit(version, row.value())?.is_break() {
+                    return Ok(());
+                }
+                if !row.advance()? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the logs in the first chunk of `key` that does not end before `wanted`, up to those of block `limit`. `None` if
+    /// there is none.
+    pub(crate) fn chunk_from(
+        &self,
+        key: &Key,
+        wanted: LogId,
+        limit: BlockNumber,
+    ) -> Result<Option<Vec<LogId>>, StoreError> {
+        debug_assert_eq!(key.table().suffix(), Suffix::Log);
+        for part in &self.keyed {
+            let limit = part.limit.min(limit);
+            if part.first() > limit || wanted.position().block > limit {
+                continue;
+            }
+            let Some(row) = part.run.seek_part(key.as_slice(), &key.versioned(wanted.0))? else { continue };
+            let Some(last) = version_in(key, row.key()) else { continue };
+            let ids = cut(postings::decode(last, row.value())?, limit);
+            if ids.last().is_some_and(|last| *last >= wanted) {
+                return Ok(Some(ids));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the rows of consecutive blocks, up to the first block that has none.
+    pub(crate) fn of_blocks(
+        &self,
+        table: Table,
+        blocks: RangeInclusive<BlockNumber>,
+    ) -> Result<Vec<Value>, StoreError> {
+        blocks.map_while(|number| self.get(&Key::of_block(table, number)).transpose()).collect()
+    }
+
+    /// Returns the visible rows of a table, ascending.
+    pub(crate) fn scan(&self, table: Table) -> Result<Scan, StoreError> {
+        Scan::new(self.parts_of(table), &[table as u8], Some(table))
+    }
+
+    /// Returns the visible rows of a table from the first on whose key begins with `prefix`.
+    pub(crate) fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan, StoreError> {
+        let table = Table::of_key(prefix).unwrap_or(Table::Headers);
+        Scan::new(self.parts_of(table), prefix, Some(table))
+    }
+}
+
+/// Returns the ids of logs of blocks up to and including `limit`.
+pub(super) fn cut(mut ids: Vec<LogId>, limit: BlockNumber) -> Vec<LogId> {
+    ids.truncate(ids.partition_point(|id| id.position().block <= limit));
+    ids
+}
+
+fn value_of(row: Cursor) -> Value {
+    Value::from(row.value())
+}
+
+/// Returns the version in `found`, or `None` if it does not have the prefix of `key`.
+fn version_in(key: &Key, found: &[u8]) -> Option<u64> {
+    let suffix = key.table().suffix();
+    let rest = found.strip_prefix(key.as_slice())?;
+    version_of(suffix, rest).filter(|_| rest.len() == suffix.len())
+}

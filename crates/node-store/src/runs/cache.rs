@@ -1,0 +1,59 @@
+//! The cache of blocks, filters and indexes of all runs of a store, bounded in bytes.
+
+use super::format::RunId;
+use node_core::caches::CacheUse;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use std::io;
+use std::sync::Arc;
+
+/// Contents of frames by their place. They never change, so entries are never invalidated.
+pub(crate) struct BlockCache(Cache<(RunId, u64), Arc<[u8]>, Bytewise>);
+
+/// Bytes of an entry without its content.
+const ENTRY: u64 = 96;
+
+#[derive(Clone)]
+struct Bytewise;
+
+impl Weighter<(RunId, u64), Arc<[u8]>> for Bytewise {
+    fn weight(&self, _key: &(RunId, u64), content: &Arc<[u8]>) -> u64 {
+        content.len() as u64 + ENTRY
+    }
+}
+
+impl BlockCache {
+    /// Creates a cache of `bytes` bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self(Cache::with_weighter((bytes >> 13) as usize, bytes, Bytewise))
+    }
+
+    /// Returns the use of the cache.
+    pub(crate) fn usage(&self) -> CacheUse {
+        let Self(cache) = self;
+        CacheUse {
+            name: "pages",
+            bytes: cache.weight(),
+            capacity: cache.capacity(),
+            hits: cache.hits(),
+            misses: cache.misses(),
+        }
+    }
+
+    /// Returns the content of a frame. `read` is called if it is not cached; `keep` puts the result into the cache.
+    pub(super) fn get_or(
+        &self,
+        place: (RunId, u64),
+        keep: bool,
+        read: impl FnOnce() -> io::Result<Arc<[u8]>>,
+    ) -> io::Result<Arc<[u8]>> {
+        if let Some(content) = self.0.get(&place) {
+            return Ok(content);
+        }
+        let content = read()?;
+        if keep {
+            self.0.insert(place, Arc::clone(&content));
+        }
+        Ok(content)
+    }
+}

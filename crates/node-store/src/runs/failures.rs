@@ -1,0 +1,65 @@
+//! Reads that failed, for reports on the health of a store.
+
+use super::format::{Handle, RunId, read_frame};
+use crate::files::Object;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Maximum number of unreadable places that are remembered.
+const MAX_UNREADABLE: usize = 1000;
+
+/// Reads that failed since the folder was opened.
+#[derive(Default)]
+pub(crate) struct FailedReads {
+    count: AtomicU64,
+    /// Frames whose reads failed and have not succeeded since.
+    unreadable: Mutex<BTreeMap<(RunId, u64), Unreadable>>,
+}
+
+struct Unreadable {
+    file: Arc<dyn Object>,
+    handle: Handle,
+    error: String,
+}
+
+impl FailedReads {
+    /// Returns the number of reads that failed.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error of a read that failed, and that would fail again, or `None` if there is none.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.unreadable.lock().values().next().map(|failed| failed.error.clone())
+    }
+
+    pub(super) fn note(&self, file: &Arc<dyn Object>, run: RunId, handle: Handle, error: &io::Error) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let mut unreadable = self.unreadable.lock();
+        if unreadable.len() < MAX_UNREADABLE {
+            let failed = Unreadable { file: Arc::clone(file), handle, error: error.to_string() };
+            unreadable.insert((run, handle.offset), failed);
+        }
+    }
+
+    /// Repeats reads that have failed, up to the first that fails again.
+    pub(crate) fn read_again(&self) {
+        loop {
+            let first =
+                |((run, _), failed): (&(RunId, u64), &Unreadable)| (*run, failed.handle, Arc::clone(&failed.file));
+            let Some((run, handle, file)) = self.unreadable.lock().iter().next().map(first) else { return };
+            if read_frame(&*file, run, handle).is_err() {
+                return;
+            }
+            self.unreadable.lock().remove(&(run, handle.offset));
+        }
+    }
+
+    /// Forgets what is known of runs that do not exist any more.
+    pub(crate) fn forget(&self, exists: impl Fn(RunId) -> bool) {
+        self.unreadable.lock().retain(|(run, _), _| exists(*run));
+    }
+}

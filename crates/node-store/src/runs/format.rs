@@ -1,0 +1,128 @@
+//! The parts of a run's file: frames, handles and the footer.
+
+use super::damage;
+use crate::codec::put_varint;
+use crate::files::Object;
+use std::io;
+use std::sync::Arc;
+use twox_hash::XxHash3_64;
+
+/// Identifies a run within its folder, and in its copies. Never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RunId(pub(crate) u64);
+
+impl RunId {
+    /// Returns the name of the file.
+    pub(crate) fn file_name(self) -> String {
+        format!("run-{:012}.rows", self.0)
+    }
+
+    /// Returns the run whose file has this name.
+    pub(crate) fn of_file_name(name: &str) -> Option<Self> {
+        let number = name.strip_prefix("run-")?.strip_suffix(".rows")?;
+        let id = Self(number.parse().ok()?);
+        (id.file_name() == name).then_some(id)
+    }
+
+    /// Returns the seed of the checksum of the frame at `offset`, so that a frame in the wrong place or of another run
+    /// is detected.
+    fn seed(self, offset: u64) -> u64 {
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset
+    }
+}
+
+/// Where a frame is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Handle {
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl Handle {
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        put_varint(out, self.offset);
+        put_varint(out, self.length);
+    }
+}
+
+/// The content is as it is.
+const PLAIN: u8 = 0;
+/// The content is compressed by LZ4, after its length (4 bytes, little-endian).
+const LZ4: u8 = 1;
+
+/// Length of the checksum at the end of a frame.
+const CHECKSUM: usize = 8;
+
+/// Appends the frame of `content`: a byte for its encoding, the content, a checksum.
+pub(super) fn put_frame(out: &mut Vec<u8>, run: RunId, offset: u64, content: &[u8]) {
+    let start = out.len();
+    let compressed = lz4_flex::block::compress_prepend_size(content);
+    // Reading what hardly shrinks is not worth the decompression.
+    if compressed.len() < content.len() / 8 * 7 {
+        out.push(LZ4);
+        out.extend_from_slice(&compressed);
+    } else {
+        out.push(PLAIN);
+        out.extend_from_slice(content);
+    }
+    let sum = XxHash3_64::oneshot_with_seed(run.seed(offset), &out[start..]);
+    out.extend_from_slice(&sum.to_be_bytes());
+}
+
+/// Returns the content of the frame at `offset`.
+fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
+    let open = || {
+        let (rest, sum) = frame.split_last_chunk::<CHECKSUM>()?;
+        if XxHash3_64::oneshot_with_seed(run.seed(offset), rest) != u64::from_be_bytes(*sum) {
+            return None;
+        }
+        let (encoding, content) = rest.split_first()?;
+        match *encoding {
+            PLAIN => Some(Arc::from(content)),
+            LZ4 => lz4_flex::block::decompress_size_prepended(content).ok().map(Arc::from),
+            _ => None,
+        }
+    };
+    open().ok_or_else(|| {
+        damage(format!(
+            "{} is damaged: the {} bytes at {offset} do not match their checksum",
+            run.file_name(),
+            frame.len()
+        ))
+    })
+}
+
+/// Reads the content of a frame.
+pub(super) fn read_frame(file: &dyn Object, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
+    // Handles come from frames with a checksum, so that their lengths can be trusted.
+    let mut frame = vec![0; usize::try_from(handle.length).unwrap_or(usize::MAX)];
+    file.read_at(handle.offset, &mut frame)?;
+    open_frame(run, handle.offset, &frame)
+}
+
+/// Magic number at the end of a file.
+const MAGIC: [u8; 8] = *b"NODE-RUN";
+
+/// Length of the footer: offset and length of the frame of properties (8 each), magic number (8), checksum of these (8).
+pub(super) const FOOTER: usize = 32;
+
+/// Encodes the footer of a file whose properties are at `properties`.
+pub(super) fn footer(run: RunId, properties: Handle) -> [u8; FOOTER] {
+    let mut out = [0; FOOTER];
+    out[..8].copy_from_slice(&properties.offset.to_be_bytes());
+    out[8..16].copy_from_slice(&properties.length.to_be_bytes());
+    out[16..24].copy_from_slice(&MAGIC);
+    let sum = XxHash3_64::oneshot_with_seed(run.seed(u64::MAX), &out[..24]);
+    out[24..].copy_from_slice(&sum.to_be_bytes());
+    out
+}
+
+/// Decodes the footer. `None` if it is damaged.
+pub(super) fn read_footer(run: RunId, footer: &[u8; FOOTER]) -> Option<Handle> {
+    let (rest, sum) = footer.split_last_chunk()?;
+    let (offset, rest) = rest.split_first_chunk()?;
+    let (length, magic) = rest.split_first_chunk()?;
+    let intact = XxHash3_64::oneshot_with_seed(run.seed(u64::MAX), &footer[..24]) == u64::from_be_bytes(*sum);
+    let handle = Handle { offset: u64::from_be_bytes(*offset), length: u64::from_be_bytes(*length) };
+    (intact && magic == MAGIC).then_some(handle)
+}

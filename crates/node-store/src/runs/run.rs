@@ -1,0 +1,184 @@
+//! Reading a run.
+
+use super::block::{Block, Entry};
+use super::cache::BlockCache;
+use super::failures::FailedReads;
+use super::format::{FOOTER, Handle, RunId, read_footer, read_frame};
+use super::{Properties, TableSize, damage, filter};
+use crate::codec::{Malformed, Reader};
+use crate::files::{Folder, Object};
+use std::io;
+use std::sync::Arc;
+
+/// An immutable sorted file of rows.
+pub(crate) struct Run {
+    id: RunId,
+    file: Arc<dyn Object>,
+    size: u64,
+    properties: Properties,
+    root: Block,
+    shared: Arc<RunsShared>,
+}
+
+/// What all runs of a store share.
+pub(crate) struct RunsShared {
+    pub(crate) cache: BlockCache,
+    pub(crate) failed: FailedReads,
+}
+
+impl RunsShared {
+    /// Returns an empty cache of `bytes` bytes, and no failures.
+    pub(crate) fn new(bytes: u64) -> Arc<Self> {
+        Arc::new(Self { cache: BlockCache::new(bytes), failed: FailedReads::default() })
+    }
+}
+
+impl Run {
+    pub(crate) fn open(folder: &dyn Folder, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
+        let file = folder.open(&id.file_name())?;
+        Self::read(file, id, shared)
+    }
+
+    /// Opens the run that is in `file`.
+    pub(crate) fn read(file: Arc<dyn Object>, id: RunId, shared: Arc<RunsShared>) -> io::Result<Self> {
+        let size = file.size()?;
+        let damaged = || damage(format!("{} is truncated or damaged", id.file_name()));
+        let start = size.checked_sub(FOOTER as u64).ok_or_else(damaged)?;
+        let mut footer = [0; FOOTER];
+        file.read_at(start, &mut footer)?;
+        let handle = read_footer(id, &footer).ok_or_else(damaged)?;
+        let content = read_frame(&*file, id, handle)?;
+        let mut reader = Reader::new(&content, "the properties of a run");
+        let read = |reader: &mut Reader<'_>| Ok((read_handle(reader)?, Properties::read(reader)?));
+        let (root, properties) = read(&mut reader).map_err(|_: Malformed| damaged())?;
+        let root = Block::new(read_frame(&*file, id, root)?)?;
+        Ok(Self { id, file, size, properties, root, shared })
+    }
+
+    pub(crate) fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// Returns the length of the file in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads bytes of the file, for copies of it. Does not check them.
+    pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    pub(crate) fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// Returns the first row whose key is `key` or above.
+    pub(crate) fn seek(self: &Arc<Self>, key: &[u8]) -> io::Result<Option<Cursor>> {
+        self.find(key, None, true)
+    }
+
+    /// As [`Self::seek`], but may return `None` if no row has a key of which [`filter_part`](crate::keys::filter_part)
+    /// is `part`.
+    pub(crate) fn seek_part(self: &Arc<Self>, part: &[u8], key: &[u8]) -> io::Result<Option<Cursor>> {
+        self.find(key, Some(filter::hash(part)), true)
+    }
+
+    /// As [`Self::seek`], for reading many rows in order, which would displace others from the cache.
+    pub(crate) fn scan(self: &Arc<Self>, key: &[u8]) -> io::Result<Option<Cursor>> {
+        self.find(key, None, false)
+    }
+
+    fn find(self: &Arc<Self>, key: &[u8], hash: Option<u64>, keep: bool) -> io::Result<Option<Cursor>> {
+        let Some(mut entry) = self.root.seek(key)? else { return Ok(None) };
+        for _ in 1..self.properties.levels {
+            let below = self.block(read_handle_of(&mut self.reader(&entry))?, true)?;
+            entry = below.seek(key)?.ok_or_else(|| self.inconsistent())?;
+        }
+        let mut reader = self.reader(&entry);
+        let index = read_handle_of(&mut reader)?;
+        if let Some(hash) = hash
+            && !reader.is_empty()
+            && !filter::may_have(&self.content(read_handle_of(&mut reader)?, true)?, hash)
+        {
+            return Ok(None);
+        }
+        let entry = self.block(index, true)?.seek(key)?.ok_or_else(|| self.inconsistent())?;
+        let rows = self.block(read_handle_of(&mut self.reader(&entry))?, keep)?;
+        let entry = rows.seek(key)?.ok_or_else(|| self.inconsistent())?;
+        Ok(Some(Cursor { run: Arc::clone(self), entry, keep }))
+    }
+
+    fn reader<'a>(&self, entry: &'a Entry) -> Reader<'a> {
+        Reader::new(entry.value(), "the index of a run")
+    }
+
+    #[cold]
+    fn inconsistent(&self) -> io::Error {
+        damage(format!("the index of {} does not match its rows", self.id.file_name()))
+    }
+
+    fn block(&self, handle: Handle, keep: bool) -> io::Result<Block> {
+        Block::new(self.content(handle, keep)?)
+    }
+
+    /// Returns the content of a frame, from the cache if it is there. `keep` puts it there.
+    fn content(&self, handle: Handle, keep: bool) -> io::Result<Arc<[u8]>> {
+        let read = || {
+            let content = read_frame(&*self.file, self.id, handle);
+            content.inspect_err(|error| self.shared.failed.note(&self.file, self.id, handle, error))
+        };
+        self.shared.cache.get_or((self.id, handle.offset), keep, read)
+    }
+}
+
+/// A position in a run.
+pub(crate) struct Cursor {
+    run: Arc<Run>,
+    entry: Entry,
+    /// Whether blocks are kept in the cache.
+    keep: bool,
+}
+
+impl Cursor {
+    pub(crate) fn key(&self) -> &[u8] {
+        self.entry.key()
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        self.entry.value()
+    }
+
+    /// Moves to the next row. Returns whether there is one.
+    pub(crate) fn advance(&mut self) -> io::Result<bool> {
+        if self.entry.advance()? {
+            return Ok(true);
+        }
+        // The lowest key above the last one of the block.
+        let mut key = self.entry.key().to_vec();
+        key.push(0);
+        match self.run.find(&key, None, self.keep)? {
+            Some(cursor) => self.entry = cursor.entry,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn read_handle(reader: &mut Reader<'_>) -> Result<Handle, Malformed> {
+    Ok(Handle { offset: reader.varint()?, length: reader.varint()? })
+}
+
+fn read_handle_of(reader: &mut Reader<'_>) -> io::Result<Handle> {
+    read_handle(reader).map_err(|error| damage(error.to_string()))
+}
+
+impl Properties {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (first, last) = (reader.varint()?, reader.varint()?);
+        let levels = usize::try_from(reader.varint()?).map_err(|_| reader.malformed())?;
+        let tables = (0..reader.count(3)?)
+            .map(|_| Ok(TableSize { rows: reader.varint()?, bytes: reader.varint()?, disk: reader.varint()? }));
+        Ok(Self { blocks: first..=last, levels, tables: tables.collect::<Result<_, _>>()? })
+    }
+}

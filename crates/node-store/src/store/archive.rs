@@ -1,0 +1,474 @@
+//! The runs of a store, and the manifest that lists them.
+
+use super::manifest::{Listed, Manifest};
+use super::meta::Meta;
+use crate::error::StoreError;
+use crate::files::Folder;
+use crate::keys::{Key, Table, number_of};
+use crate::rows::{Part, Pruned, Rules, Scan, Tables, choose, compact};
+use crate::runs::{Run, RunId, RunWriter, RunsShared};
+use node_types::BlockNumber;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(test)]
+mod tests;
+
+/// Number of keyed runs from which on new ones wait for merging. A lookup may have to read a filter of each.
+const MAX_KEYED: usize = 32;
+
+/// All runs of a store. Threads share it: one writes new runs, another merges them.
+pub(super) struct Archive {
+    folder: Arc<dyn Folder>,
+    shared: Arc<RunsShared>,
+    state: Mutex<State>,
+    /// Held while runs are merged or pruned.
+    merging: Mutex<()>,
+    merged_bytes: AtomicU64,
+}
+
+struct State {
+    /// The newest manifest that is durable. `None` if there is no chain yet.
+    manifest: Option<Manifest>,
+    /// The runs in it.
+    tables: Arc<Tables>,
+    next_run: u64,
+    /// Runs that are not listed, but must not be removed: they are being written.
+    unlisted: BTreeSet<RunId>,
+    /// Those of them in manifests whose writing failed, which may be durable nevertheless.
+    doubtful: Vec<RunId>,
+    /// Number of the next manifest. A number is not used again, even if the manifest could not be written.
+    next_manifest: u64,
+}
+
+/// One of the two lists of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Numbered,
+    Keyed,
+}
+
+impl Family {
+    const ALL: [Self; 2] = [Self::Numbered, Self::Keyed];
+
+    /// Number of runs of about the same size that are merged. Rows that are keyed by block numbers are found in one run,
+    /// however many there are.
+    fn fan_in(self) -> usize {
+        match self {
+            Self::Numbered => 16,
+            Self::Keyed => 5,
+        }
+    }
+}
+
+impl Manifest {
+    fn runs(&mut self, family: Family) -> &mut Vec<Listed> {
+        match family {
+            Family::Numbered => &mut self.numbered,
+            Family::Keyed => &mut self.keyed,
+        }
+    }
+}
+
+/// The runs of one merge, and the family to which they belong.
+pub(super) struct Plan {
+    family: Family,
+    runs: Vec<Listed>,
+    is_bottom: bool,
+}
+
+/// Rows of new blocks, ascending by their keys.
+pub(super) struct NewRows<'a> {
+    /// The blocks that wrote them; empty if there are only other rows.
+    pub(super) blocks: RangeInclusive<BlockNumber>,
+    pub(super) numbered: &'a mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
+    pub(super) keyed: &'a mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
+}
+
+impl Archive {
+    /// Opens the runs of a folder. They are empty if there is no chain in it.
+    pub(super) fn open(folder: Arc<dyn Folder>, cache_bytes: u64) -> Result<Self, StoreError> {
+        let shared = RunsShared::new(cache_bytes);
+        let manifest = Manifest::read(&*folder)?;
+        let part = |listed: &Listed| -> Result<Part, StoreError> {
+            let run = Run::open(&*folder, listed.id, Arc::clone(&shared)).map_err(StoreError::File)?;
+            Ok(Part { run: Arc::new(run), limit: listed.limit })
+        };
+        let parts = |runs: &[Listed]| runs.iter().map(part).collect::<Result<Vec<_>, _>>();
+        let tables = match &manifest {
+            Some(manifest) => Tables::new(parts(&manifest.numbered)?, parts(&manifest.keyed)?),
+            None => Tables::new(Vec::new(), Vec::new()),
+        };
+        let (next_run, next_manifest) = match &manifest {
+            // A run that an unfinished process left may have the next id. It is not listed, and will be replaced.
+            Some(manifest) => (manifest.next_run, manifest.number + 1),
+            None => (1, 1),
+        };
+        let (unlisted, doubtful) = Default::default();
+        let state = State { manifest, tables: Arc::new(tables), next_run, unlisted, doubtful, next_manifest };
+        Ok(Self { folder, shared, state: Mutex::new(state), merging: Mutex::new(()), merged_bytes: AtomicU64::new(0) })
+    }
+
+    pub(super) fn shared(&self) -> &RunsShared {
+        &self.shared
+    }
+
+    /// Returns the row `meta`, or `None` if there is no chain yet.
+    pub(super) fn meta(&self) -> Option<Meta> {
+        self.state.lock().manifest.as_ref().map(|manifest| manifest.meta)
+    }
+
+    pub(super) fn genesis_file(&self) -> Option<Vec<u8>> {
+        self.state.lock().manifest.as_ref()?.genesis_file.clone()
+    }
+
+    pub(super) fn tables(&self) -> Arc<Tables> {
+        Arc::clone(&self.state.lock().tables)
+    }
+
+    /// Returns the newest manifest with its runs.
+    pub(super) fn listed(&self) -> Option<(Manifest, Arc<Tables>)> {
+        let state = self.state.lock();
+        Some((state.manifest.clone()?, Arc::clone(&state.tables)))
+    }
+
+    /// Removes runs that no manifest lists: those of merges and flushes that were not completed, and those that were merged.
+    pub(super) fn remove_unlisted(&self) -> io::Result<()> {
+        let state = self.state.lock();
+        // Without a manifest, nothing is known of the runs.
+        let Some(manifest) = &state.manifest else { return Ok(()) };
+        let listed = |id: RunId| {
+            manifest.numbered.iter().chain(&manifest.keyed).any(|run| run.id == id) || state.unlisted.contains(&id)
+        };
+        self.shared.failed.forget(listed);
+        for name in self.folder.list()? {
+            if RunId::of_file_name(&name).is_some_and(|id| !listed(id)) {
+                self.folder.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// If there are many runs, waits until the merge that is running is done, so that reading never looks into more.
+    pub(super) fn wait_for_merging(&self) {
+        if self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {
+            drop(self.merging.lock());
+        }
+    }
+
+    /// Returns the bytes that merging has written since the folder was opened.
+    pub(super) fn merged_bytes(&self) -> u64 {
+        self.merged_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether runs are being merged.
+    pub(super) fn is_merging(&self) -> bool {
+        self.merging.is_locked()
+    }
+
+    /// Adds the rows of new blocks. Rows of blocks above `limit`, which have left the chain, are invisible from then on.
+    pub(super) fn add(&self, rows: NewRows<'_>, limit: BlockNumber, meta: Meta) -> Result<(), StoreError> {
+        let NewRows { blocks, numbered, keyed } = rows;
+        let new = [self.write(blocks.clone(), numbered)?, self.write(blocks, keyed)?];
+        let mut state = self.state.lock();
+        let first_blocks: Vec<_> = state.tables.parts_of(Table::Headers).iter().map(Part::first).collect();
+        let genesis_file = state.manifest.as_ref().and_then(|manifest| manifest.genesis_file.clone());
+        let mut manifest = state.manifest.clone().unwrap_or(Manifest {
+            number: 0,
+            next_run: 0,
+            meta,
+            genesis_file,
+            numbered: Vec::new(),
+            keyed: Vec::new(),
+        });
+        manifest.meta = meta;
+        let mut first = first_blocks.iter();
+        manifest.numbered.retain(|_| first.next().is_some_and(|first| *first <= limit));
+        for family in Family::ALL {
+            manifest.runs(family).iter_mut().for_each(|run| run.limit = run.limit.min(limit));
+        }
+        let mut opened = Vec::new();
+        for (family, run) in Family::ALL.into_iter().zip(new) {
+            let Some(run) = run else { continue };
+            let limit = *run.properties().blocks.end();
+            manifest.runs(family).push(Listed { id: run.id(), size: run.size(), limit });
+            opened.push(run);
+        }
+        self.replace(&mut state, manifest, opened, false)
+    }
+
+    /// Changes what is known of the chain.
+    pub(super) fn set_genesis_file(&self, file: &[u8]) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        let mut manifest = state.manifest.clone().ok_or(StoreError::NoChain)?;
+        manifest.genesis_file = Some(file.to_vec());
+        self.replace(&mut state, manifest, Vec::new(), true)
+    }
+
+    /// Returns the runs to merge next, or `None` if there are few.
+    pub(super) fn plan(&self) -> Option<Plan> {
+        let mut manifest = self.state.lock().manifest.clone()?;
+        Family::ALL.into_iter().find_map(|family| {
+            let runs = manifest.runs(family);
+            let sizes: Vec<_> = runs.iter().map(|run| run.size).collect();
+            let range = choose(&sizes, family.fan_in())?;
+            Some(Plan { family, is_bottom: range.start == 0, runs: runs[range].to_vec() })
+        })
+    }
+
+    /// Merges runs into one. Calls `go_on` for each row; if it fails, nothing changes.
+    pub(super) fn merge(
+        &self,
+        plan: &Plan,
+        go_on: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let _merging = self.merging.lock();
+        let Some(parts) = self.parts(plan.family, &plan.runs) else { return Ok(()) };
+        let rules = Rules { is_bottom: plan.is_bottom, pruned: None };
+        let (run, _) = self.rewrite(&parts, &rules, go_on)?;
+        self.merged_bytes.fetch_add(run.as_ref().map_or(0, |run| run.size()), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let Some(mut manifest) = state.manifest.clone() else { return Ok(()) };
+        let Some(range) = position(manifest.runs(plan.family), &plan.runs) else {
+            // Blocks have left the chain meanwhile, and their rows are in the new run. It is not used.
+            if let Some(run) = run {
+                state.unlisted.remove(&run.id());
+            }
+            return Ok(());
+        };
+        manifest.runs(plan.family).splice(range, run.iter().map(|run| listed(run)));
+        self.replace(&mut state, manifest, run.into_iter().collect(), true)
+    }
+
+    /// Leaves out the rows that no state from block `floor` on needs. No blocks may be added meanwhile. Returns the number of
+    /// rows that were left out.
+    pub(super) fn prune(&self, floor: BlockNumber) -> Result<u64, StoreError> {
+        let _merging = self.merging.lock();
+        let Some((mut manifest, tables)) = self.listed() else { return Ok(0) };
+        manifest.meta.earliest = floor;
+        let rules = Rules { is_bottom: true, pruned: Some(Pruned::new(&tables, floor)?) };
+        let go_on = &mut || {
+            std::thread::yield_now();
+            Ok(())
+        };
+        let (mut opened, mut dropped) = (Vec::new(), 0);
+        let mut rewrite_all = || -> Result<(), StoreError> {
+            for (index, part) in tables.parts_of(Table::Headers).iter().enumerate() {
+                let first = part.run.seek(Key::of_block(Table::Changes, 0).as_slice()).map_err(StoreError::File)?;
+                let is_pruned = |key: &[u8]| Table::of_key(key) == Some(Table::Changes) && number_of(key) <= floor;
+                if first.is_some_and(|row| is_pruned(row.key())) {
+                    let (run, rows) = self.rewrite(std::slice::from_ref(part), &rules, go_on)?;
+                    run.iter().for_each(|run| manifest.numbered[index] = listed(run));
+                    opened.extend(run);
+                    dropped += rows;
+                }
+            }
+            let (run, rows) = self.rewrite(tables.parts_of(Table::Accounts), &rules, go_on)?;
+            manifest.keyed = run.iter().map(listed).collect();
+            opened.extend(run);
+            dropped += rows;
+            Ok(())
+        };
+        let rewritten = rewrite_all();
+        let mut state = self.state.lock();
+        if let Err(error) = rewritten {
+            state.unlisted.retain(|id| !opened.iter().any(|run: &Arc<Run>| run.id() == *id));
+            return Err(error);
+        }
+        self.replace(&mut state, manifest, opened, true)?;
+        Ok(dropped)
+    }
+
+    /// Returns the runs as parts, or `None` if they are not the current ones any more.
+    fn parts(&self, family: Family, runs: &[Listed]) -> Option<Vec<Part>> {
+        let (mut manifest, tables) = self.listed()?;
+        let range = position(manifest.runs(family), runs)?;
+        let table = if family == Family::Numbered { Table::Headers } else { Table::Accounts };
+        Some(tables.parts_of(table)[range].to_vec())
+    }
+
+    /// Writes the rows of `parts` to a new run. Returns it, or `None` if there are none, and how many rows were left out.
+    fn rewrite(
+        &self,
+        parts: &[Part],
+        rules: &Rules,
+        go_on: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<(Option<Arc<Run>>, u64), StoreError> {
+        // Runs whose blocks have all left the chain have no rows that belong to a block.
+        let first = parts.iter().filter(|part| part.first() <= part.limit).map(Part::first).min();
+        let Some(last) = parts.iter().map(|part| part.limit).max() else { return Ok((None, 0)) };
+        let blocks = first.unwrap_or(last + 1)..=last;
+        let id = self.next_id();
+        let write = || {
+            let mut writer = RunWriter::create(&*self.folder, id).map_err(StoreError::File)?;
+            compact(&mut Scan::new(parts, &[], None)?, rules, &mut writer, go_on)?;
+            let before: u64 = parts.iter().flat_map(|part| &part.run.properties().tables).map(|size| size.rows).sum();
+            let dropped = before.saturating_sub(writer.count());
+            Ok((self.finish(writer, id, blocks)?, dropped))
+        };
+        write().or_else(|error| self.give_up(id, error))
+    }
+
+    /// Writes rows to a new run. Returns `None` if there are none.
+    fn write<'a>(
+        &self,
+        blocks: RangeInclusive<BlockNumber>,
+        rows: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<Option<Arc<Run>>, StoreError> {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
+            return Ok(None);
+        }
+        let id = self.next_id();
+        let write = || {
+            let mut writer = RunWriter::create(&*self.folder, id).map_err(StoreError::File)?;
+            rows.try_for_each(|(key, value)| writer.add(key, value)).map_err(StoreError::File)?;
+            self.finish(writer, id, blocks)
+        };
+        write().or_else(|error| self.give_up(id, error))
+    }
+
+    fn finish(
+        &self,
+        writer: RunWriter,
+        id: RunId,
+        blocks: RangeInclusive<BlockNumber>,
+    ) -> Result<Option<Arc<Run>>, StoreError> {
+        if writer.count() == 0 {
+            return Ok(None);
+        }
+        writer.finish(blocks).map_err(StoreError::File)?;
+        let run = Run::open(&*self.folder, id, Arc::clone(&self.shared)).map_err(StoreError::File)?;
+        Ok(Some(Arc::new(run)))
+    }
+
+    fn next_id(&self) -> RunId {
+        let mut state = self.state.lock();
+        let id = RunId(state.next_run);
+        state.next_run += 1;
+        state.unlisted.insert(id);
+        id
+    }
+
+    /// Gives up a run that could not be written.
+    fn give_up<T>(&self, id: RunId, error: StoreError) -> Result<T, StoreError> {
+        self.state.lock().unlisted.remove(&id);
+        Err(error)
+    }
+
+    /// Makes a manifest durable. Its runs are those of the last one or in `opened`. `same_rows` says that they have the same
+    /// rows of canonical blocks.
+    fn replace(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        mut manifest: Manifest,
+        opened: Vec<Arc<Run>>,
+        same_rows: bool,
+    ) -> Result<(), StoreError> {
+        manifest.number = state.next_manifest;
+        manifest.next_run = state.next_run;
+        state.next_manifest += 1;
+        let ids = opened.iter().map(|run| run.id());
+        // The manifest must not become durable before the names of its runs.
+        let named = if opened.is_empty() { Ok(()) } else { self.folder.sync() };
+        if let Err(error) = named.and_then(|()| manifest.write(&*self.folder)) {
+            state.doubtful.extend(ids);
+            return Err(StoreError::File(error));
+        }
+        // No older manifest is valid any more.
+        let done: Vec<_> = ids.chain(std::mem::take(&mut state.doubtful)).collect();
+        state.unlisted.retain(|id| !done.contains(id));
+        let known = state.tables.parts().map(|part| &part.run).chain(&opened);
+        let known: Vec<Arc<Run>> = known.cloned().collect();
+        let part = |listed: &Listed| {
+            let run = known.iter().find(|run| run.id() == listed.id)?;
+            Some(Part { run: Arc::clone(run), limit: listed.limit })
+        };
+        let numbered = manifest.numbered.iter().filter_map(part).collect();
+        let keyed = manifest.keyed.iter().filter_map(part).collect();
+        let tables =
+            if same_rows { state.tables.with_same_rows(numbered, keyed) } else { Tables::new(numbered, keyed) };
+        state.tables = Arc::new(tables);
+        state.manifest = Some(manifest);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl super::Store {
+    /// Waits until there is nothing to merge, and no file of a run that is not listed.
+    pub(crate) fn wait_for_merges(&self) {
+        let archive = &self.shared.archive;
+        let files = || {
+            let names = archive.folder.list().unwrap();
+            names.iter().filter(|name| RunId::of_file_name(name).is_some()).count()
+        };
+        while archive.plan().is_some() || archive.merging.is_locked() || files() != archive.tables().parts().count() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Visits all rows in runs, the keys without the number of their table.
+    pub(crate) fn for_each_row(&self, mut visit: impl FnMut(Table, &[u8], &[u8])) {
+        for table in Table::ALL {
+            let mut scan = self.shared.archive.tables().scan(table).unwrap();
+            while let Some((key, value)) = scan.next().unwrap() {
+                visit(table, &key[1..], value);
+            }
+        }
+    }
+
+    /// Returns what the manifest says about the chain.
+    pub(crate) fn meta_text(&self) -> String {
+        format!("{:?}", self.shared.archive.meta().unwrap())
+    }
+}
+
+#[cfg(test)]
+impl Archive {
+    /// Returns a plan for these runs.
+    fn plan_for(&self, family: Family, range: Range<usize>) -> Plan {
+        let mut manifest = self.state.lock().manifest.clone().unwrap();
+        Plan { family, is_bottom: range.start == 0, runs: manifest.runs(family)[range].to_vec() }
+    }
+
+    /// Replaces all runs by ones with other rows.
+    pub(super) fn change_rows(&self, change: impl FnOnce(&mut std::collections::BTreeMap<Vec<u8>, Vec<u8>>)) {
+        let tables = self.tables();
+        let mut rows = std::collections::BTreeMap::new();
+        for table in [Table::Headers, Table::Accounts] {
+            let mut scan = Scan::new(tables.parts_of(table), &[], None).unwrap();
+            while let Some((key, value)) = scan.next().unwrap() {
+                rows.insert(key.to_vec(), value.to_vec());
+            }
+        }
+        change(&mut rows);
+        let mut opened = Vec::new();
+        let mut manifest = self.state.lock().manifest.clone().unwrap();
+        for family in Family::ALL {
+            let is_own = |key: &&Vec<u8>| {
+                Table::of_key(key).is_some_and(|table| table.is_numbered() == (family == Family::Numbered))
+            };
+            let mut own = rows.iter().filter(|(key, _)| is_own(key)).map(|(key, value)| (&**key, &**value));
+            // Rows above the head are visible.
+            let run = self.write(0..=manifest.meta.head.number + 1, &mut own).unwrap();
+            *manifest.runs(family) = run.iter().map(|run| listed(run)).collect();
+            opened.extend(run);
+        }
+        self.replace(&mut self.state.lock(), manifest, opened, false).unwrap();
+    }
+}
+
+fn listed(run: &Arc<Run>) -> Listed {
+    Listed { id: run.id(), size: run.size(), limit: *run.properties().blocks.end() }
+}
+
+/// Returns where `runs` are among `all`.
+fn position(all: &[Listed], runs: &[Listed]) -> Option<Range<usize>> {
+    let start = all.windows(runs.len().max(1)).position(|window| window == runs)?;
+    Some(start..start + runs.len())
+}

@@ -1,0 +1,223 @@
+//! The manifest: the list of the runs of a store, and what is known of the chain in them.
+//!
+//! It is replaced as a whole by a file with a higher number. An older one is removed only when the new one is durable, so
+//! that there is an intact one at any time. Each file has two copies of its content.
+
+use super::meta::{LAYOUT, Meta};
+use crate::codec::{Malformed, Reader, put_bytes, put_varint};
+use crate::error::StoreError;
+use crate::files::Folder;
+use crate::runs::RunId;
+use crate::wal::Sequence;
+use node_core::block::BlockRef;
+use node_types::BlockNumber;
+use std::io;
+use twox_hash::XxHash3_64;
+
+/// A run of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) id: RunId,
+    /// Length of the file in bytes.
+    pub(crate) size: u64,
+    /// The last block whose rows are visible.
+    pub(crate) limit: BlockNumber,
+}
+
+/// The content of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    /// Number of the file.
+    pub(crate) number: u64,
+    /// Lower than the ids of all runs that will be written.
+    pub(crate) next_run: u64,
+    pub(crate) meta: Meta,
+    pub(crate) genesis_file: Option<Vec<u8>>,
+    /// Runs with the tables whose rows are keyed by block numbers, the oldest first.
+    pub(crate) numbered: Vec<Listed>,
+    /// Runs with the other tables, the oldest first.
+    pub(crate) keyed: Vec<Listed>,
+}
+
+const MAGIC: [u8; 8] = *b"NODE-MAN";
+
+/// Returns the name of the file with this number.
+fn file_name(number: u64) -> String {
+    format!("manifest-{number:012}")
+}
+
+/// Returns the number of the manifest whose file has this name.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix("manifest-")?.parse().ok()?;
+    (file_name(number) == name).then_some(number)
+}
+
+impl Manifest {
+    /// Reads the newest manifest that was written completely, or `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnsupportedLayout`], and [`StoreError::File`] if there are manifests, but none is intact.
+    pub(crate) fn read(folder: &dyn Folder) -> Result<Option<Self>, StoreError> {
+        let names = folder.list().map_err(StoreError::File)?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
+        numbers.sort_unstable();
+        let mut damaged = None;
+        for number in numbers.into_iter().rev() {
+            let file = folder.open(&file_name(number)).map_err(StoreError::File)?;
+            let mut bytes = vec![0; usize::try_from(file.size().map_err(StoreError::File)?).unwrap_or(usize::MAX)];
+            file.read_at(0, &mut bytes).map_err(StoreError::File)?;
+            if let Some(content) = intact(number, &bytes) {
+                return Ok(Some(Self::decode(number, content)?));
+            }
+            // Its creation was not completed if it is not the only one.
+            damaged = Some(number);
+        }
+        match damaged {
+            // The first is that of a store whose creation was not completed; if it is not, the log has its entries.
+            None | Some(1) => Ok(None),
+            Some(number) => {
+                let reason = format!("{} is damaged", file_name(number));
+                Err(StoreError::File(io::Error::new(io::ErrorKind::InvalidData, reason)))
+            }
+        }
+    }
+
+    /// Writes the manifest durably and removes all others. The names of the runs in it must be durable.
+    pub(crate) fn write(&self, folder: &dyn Folder) -> io::Result<()> {
+        let name = file_name(self.number);
+        let file = folder.create(&name)?;
+        file.write_at(0, &self.encode())?;
+        file.sync_data()?;
+        folder.sync()?;
+        let others = folder.list()?;
+        others
+            .iter()
+            .filter(|other| number_of(other).is_some() && **other != name)
+            .try_for_each(|other| folder.remove(other))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut content = MAGIC.to_vec();
+        put_varint(&mut content, LAYOUT);
+        put_varint(&mut content, self.next_run);
+        let Meta { genesis, head, earliest, logged } = self.meta;
+        content.extend_from_slice(genesis.as_bytes());
+        put_varint(&mut content, head.number);
+        content.extend_from_slice(head.hash.as_bytes());
+        put_varint(&mut content, earliest);
+        put_varint(&mut content, logged.0);
+        match &self.genesis_file {
+            Some(file) => {
+                content.push(1);
+                put_bytes(&mut content, file);
+            }
+            None => content.push(0),
+        }
+        for runs in [&self.numbered, &self.keyed] {
+            put_varint(&mut content, runs.len() as u64);
+            for run in runs {
+                [run.id.0, run.size, run.limit].into_iter().for_each(|number| put_varint(&mut content, number));
+            }
+        }
+        let sum = XxHash3_64::oneshot_with_seed(self.number, &content);
+        content.extend_from_slice(&sum.to_be_bytes());
+        content.repeat(2)
+    }
+
+    fn decode(number: u64, content: &[u8]) -> Result<Self, StoreError> {
+        let mut reader = Reader::new(content, "the manifest");
+        if reader.array()? != MAGIC {
+            return Err(StoreError::Foreign);
+        }
+        let found = reader.varint()?;
+        if found != LAYOUT {
+            return Err(StoreError::UnsupportedLayout { found, supported: LAYOUT });
+        }
+        let next_run = reader.varint()?;
+        let meta = Meta {
+            genesis: reader.h256()?,
+            head: BlockRef { number: reader.varint()?, hash: reader.h256()? },
+            earliest: reader.varint()?,
+            logged: Sequence(reader.varint()?),
+        };
+        let genesis_file = if reader.byte()? == 0 { None } else { Some(reader.bytes()?.to_vec()) };
+        let mut runs = || -> Result<Vec<Listed>, Malformed> {
+            let count = reader.count(3)?;
+            let run = |_| Ok(Listed { id: RunId(reader.varint()?), size: reader.varint()?, limit: reader.varint()? });
+            (0..count).map(run).collect()
+        };
+        let (numbered, keyed) = (runs()?, runs()?);
+        reader.finish()?;
+        Ok(Self { number, next_run, meta, genesis_file, numbered, keyed })
+    }
+}
+
+/// Returns the content of the first intact copy, without its checksum.
+fn intact(number: u64, bytes: &[u8]) -> Option<&[u8]> {
+    let copies = bytes.split_at_checked(bytes.len() / 2)?;
+    [copies.0, copies.1].into_iter().find_map(|copy| {
+        let (content, sum) = copy.split_last_chunk()?;
+        (XxHash3_64::oneshot_with_seed(number, content) == u64::from_be_bytes(*sum)).then_some(content)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::faults::FaultyDisk;
+    use node_types::H256;
+
+    fn manifest(number: u64) -> Manifest {
+        let head = BlockRef { number: 7 * number, hash: H256::repeat_byte(number as u8) };
+        let listed = |id| Listed { id: RunId(id), size: 1000 * id, limit: 10 * id };
+        Manifest {
+            number,
+            next_run: 3 * number,
+            meta: Meta { genesis: H256::repeat_byte(1), head, earliest: number, logged: Sequence(number) },
+            genesis_file: number.is_multiple_of(2).then(|| vec![7; number as usize]),
+            numbered: (0..number).map(listed).collect(),
+            keyed: (number..3 * number).map(listed).collect(),
+        }
+    }
+
+    /// Whatever operation fails, and however the power is cut, the newest durable manifest or a later one is found.
+    #[test]
+    fn survives_failures_and_power_cuts() {
+        for seed in 0..400u64 {
+            let disk = FaultyDisk::new();
+            manifest(1).write(&*disk.folder()).unwrap();
+            let mut durable = 1;
+            disk.fail_operation(seed % 12);
+            for number in 2..6 {
+                if manifest(number).write(&*disk.folder()).is_ok() {
+                    durable = number;
+                }
+            }
+            disk.crash(seed);
+            let found = Manifest::read(&*disk.folder()).unwrap().unwrap();
+            assert!((durable..6).contains(&found.number), "{} after {durable}", found.number);
+            assert_eq!(found, manifest(found.number));
+        }
+    }
+
+    #[test]
+    fn one_of_the_copies_may_be_damaged() {
+        let disk = FaultyDisk::new();
+        manifest(4).write(&*disk.folder()).unwrap();
+        let name = file_name(4);
+        let length = disk.content(&name).unwrap().len();
+        for bit in (0..8 * length).step_by(5) {
+            disk.flip_bit(&name, bit);
+            assert_eq!(Manifest::read(&*disk.folder()).unwrap(), Some(manifest(4)));
+            let other = (bit + 4 * length) % (8 * length);
+            disk.flip_bit(&name, other);
+            Manifest::read(&*disk.folder()).unwrap_err();
+            disk.flip_bit(&name, bit);
+            disk.flip_bit(&name, other);
+        }
+        disk.truncate(&name, length - 1);
+        Manifest::read(&*disk.folder()).unwrap_err();
+        assert_eq!(Manifest::read(&*FaultyDisk::new().folder()).unwrap(), None);
+    }
+}
