@@ -1,7 +1,7 @@
 //! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
-use crate::values::reachable;
+use crate::values::{http_url, reachable};
 use clap::Args;
 use node_http::{BasePath, values};
 use std::io::{self, Write};
@@ -36,14 +36,6 @@ pub(crate) struct HealthOptions {
 
 /// Maximum length of the response that is read, in bytes.
 const MAX_RESPONSE: u64 = 64 << 10;
-
-fn http_url(text: &str) -> Result<Uri, String> {
-    let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
-    match uri.scheme_str() {
-        Some("http" | "https") => Ok(uri),
-        _ => Err("expected a URL that starts with http:// or https://".to_owned()),
-    }
-}
 
 /// Sends the request and prints the response body. Any status other than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {

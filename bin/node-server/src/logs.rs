@@ -4,6 +4,7 @@
 //! dropped, and their number is reported at the end. Nothing waits for a reader that has stopped reading.
 
 use crate::dev::RequestLayer;
+use crate::otlp::TraceLayer;
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -74,11 +75,16 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Starts logging the events that pass `filter`. `requests` observes the lines of all requests.
+    /// Starts logging the events that pass `filter`. `requests` and `traces` observe the lines of all requests.
     ///
     /// # Errors
     /// If `filter` is not a valid log filter.
-    pub(crate) fn start(filter: &str, format: LogFormat, requests: Option<RequestLayer>) -> Result<Self, ParseError> {
+    pub(crate) fn start(
+        filter: &str,
+        format: LogFormat,
+        requests: Option<RequestLayer>,
+        traces: Option<TraceLayer>,
+    ) -> Result<Self, ParseError> {
         let configured: Targets = filter.parse()?;
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
@@ -93,8 +99,9 @@ impl Logs {
             LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
         };
         let of_requests = Targets::new().with_target(RequestLayer::TARGET, LevelFilter::INFO);
-        let requests = requests.map(|requests| requests.with_filter(of_requests));
-        tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).init();
+        let requests = requests.map(|requests| requests.with_filter(of_requests.clone()));
+        let traces = traces.map(|traces| traces.with_filter(of_requests));
+        tracing_subscriber::registry().with(lines.with_filter(filter)).with(requests).with(traces).init();
         Ok(Self { worker: Some(worker) })
     }
 }

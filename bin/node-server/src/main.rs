@@ -19,6 +19,7 @@ mod migrate;
 mod notify;
 mod open;
 mod options;
+mod otlp;
 mod progress;
 mod prune;
 mod reload;
@@ -86,7 +87,19 @@ fn main() -> ExitCode {
         Command::Dev(options) => options.terminal(),
         _ => None,
     };
-    let logs = match Logs::start(filter, format, terminal.as_ref().map(Terminal::layer)) {
+    let endpoint = match &command {
+        Command::Dev(options) => options.server.operation.otlp_endpoint.as_ref(),
+        Command::Run(options) => options.server.operation.otlp_endpoint.as_ref(),
+        _ => None,
+    };
+    let (exporter, traces) = match endpoint.map(otlp::start).transpose() {
+        Ok(started) => started.unzip(),
+        Err(error) => {
+            logs::print(Level::ERROR, &Sources(&error).to_string());
+            return ExitCode::FAILURE;
+        }
+    };
+    let logs = match Logs::start(filter, format, terminal.as_ref().map(Terminal::layer), traces) {
         Ok(logs) => logs,
         Err(error) => {
             logs::print(Level::ERROR, &format!("--log {filter}: {error}"));
@@ -97,7 +110,8 @@ fn main() -> ExitCode {
         tracing::info!(version = VERSION, commit = COMMIT, settings = changed, "starting");
     }
     let result = execute(&command, terminal);
-    // Writes the queued log lines before the error.
+    // Sends the last traces, and writes the queued log lines before the error.
+    drop(exporter);
     drop(logs);
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tracing_subscriber::filter::Targets;
+use ureq::http::Uri;
 
 /// The address at which a client on this machine reaches a server that listens on `address`.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
@@ -11,6 +12,15 @@ pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
         _ => {}
     }
     address
+}
+
+/// Parses a URL of HTTP.
+pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
+    let uri: Uri = text.parse().map_err(|error| format!("{error}"))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => Ok(uri),
+        _ => Err("expected a URL that starts with http:// or https://".to_owned()),
+    }
 }
 
 /// Parses a number of ether.

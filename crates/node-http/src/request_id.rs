@@ -85,7 +85,21 @@ impl Trace {
 
     /// The id of the trace: 32 hexadecimal digits.
     pub(crate) fn id(&self) -> &str {
-        self.parent.split('-').nth(1).unwrap_or_default()
+        self.part(1)
+    }
+
+    /// The id of the span that the request is from: 16 hexadecimal digits.
+    pub(crate) fn span(&self) -> &str {
+        self.part(2)
+    }
+
+    /// Two hexadecimal digits; the lowest bit says whether the sender records the trace.
+    pub(crate) fn flags(&self) -> &str {
+        self.part(3)
+    }
+
+    fn part(&self, index: usize) -> &str {
+        self.parent.split('-').nth(index).unwrap_or_default()
     }
 }
 

@@ -30,7 +30,8 @@ impl Responded<'_> {
     /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
     pub(crate) fn record(&self, metrics: &Metrics) {
         let Self { id, trace, client, operation, status, problem, calls, bytes, elapsed } = *self;
-        let trace_id = trace.map(Trace::id);
+        let (trace_id, parent_span_id, trace_flags) =
+            (trace.map(Trace::id), trace.map(Trace::span), trace.map(Trace::flags));
         metrics.record_response(operation, status, elapsed);
         for call in calls {
             let code = call.error.as_ref().map_or(0, |error| error.code);
@@ -48,9 +49,11 @@ impl Responded<'_> {
         };
         match failure {
             Some((code, error)) => {
-                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros, trace_id);
+                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros, trace_id, parent_span_id, trace_flags);
             }
-            None => tracing::info!(target: "request", %id, %client, operation, status, bytes, micros, trace_id),
+            None => {
+                tracing::info!(target: "request", %id, %client, operation, status, bytes, micros, trace_id, parent_span_id, trace_flags)
+            }
         }
     }
 

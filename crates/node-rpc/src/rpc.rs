@@ -140,7 +140,7 @@ impl Rpc {
             return Err(RpcError::server(format!("{name} is refused: the token has not the role send (`token-file`)")));
         }
         if call.method.controls() && !scope.client.controls {
-            let reason = "the chain may be controlled from this machine alone, and not by pages of other origins";
+            let reason = "the chain is controlled from this machine alone, or with a token for it, and not by pages of other origins";
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));
         }
         let result = (call.method.run)(scope, call.parameters.as_deref(), out);

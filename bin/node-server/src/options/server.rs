@@ -13,6 +13,7 @@ use node_http::{HttpConfig, Tls, Tokens};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use ureq::http::Uri;
 
 /// The default filter of the log.
 pub(crate) const DEFAULT_LOG: &str = "info,actix_server=warn,actix_http=off";
@@ -110,6 +111,10 @@ pub(crate) struct OperationOptions {
     /// Format of log lines
     #[arg(long, env = "ETHNODE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
+    /// URL of an OpenTelemetry collector to send a trace of each request to, as OTLP over HTTP in JSON, such as
+    /// http://127.0.0.1:4318 [default: none]
+    #[arg(long, env = "ETHNODE_OTLP_ENDPOINT", value_name = "URL", value_parser = values::http_url)]
+    pub(crate) otlp_endpoint: Option<Uri>,
     /// End the process with status 3 when changes cannot be stored, instead of refusing them until they can
     #[arg(long, env = "ETHNODE_EXIT_ON_WRITE_FAILURE")]
     pub(crate) exit_on_write_failure: bool,

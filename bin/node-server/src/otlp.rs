@@ -1,0 +1,298 @@
+//! Traces for OpenTelemetry: a span for each request, sent to a collector as OTLP over HTTP, in JSON.
+//!
+//! Spans are made from the log events of requests, whatever the log's own filter is. A thread sends them; if the collector is slow
+//! or gone, spans are dropped, and requests do not wait.
+
+use crate::build_info::VERSION;
+use crate::dev::RequestLayer;
+use crate::error::CommandError;
+use serde_json::{Value, json};
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use ureq::Agent;
+use ureq::http::Uri;
+
+/// Most spans that wait to be sent.
+const QUEUE: usize = 8_192;
+
+/// Most spans in a message to the collector.
+const BATCH: usize = 512;
+
+/// How long spans are collected before they are sent together.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the thread looks whether the program ends.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Time limit for a message to the collector, and for the last one at the end of the program.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Where OTLP over HTTP receives traces.
+const PATH: &str = "/v1/traces";
+
+/// The running export. Dropping it sends what waits.
+pub(crate) struct Exporter {
+    ending: Arc<AtomicBool>,
+    ended: Receiver<()>,
+}
+
+/// Observes the log events of requests.
+pub(crate) struct TraceLayer {
+    spans: SyncSender<Value>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// Starts to send spans to the collector at `endpoint`.
+pub(crate) fn start(endpoint: &Uri) -> Result<(Exporter, TraceLayer), CommandError> {
+    let url = traces_url(endpoint);
+    let (sender, spans) = mpsc::sync_channel(QUEUE);
+    let (ending, dropped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (done, ended) = mpsc::channel::<()>();
+    let (is_ending, lost) = (ending.clone(), dropped.clone());
+    let export = move || {
+        // Dropped at the end, which the program waits for.
+        let _done = done;
+        let agent = Agent::config_builder().timeout_global(Some(TIMEOUT)).build().new_agent();
+        let mut is_reachable = true;
+        loop {
+            let is_last = is_ending.load(Ordering::Acquire);
+            let batch = collect(&spans, &is_ending);
+            if !batch.is_empty() {
+                let count = batch.len() as u64;
+                let sent = agent.post(&url).header("Content-Type", "application/json").send(message(batch).to_string());
+                if let Err(error) = &sent {
+                    lost.fetch_add(count, Ordering::Relaxed);
+                    if is_reachable {
+                        tracing::warn!("cannot send traces to {url}, which drops them: {error}");
+                    }
+                } else if !is_reachable {
+                    let lost = lost.swap(0, Ordering::Relaxed);
+                    tracing::info!("traces are sent to {url} again; {lost} spans were dropped");
+                }
+                is_reachable = sent.is_ok();
+            } else if is_last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("traces".to_owned()).spawn(export).map_err(CommandError::Thread)?;
+    Ok((Exporter { ending, ended }, TraceLayer { spans: sender, dropped }))
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Release);
+        let _ = self.ended.recv_timeout(TIMEOUT);
+    }
+}
+
+/// The URL for traces below that of a collector, which may mention it already.
+fn traces_url(endpoint: &Uri) -> String {
+    let url = endpoint.to_string();
+    let base = url.trim_end_matches('/');
+    if base.ends_with(PATH) { base.to_owned() } else { [base, PATH].concat() }
+}
+
+/// Waits for spans, and returns those of an interval, or of a full message.
+fn collect(spans: &Receiver<Value>, ending: &AtomicBool) -> Vec<Value> {
+    let (mut batch, started) = (Vec::new(), Instant::now());
+    while batch.len() < BATCH && started.elapsed() < INTERVAL {
+        match spans.recv_timeout(STEP) {
+            Ok(span) => batch.push(span),
+            Err(RecvTimeoutError::Timeout) if !ending.load(Ordering::Acquire) => {}
+            Err(_) => break,
+        }
+    }
+    batch
+}
+
+/// The message with these spans.
+fn message(spans: Vec<Value>) -> Value {
+    let resource = [attribute("service.name", "node-server"), attribute("service.version", VERSION)];
+    json!({"resourceSpans": [{
+        "resource": {"attributes": resource},
+        "scopeSpans": [{"scope": {"name": "node-server"}, "spans": spans}],
+    }]})
+}
+
+fn attribute(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn number(key: &str, value: i64) -> Value {
+    // Numbers of 64 bits are strings in the JSON of protobuf.
+    json!({"key": key, "value": {"intValue": value.to_string()}})
+}
+
+impl<S: Subscriber> Layer<S> for TraceLayer {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        if event.metadata().target() != RequestLayer::TARGET {
+            return;
+        }
+        let mut request = Request::default();
+        event.record(&mut request);
+        if let Some(span) = request.span(SystemTime::now())
+            && self.spans.try_send(span).is_err()
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The fields of the log event of a request.
+#[derive(Debug, Default)]
+struct Request {
+    operation: String,
+    id: String,
+    client: String,
+    status: Option<i64>,
+    /// The status of a failed request, or the code of a JSON-RPC error.
+    code: Option<i64>,
+    error: String,
+    bytes: Option<i64>,
+    micros: u64,
+    trace_id: String,
+    parent_span_id: String,
+    trace_flags: String,
+}
+
+impl Visit for Request {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        let signed = i64::try_from(value).ok();
+        match field.name() {
+            "status" => self.status = signed,
+            "bytes" => self.bytes = signed,
+            "micros" => self.micros = value,
+            _ => {}
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if field.name() == "code" {
+            self.code = Some(value);
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let text = match field.name() {
+            "operation" => &mut self.operation,
+            "error" => &mut self.error,
+            "trace_id" => &mut self.trace_id,
+            "parent_span_id" => &mut self.parent_span_id,
+            "trace_flags" => &mut self.trace_flags,
+            _ => return,
+        };
+        value.clone_into(text);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "id" => self.id = format!("{value:?}"),
+            "client" => self.client = format!("{value:?}"),
+            _ => {}
+        }
+    }
+}
+
+impl Request {
+    /// The span of a request that ended at `end`. `None` for the calls of a batch, which are in its span, and for requests whose
+    /// sender does not record their trace.
+    fn span(self, end: SystemTime) -> Option<Value> {
+        let is_sampled = u8::from_str_radix(&self.trace_flags, 16).is_ok_and(|flags| flags & 1 == 1);
+        if (self.status.is_none() && self.bytes.is_none()) || (!self.trace_id.is_empty() && !is_sampled) {
+            return None;
+        }
+        let end = end.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start = end.saturating_sub(Duration::from_micros(self.micros));
+        let mut attributes = vec![attribute("client.address", &self.client), attribute("request.id", &self.id)];
+        let (http, rpc) = match self.code {
+            Some(code) if code < 100 => (Some(200), Some(code)),
+            code => (self.status.or(code), None),
+        };
+        attributes.extend(http.map(|status| number("http.response.status_code", status)));
+        attributes.extend(rpc.map(|code| number("rpc.jsonrpc.error_code", code)));
+        attributes.extend(self.bytes.map(|bytes| number("http.response.body.size", bytes)));
+        let trace = if self.trace_id.is_empty() { [random(), random()].concat() } else { self.trace_id };
+        let mut span = json!({
+            "traceId": trace, "spanId": random(), "name": self.operation, "kind": 2, "attributes": attributes,
+            "startTimeUnixNano": start.as_nanos().to_string(), "endTimeUnixNano": end.as_nanos().to_string(),
+        });
+        if !self.parent_span_id.is_empty() {
+            span["parentSpanId"] = self.parent_span_id.into();
+        }
+        // By the conventions, a client's fault is not an error of the server.
+        if rpc.is_some() || http.is_some_and(|status| status >= 500) {
+            span["status"] = json!({"code": 2, "message": self.error});
+        }
+        Some(span)
+    }
+}
+
+/// Eight random bytes in hexadecimal. They need not be unpredictable.
+fn random() -> String {
+    // Each state has keys of its own.
+    format!("{:016x}", RandomState::new().hash_one(()).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request { operation: "call".to_owned(), status: Some(200), bytes: Some(7), micros: 1_500, ..Request::default() }
+    }
+
+    #[test]
+    fn the_url_of_a_collector_is_completed() {
+        for url in ["http://c:4318", "http://c:4318/", "http://c:4318/v1/traces"] {
+            assert_eq!(traces_url(&url.parse().unwrap()), "http://c:4318/v1/traces");
+        }
+        assert_eq!(traces_url(&"http://c/otlp".parse().unwrap()), "http://c/otlp/v1/traces");
+    }
+
+    #[test]
+    fn spans_have_times_and_ids() {
+        let end = UNIX_EPOCH + Duration::from_secs(1);
+        let span = request().span(end).unwrap();
+        assert_eq!((&span["startTimeUnixNano"], &span["endTimeUnixNano"]), (&json!("998500000"), &json!("1000000000")));
+        let length = |name: &str| span[name].as_str().map(str::len);
+        assert_eq!((length("traceId"), length("spanId"), length("parentSpanId")), (Some(32), Some(16), None));
+        assert!(span.get("status").is_none());
+        assert_ne!(request().span(end).unwrap()["traceId"], span["traceId"]);
+    }
+
+    #[test]
+    fn only_sampled_requests_have_spans_and_calls_of_a_batch_have_none() {
+        let traced = |flags: &str| Request {
+            trace_id: "ab".repeat(16),
+            parent_span_id: "cd".repeat(8),
+            trace_flags: flags.to_owned(),
+            ..request()
+        };
+        let span = traced("01").span(UNIX_EPOCH).unwrap();
+        assert_eq!((&span["traceId"], &span["parentSpanId"]), (&json!("ab".repeat(16)), &json!("cd".repeat(8))));
+        assert!(traced("00").span(UNIX_EPOCH).is_none());
+        assert!(Request { status: None, bytes: None, ..request() }.span(UNIX_EPOCH).is_none());
+    }
+
+    #[test]
+    fn failures_of_the_server_and_json_rpc_errors_are_errors() {
+        let failed = |code| Request { status: None, code: Some(code), error: "why".to_owned(), ..request() };
+        for (code, expected) in [(400, Value::Null), (503, json!({"code": 2, "message": "why"}))] {
+            assert_eq!(failed(code).span(UNIX_EPOCH).unwrap()["status"], expected, "{code}");
+        }
+        let span = failed(-32000).span(UNIX_EPOCH).unwrap();
+        assert_eq!(span["status"]["code"], 2);
+        assert!(span["attributes"].as_array().unwrap().contains(&number("rpc.jsonrpc.error_code", -32000)), "{span}");
+    }
+}
