@@ -25,6 +25,9 @@ impl DevNode {
     /// supports subscriptions. It estimates gas, sets nonces, and signs with the keys of the chain's accounts; the first
     /// account is the sender of transactions without one.
     ///
+    /// Nonces are read from the chain for each transaction, so that the chain may be reverted. Send transactions of an account
+    /// one after another, or set their nonces.
+    ///
     /// Requests run one after another, on threads for blocking work of the tokio runtime in which this is called. They may
     /// control the chain (`evm_mine` and the like). Providers of the same chain are independent of one another.
     ///

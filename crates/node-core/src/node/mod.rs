@@ -161,9 +161,36 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::testing::World;
-    use crate::backend::{Record, RecordKind, StateBackend};
+    use crate::backend::{HeadChange, HeadListener, Record, RecordKind, StateBackend};
     use crate::test_chain::account;
+    use parking_lot::Mutex;
     use std::sync::Arc;
+
+    /// Records the changes of the head.
+    #[derive(Default)]
+    struct Changes(Mutex<Vec<HeadChange>>);
+
+    impl HeadListener for Changes {
+        fn head_changed(&self, change: &HeadChange) {
+            self.0.lock().push(change.clone());
+        }
+    }
+
+    #[test]
+    fn a_listener_is_called_until_it_is_dropped() {
+        let world = World::new();
+        let (kept, dropped) = (Arc::new(Changes::default()), Arc::new(Changes::default()));
+        world.node.subscribe(&kept);
+        world.node.subscribe(&dropped);
+        let mut added = vec![world.push(Vec::new()).header.block_ref()];
+        assert_eq!(dropped.0.lock().len(), 1);
+        let place = Arc::downgrade(&dropped);
+        drop(dropped);
+        assert!(place.upgrade().is_none(), "the node does not hold it");
+        added.push(world.push(Vec::new()).header.block_ref());
+        let change = |block| HeadChange { removed: Vec::new(), added: vec![block] };
+        assert_eq!(*kept.0.lock(), added.into_iter().map(change).collect::<Vec<_>>());
+    }
 
     // Part of the layout on the disk: see docs/storage.md.
     #[test]
