@@ -32,7 +32,7 @@ pub(crate) struct Service {
     pub(crate) node: Arc<Node>,
     pub(crate) rpc: Rpc,
     pub(crate) pools: Pools,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) clients: Clients,
     /// Open connections.
     pub(crate) connections: Arc<Limit>,
@@ -81,8 +81,9 @@ impl Service {
     ) -> io::Result<Self> {
         let pools = Pools::new(&config)?;
         let (head_changes, pool_arrivals) = (Arc::new(Signal::new()), Arc::new(Signal::new()));
+        let metrics = Arc::new(config.metrics.clone());
         node.subscribe(&head_changes);
-        node.backend().subscribe(Arc::new(config.metrics.clone()));
+        node.subscribe(&metrics);
         node.pool().subscribe(&pool_arrivals);
         Ok(Self {
             rpc: Rpc::with_methods(
@@ -92,7 +93,7 @@ impl Service {
             ),
             node,
             pools,
-            metrics: config.metrics.clone(),
+            metrics,
             clients: Clients::default(),
             connections: Limit::new(Resource::Connections, config.max_connections),
             rejections: Semaphore::new(MAX_REJECTIONS),
