@@ -3,13 +3,14 @@
 use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
 use crate::rows::{Rows, Value};
-use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Source, Stored, Update};
+use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Planned, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
+use node_keccak::keccak256_all;
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{BlockNumber, Bytes, H256, U256, keccak256};
+use node_types::{Address, BlockNumber, Bytes, H256, U256};
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use std::collections::BTreeMap;
@@ -139,9 +140,12 @@ pub(crate) fn apply(
     changes: &StateChanges,
 ) -> Result<NewState, StoreError> {
     let mut new = NewState::default();
-    let mut leaves: Vec<Change> = Vec::with_capacity(changes.accounts.len());
-    for (index, (address, change)) in (0..).zip(&changes.accounts) {
-        let hash = keccak256(address);
+    let addresses: Vec<&Address> = changes.accounts.keys().collect();
+    let hashes = keccak256_all(&addresses);
+    let mut tries = Vec::new();
+    let mut planned = Vec::with_capacity(changes.accounts.len());
+    for ((index, change), hash) in (0..).zip(changes.accounts.values()).zip(hashes) {
+        let hash = H256(hash);
         let before = match parent {
             Some(parent) => account(rows, hash, parent)?,
             None => None,
@@ -150,11 +154,29 @@ pub(crate) fn apply(
             Some(_) => {
                 let before = before.and_then(|account| account.storage).filter(|_| !change.clears_storage());
                 let fresh = TrieId::storage(number, index);
-                new.change_storage(rows, cache.as_deref_mut(), parent, before, fresh, change)?
+                match new.change_storage(rows, cache.as_deref_mut(), parent, before, fresh, change)? {
+                    Some((trie, trie_changes)) => {
+                        tries.push(trie_changes);
+                        Storage::Changed(trie)
+                    }
+                    None => Storage::Unchanged(before),
+                }
             }
-            None => None,
+            None => Storage::Unchanged(None),
         };
-        let after = change.account.map(|state| AccountRow { state, storage });
+        planned.push((hash, change.account, before, storage));
+    }
+    let mut roots = trie::finish(tries).into_iter();
+    let mut leaves: Vec<Change> = Vec::with_capacity(planned.len());
+    for (hash, state, before, storage) in planned {
+        let storage = match storage {
+            Storage::Unchanged(storage) => storage,
+            Storage::Changed(trie) => roots.next().and_then(|Update { root, rows }| {
+                new.add_nodes(trie, rows);
+                (root != EMPTY_ROOT).then_some((trie, root))
+            }),
+        };
+        let after = state.map(|state| AccountRow { state, storage });
         if after == before {
             continue;
         }
@@ -164,15 +186,22 @@ pub(crate) fn apply(
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
     let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent, cache };
-    let Update { root, rows } = trie::update(&mut reader, &leaves)?;
-    new.root = root;
-    new.add_nodes(TrieId::ACCOUNTS, rows);
+    if let Some(Update { root, rows }) = trie::finish(vec![trie::plan(&mut reader, &leaves)?]).pop() {
+        new.root = root;
+        new.add_nodes(TrieId::ACCOUNTS, rows);
+    }
     Ok(new)
 }
 
+/// What happens to the storage trie of an account.
+enum Storage {
+    Unchanged(Option<(TrieId, H256)>),
+    Changed(TrieId),
+}
+
 impl NewState {
-    /// Writes the changed slots of one account whose storage trie was `before`, and returns its storage trie
-    /// afterwards.
+    /// Adds the changed slots of one account whose storage trie was `before`. Returns its storage trie with the changes, or
+    /// `None` if there are none.
     fn change_storage(
         &mut self,
         rows: &Rows,
@@ -181,16 +210,13 @@ impl NewState {
         before: Option<(TrieId, H256)>,
         fresh: TrieId,
         change: &AccountChange,
-    ) -> Result<Option<(TrieId, H256)>, StoreError> {
+    ) -> Result<Option<(TrieId, Planned)>, StoreError> {
         // A new trie has no slots that could become zero.
-        let slots: BTreeMap<_, _> = change
-            .storage
-            .iter()
-            .filter(|(_, value)| before.is_some() || !value.is_zero())
-            .map(|(slot, value)| (keccak256(slot), encode_word(*value)))
-            .collect();
+        let changed = change.storage.iter().filter(|(_, value)| before.is_some() || !value.is_zero());
+        let (names, words): (Vec<&H256>, Vec<_>) = changed.map(|(slot, value)| (slot, encode_word(*value))).unzip();
+        let slots: BTreeMap<_, _> = keccak256_all(&names).into_iter().map(H256).zip(words).collect();
         if slots.is_empty() {
-            return Ok(before);
+            return Ok(None);
         }
         let (trie, at) = match before {
             Some((trie, _)) => (trie, parent),
@@ -200,10 +226,9 @@ impl NewState {
             (NibblePath::from(*hash), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
-        let Update { root, rows } = trie::update(&mut TrieReader { rows, trie, at, cache }, &leaves)?;
+        let planned = trie::plan(&mut TrieReader { rows, trie, at, cache }, &leaves)?;
         self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word.into())));
-        self.add_nodes(trie, rows);
-        Ok((root != EMPTY_ROOT).then_some((trie, root)))
+        Ok(Some((trie, planned)))
     }
 
     fn add_nodes(&mut self, trie: TrieId, rows: Vec<NewRow>) {

@@ -4,6 +4,7 @@
 //! that the nodes above it consume.
 
 use super::NibblePath;
+use node_keccak::keccak256_all;
 use node_types::rlp::{put_list_header, put_string, string_length};
 use node_types::{H256, keccak256};
 
@@ -74,6 +75,18 @@ impl Reference {
             return Self { length: encoded.len() as u8, item };
         }
         Self::from(keccak256(encoded))
+    }
+
+    /// Returns the references to nodes with these encodings; [`Self::NONE`] for an empty one. Hashes them together.
+    pub fn to_all(encoded: &[Vec<u8>]) -> Vec<Self> {
+        let long: Vec<&[u8]> = encoded.iter().map(Vec::as_slice).filter(|encoded| encoded.len() >= 32).collect();
+        let mut hashes = keccak256_all(&long).into_iter();
+        let reference = |encoded: &Vec<u8>| match encoded.len() {
+            0 => Self::NONE,
+            1..32 => Self::to(encoded),
+            _ => hashes.next().map_or(Self::NONE, |hash| Self::from(H256(hash))),
+        };
+        encoded.iter().map(reference).collect()
     }
 
     /// Splits a reference off the front of `bytes`. `None` if they do not begin with one.

@@ -45,6 +45,10 @@ pub trait Folder: Debug + Send + Sync {
 }
 
 /// Something of fixed content that can be read in parts: an open file, or an object of a store. Threads may share it.
+///
+/// # Errors
+/// All methods fail if the operating system does.
+#[expect(clippy::missing_errors_doc, reason = "stated once for all methods")]
 pub trait Object: Debug + Send + Sync {
     /// Returns the length in bytes.
     fn size(&self) -> io::Result<u64>;

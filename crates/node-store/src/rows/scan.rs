@@ -9,6 +9,9 @@ use crate::{postings, values};
 use node_types::BlockNumber;
 use std::io;
 
+/// Key and value of a row.
+pub(crate) type Row<'a> = (&'a [u8], &'a [u8]);
+
 /// The visible rows of several runs, ascending.
 ///
 /// Of rows with the same key, only the newest is visible. Records and side blocks that were deleted are rows, too.
@@ -34,7 +37,7 @@ impl Scan {
     }
 
     /// Returns the next row.
-    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Row<'_>>, StoreError> {
         if std::mem::replace(&mut self.started, true) {
             loop {
                 self.merged.advance()?;

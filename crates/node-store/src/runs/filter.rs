@@ -39,7 +39,7 @@ pub(super) fn may_have(filter: &[u8], hash: u64) -> bool {
 
 /// Returns the line of a key, by the upper half of its hash.
 fn line(hash: u64, lines: usize) -> usize {
-    ((hash >> 32) * lines as u64 >> 32) as usize
+    (((hash >> 32) * lines as u64) >> 32) as usize
 }
 
 /// Returns the bits of a key in its line, by the lower half of its hash.

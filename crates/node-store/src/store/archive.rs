@@ -240,7 +240,7 @@ impl Archive {
             }
             return Ok(());
         };
-        manifest.runs(plan.family).splice(range, run.iter().map(|run| listed(run)));
+        manifest.runs(plan.family).splice(range, run.iter().map(listed));
         self.replace(&mut state, manifest, run.into_iter().collect(), true)
     }
 
@@ -456,7 +456,7 @@ impl Archive {
             let mut own = rows.iter().filter(|(key, _)| is_own(key)).map(|(key, value)| (&**key, &**value));
             // Rows above the head are visible.
             let run = self.write(0..=manifest.meta.head.number + 1, &mut own).unwrap();
-            *manifest.runs(family) = run.iter().map(|run| listed(run)).collect();
+            *manifest.runs(family) = run.iter().map(listed).collect();
             opened.extend(run);
         }
         self.replace(&mut self.state.lock(), manifest, opened, false).unwrap();

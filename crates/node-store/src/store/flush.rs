@@ -204,7 +204,7 @@ impl Shared {
 
     /// Returns the rows of side blocks and records that differ from those in runs, ascending, and the keys of all side
     /// blocks.
-    fn other_rows(&self, batch: &Batch) -> (Vec<(Vec<u8>, Vec<u8>)>, BTreeSet<Vec<u8>>) {
+    fn other_rows(&self, batch: &Batch) -> (Vec<OtherRow>, BTreeSet<Vec<u8>>) {
         let stored = self.stored_side_blocks.lock().clone();
         let mut side_blocks = BTreeSet::new();
         let mut rows = BTreeMap::new();
@@ -239,6 +239,9 @@ impl Shared {
 }
 
 type SortedRows = Vec<(RowKey, Value)>;
+
+/// Key and value of a record or a side block.
+type OtherRow = (Vec<u8>, Vec<u8>);
 
 /// Returns all rows of a generation in the order of their keys: those that are keyed by block numbers, and all others.
 fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {

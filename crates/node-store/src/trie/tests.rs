@@ -55,7 +55,7 @@ impl Model {
         let number = self.leaves.len() as u64;
         let batch: Vec<Change> =
             changes.iter().map(|(key, value)| (NibblePath::from(*key), value.clone().map(Bytes::from))).collect();
-        let update = update(&mut At(self, parent), &batch).unwrap();
+        let update = finish(vec![plan(&mut At(self, parent), &batch).unwrap()]).remove(0);
         let mut leaves = self.leaves.last().cloned().unwrap_or_default();
         for (key, value) in changes {
             match value {

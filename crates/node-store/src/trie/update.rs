@@ -37,43 +37,113 @@ pub(crate) struct NewRow {
     pub(crate) stored: Stored,
 }
 
+/// A changed trie whose hashes are not computed yet.
+pub(crate) struct Planned {
+    old: Arc<Stored>,
+    root: New,
+    /// The rows of positions that have no node any more.
+    rows: Vec<NewRow>,
+}
+
 /// Applies `changes` to the trie in `source`. They must be in ascending order of distinct paths.
-pub(crate) fn update(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Update, StoreError> {
+pub(crate) fn plan(source: &mut dyn Source<Error = StoreError>, changes: &[Change]) -> Result<Planned, StoreError> {
     let mut updater = Updater { source, rows: Vec::new() };
     let old = updater.source.node(&NibblePath::ROOT)?;
-    let new = updater.change(NibblePath::ROOT, &old.node, changes)?;
-    let root = new.encode_at(0).map_or(EMPTY_ROOT, keccak256);
-    updater.write(NibblePath::ROOT, &old, new.into_node());
-    Ok(Update { root, rows: updater.rows })
+    let root = updater.change(NibblePath::ROOT, &old.node, changes)?;
+    Ok(Planned { old, root, rows: updater.rows })
+}
+
+/// Computes the hashes of several tries, those of the lowest nodes first. Nodes of the same depth do not depend on each other,
+/// so that they are hashed together.
+pub(crate) fn finish(planned: Vec<Planned>) -> Vec<Update> {
+    let mut updates = Vec::with_capacity(planned.len());
+    let mut level = Vec::with_capacity(planned.len());
+    for (trie, Planned { old, root, rows }) in planned.into_iter().enumerate() {
+        updates.push(Update { root: EMPTY_ROOT, rows });
+        level.push((trie, None, NibblePath::ROOT, old, root));
+    }
+    // Nodes after their parents, and the index of the first one of each level.
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut levels = Vec::new();
+    while !level.is_empty() {
+        levels.push(drafts.len());
+        let mut below = Vec::new();
+        for (trie, parent, position, old, new) in level {
+            let (node, value) = match new {
+                New::Empty => (Node::Empty, Bytes::default()),
+                New::Leaf(path, value) => (Node::Leaf(path), value),
+                New::Branch(branch, touched) => {
+                    let parent = drafts.len();
+                    let child =
+                        |(nibble, old, new)| (trie, Some((parent, nibble)), branch.path.child(nibble), old, new);
+                    below.extend(touched.into_iter().map(child));
+                    (Node::Branch(branch), Bytes::default())
+                }
+            };
+            drafts.push(Draft { trie, parent, position, old, node, value });
+        }
+        level = below;
+    }
+    let mut end = drafts.len();
+    for start in levels.into_iter().rev() {
+        let encoded: Vec<Vec<u8>> = drafts[start..end].iter().map(Draft::encode).collect();
+        for ((index, reference), encoded) in (start..end).zip(Reference::to_all(&encoded)).zip(encoded) {
+            match drafts[index].parent {
+                Some((parent, nibble)) => {
+                    if let Node::Branch(branch) = &mut drafts[parent].node {
+                        branch.children[usize::from(nibble)] = reference;
+                    }
+                }
+                None if encoded.is_empty() => {}
+                None => updates[drafts[index].trie].root = reference.hash().unwrap_or_else(|| keccak256(encoded)),
+            }
+        }
+        end = start;
+    }
+    for Draft { trie, position, old, node, .. } in drafts {
+        write(&mut updates[trie].rows, position, &old, node);
+    }
+    updates
+}
+
+/// A node whose references to changed children may be missing.
+struct Draft {
+    /// Index of the trie.
+    trie: usize,
+    /// Index of the parent, and which child of it this is. `None` for a root.
+    parent: Option<(usize, u8)>,
+    position: NibblePath,
+    old: Arc<Stored>,
+    node: Node,
+    /// The value of a leaf.
+    value: Bytes,
+}
+
+impl Draft {
+    /// Returns the RLP of the node, or nothing if there is none.
+    fn encode(&self) -> Vec<u8> {
+        let start = self.position.len();
+        match &self.node {
+            Node::Empty => Vec::new(),
+            Node::Leaf(path) => encode_leaf(path, start, &self.value),
+            Node::Branch(branch) => branch.encode_at(start),
+        }
+    }
+}
+
+/// Adds the row that changes `old` to `node`, unless both are equal.
+fn write(rows: &mut Vec<NewRow>, position: NibblePath, old: &Stored, node: Node) {
+    if let Some((value, age)) = row::encode(old, &node, position.len()) {
+        rows.push(NewRow { position, value, stored: Stored { node, age } });
+    }
 }
 
 /// A new node whose position is not decided yet.
 enum New {
     Empty,
     Leaf(NibblePath, Bytes),
-    Branch(Box<Branch>),
-}
-
-impl New {
-    fn encode_at(&self, start: usize) -> Option<Vec<u8>> {
-        match self {
-            Self::Empty => None,
-            Self::Leaf(path, value) => Some(encode_leaf(path, start, value)),
-            Self::Branch(branch) => Some(branch.encode_at(start)),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        matches!(self, Self::Empty)
-    }
-
-    fn into_node(self) -> Node {
-        match self {
-            Self::Empty => Node::Empty,
-            Self::Leaf(path, _) => Node::Leaf(path),
-            Self::Branch(branch) => Node::Branch(branch),
-        }
-    }
+    /// A branch, and those of its children that may have changed.
+    Branch(Box<Branch>, Vec<Touched>),
 }
 
 /// A child that may have changed: its nibble, the stored node, and the new one.
@@ -135,7 +205,8 @@ impl Updater<'_> {
             touched.push((nibble, Arc::new(Stored::NOTHING), new));
         }
         if !moved {
-            touched.push((branch_nibble, Arc::new(Stored::NOTHING), New::Branch(Box::new(branch.clone()))));
+            let branch = New::Branch(Box::new(branch.clone()), Vec::new());
+            touched.push((branch_nibble, Arc::new(Stored::NOTHING), branch));
         }
         self.finish(Branch::new(path), touched)
     }
@@ -157,27 +228,17 @@ impl Updater<'_> {
     }
 
     /// Returns `branch` with its new children, or the node that replaces it if fewer than two children are left.
-    fn finish(&mut self, mut branch: Branch, touched: Vec<Touched>) -> Result<New, StoreError> {
+    fn finish(&mut self, branch: Branch, touched: Vec<Touched>) -> Result<New, StoreError> {
         let mut left = branch.children.map(|child| !child.is_none());
-        touched.iter().for_each(|(nibble, _, new)| left[usize::from(*nibble)] = !new.is_empty());
+        touched.iter().for_each(|(nibble, _, new)| left[usize::from(*nibble)] = !matches!(new, New::Empty));
         let mut nibbles = (0..16u8).filter(|nibble| left[usize::from(*nibble)]);
-        let (first, second) = (nibbles.next(), nibbles.next());
-        let only = match (first, second) {
-            (Some(only), None) => Some(only),
-            (None, _) => None,
-            _ => {
-                for (nibble, old, new) in touched {
-                    let child = branch.path.child(nibble);
-                    let reference = new.encode_at(child.len()).map_or(Reference::NONE, |rlp| Reference::to(&rlp));
-                    branch.children[usize::from(nibble)] = reference;
-                    self.write(child, &old, new.into_node());
-                }
-                return Ok(New::Branch(Box::new(branch)));
-            }
+        let only = match (nibbles.next(), nibbles.next()) {
+            (Some(_), Some(_)) => return Ok(New::Branch(Box::new(branch), touched)),
+            (only, _) => only,
         };
         let mut survivor = None;
         for (nibble, old, new) in touched {
-            self.write(branch.path.child(nibble), &old, Node::Empty);
+            write(&mut self.rows, branch.path.child(nibble), &old, Node::Empty);
             if only == Some(nibble) {
                 survivor = Some(new);
             }
@@ -188,19 +249,13 @@ impl Updater<'_> {
             (None, Some(nibble)) => {
                 let position = branch.path.child(nibble);
                 let old = self.source.node(&position)?;
-                self.write(position, &old, Node::Empty);
+                write(&mut self.rows, position, &old, Node::Empty);
                 Ok(match &old.node {
                     Node::Empty => return Err(StoreError::Missing { table: "trie" }),
                     Node::Leaf(path) => New::Leaf(*path, self.source.value(path)?),
-                    Node::Branch(branch) => New::Branch(branch.clone()),
+                    Node::Branch(branch) => New::Branch(branch.clone(), Vec::new()),
                 })
             }
-        }
-    }
-
-    fn write(&mut self, position: NibblePath, old: &Stored, node: Node) {
-        if let Some((value, age)) = row::encode(old, &node, position.len()) {
-            self.rows.push(NewRow { position, value, stored: Stored { node, age } });
         }
     }
 }
