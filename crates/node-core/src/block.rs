@@ -152,6 +152,8 @@ pub struct TransactionPosition {
 pub struct BlockLogs {
     /// Hash of the block.
     pub hash: H256,
+    /// Timestamp of the block, in Unix seconds.
+    pub timestamp: u64,
     /// The logs in order.
     pub logs: Vec<BlockLog>,
 }
@@ -168,22 +170,23 @@ pub struct BlockLog {
 }
 
 impl BlockLogs {
-    /// Collects the logs of the block `hash`.
-    pub fn of(hash: H256, body: &Body, receipts: &[Receipt]) -> Self {
+    /// Collects the logs of a block.
+    pub fn of(header: &SealedHeader, body: &Body, receipts: &[Receipt]) -> Self {
         let transactions = body.transactions.iter().map(|transaction| transaction.hash);
-        Self::new(hash, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
+        Self::new(header, transactions, receipts.iter().map(|receipt| receipt.logs.clone()))
     }
 
-    /// Collects the logs of the block `hash` from the hash of each transaction and the logs in its receipt.
+    /// Collects the logs of a block from the hash of each transaction and the logs in its receipt.
     pub fn new(
-        hash: H256,
+        header: &SealedHeader,
         transactions: impl IntoIterator<Item = H256>,
         logs: impl IntoIterator<Item = Vec<Log>>,
     ) -> Self {
         let of_transaction = |(transaction_index, (transaction_hash, logs)): (usize, (H256, Vec<Log>))| {
             logs.into_iter().map(move |log| BlockLog { transaction_index, transaction_hash, log })
         };
-        Self { hash, logs: transactions.into_iter().zip(logs).enumerate().flat_map(of_transaction).collect() }
+        let logs = transactions.into_iter().zip(logs).enumerate().flat_map(of_transaction).collect();
+        Self { hash: header.hash, timestamp: header.header.timestamp, logs }
     }
 }
 

@@ -15,6 +15,8 @@ const CHUNK: usize = 2048;
 pub struct FoundLog {
     /// The block that holds it.
     pub block: BlockRef,
+    /// Timestamp of the block, in Unix seconds.
+    pub timestamp: u64,
     /// Whether this is the pending block.
     pub pending: bool,
     /// Index among all logs of the block, from 0.
@@ -78,6 +80,7 @@ pub fn scan(
             }
             scan.logs.push(FoundLog {
                 block: BlockRef { number: *number, hash: block.hash },
+                timestamp: block.timestamp,
                 pending: false,
                 log_index: position.log_index,
                 transaction_index: found.transaction_index,

@@ -3,7 +3,7 @@
 use crate::answer;
 use crate::error::RpcError;
 use crate::scope::{Client, Scope};
-use crate::wire::{Header, Timestamps, Transaction};
+use crate::wire::{Header, Log, Transaction};
 use node_core::context::Context;
 use node_core::node::{EventData, EventQuery, EventStream, Node, NodeError};
 use node_types::BlockId;
@@ -161,7 +161,6 @@ impl Subscription {
             Err(error) => return Err(error.into()),
         };
         let mut messages = Vec::new();
-        let mut timestamps = Timestamps::default();
         for event in events.into_iter().filter_map(|event| event.data) {
             match (event, self.topic) {
                 (EventData::Block(block), _) => {
@@ -170,7 +169,7 @@ impl Subscription {
                     }
                 }
                 (EventData::Log(log), _) => {
-                    messages.push(answer::notification(&self.id, &timestamps.changed(scope, log)?));
+                    messages.push(answer::notification(&self.id, &Log::from(log)));
                 }
                 (EventData::Transaction(hash), Topic::Transactions { whole: true }) => {
                     if let Some(found) = node.get_transaction(context, hash)? {

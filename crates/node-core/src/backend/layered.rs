@@ -141,7 +141,7 @@ impl View for LayeredView {
     }
 
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let of_layer = |layer: &ExecutedBlock| Arc::new(BlockLogs::of(layer.header.hash, &layer.body, &layer.receipts));
+        let of_layer = |layer: &ExecutedBlock| Arc::new(BlockLogs::of(&layer.header, &layer.body, &layer.receipts));
         self.read(number.into(), of_layer, |base| base.logs(number))
     }
 

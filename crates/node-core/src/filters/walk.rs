@@ -2,7 +2,7 @@
 
 use super::{ChainPosition, ChangedLog, ChangesError, LogCriteria};
 use crate::backend::{BackendError, View};
-use crate::block::{BlockHashOrNumber, BlockRef, Body, LogPosition};
+use crate::block::{BlockHashOrNumber, BlockRef, Body, LogPosition, SealedHeader};
 use crate::context::Context;
 use crate::logs::{self, FoundLog};
 use node_types::BlockNumber;
@@ -106,11 +106,12 @@ fn removed_logs(
     let mut newest_first = Vec::new();
     for block in path.removed.iter().rev().filter(|block| range.contains(&block.number)) {
         context.check().map_err(BackendError::from)?;
+        let header = view.header(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
         let body = view.body(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
         let receipts = view.receipts(BlockHashOrNumber::Hash(block.hash))?.ok_or_else(forgotten)?;
         let was_told = |found: &FoundLog| *block != path.start.block || path.start.covers(found.log_index);
         let wanted = |found: &FoundLog| was_told(found) && criteria.filter.matches(&found.log);
-        let logs: Vec<_> = logs_of(*block, &body, &receipts).filter(wanted).collect();
+        let logs: Vec<_> = logs_of(&header, &body, &receipts).filter(wanted).collect();
         for found in logs.into_iter().rev() {
             if newest_first.len() == page {
                 newest_first.reverse();
@@ -129,12 +130,18 @@ fn after(found: &FoundLog) -> ChainPosition {
 }
 
 /// Returns every log of a block, canonical or not.
-fn logs_of<'a>(block: BlockRef, body: &'a Body, receipts: &'a [Receipt]) -> impl Iterator<Item = FoundLog> + 'a {
+fn logs_of<'a>(
+    header: &SealedHeader,
+    body: &'a Body,
+    receipts: &'a [Receipt],
+) -> impl Iterator<Item = FoundLog> + use<'a> {
+    let (block, timestamp) = (header.block_ref(), header.header.timestamp);
     let transactions = body.transactions.iter().zip(receipts).enumerate();
     let logs = transactions
         .flat_map(|(index, (transaction, receipt))| receipt.logs.iter().map(move |log| (index, transaction.hash, log)));
     logs.zip(0..).map(move |((transaction_index, transaction_hash, log), log_index)| FoundLog {
         block,
+        timestamp,
         pending: false,
         log_index,
         transaction_index,

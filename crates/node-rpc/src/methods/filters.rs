@@ -3,9 +3,10 @@
 use crate::error::RpcError;
 use crate::method::Method;
 use crate::scope::Scope;
-use crate::wire::{Log, LogFilter, Object, changed_logs, logs};
+use crate::wire::{Log, LogFilter, Object};
 use node_core::cost::Cost;
 use node_core::filters::{FilterChanges, FilterId, InvalidFilterId};
+use node_core::logs::FoundLog;
 use node_core::node::NodeError;
 use node_types::wire::{Data, HashData};
 use serde::Serialize;
@@ -18,6 +19,10 @@ enum Changes {
     Logs(Vec<Log>),
 }
 
+fn logs(found: Vec<FoundLog>) -> Vec<Log> {
+    found.into_iter().map(Log::from).collect()
+}
+
 pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::new(
@@ -25,7 +30,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["filter"],
             "All logs that match.",
             |scope, (Object(filter),): (Object<LogFilter>,)| {
-                logs(scope, scope.node.get_logs(scope.context, &filter.query()?)?)
+                Ok(logs(scope.node.get_logs(scope.context, &filter.query()?)?))
             },
         )
         .costing(|_| Cost::of_logs([None, None])),
@@ -68,7 +73,7 @@ pub(super) fn methods() -> Vec<Method> {
                     FilterChanges::Transactions(arrivals) => {
                         Ok(Changes::Hashes(arrivals.into_iter().map(|arrival| Data(arrival.hash)).collect()))
                     }
-                    FilterChanges::Logs(changed) => changed_logs(scope, changed).map(Changes::Logs),
+                    FilterChanges::Logs(changed) => Ok(Changes::Logs(changed.into_iter().map(Log::from).collect())),
                 }
             },
         )
@@ -80,7 +85,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (id,): (String,)| {
                 let found = scope.node.get_filter_logs(scope.context, parse(&id)?)?;
                 scope.context.release_view();
-                logs(scope, found)
+                Ok(logs(found))
             },
         )
         .costing(|_| Cost::FILTER),

@@ -25,7 +25,7 @@ pub(crate) use config::{Capabilities, ForkConfigs};
 pub(crate) use fee_history::{BlockCount, FeeHistory};
 pub(crate) use filter::LogFilter;
 pub(crate) use hex::Hex;
-pub(crate) use log::{Log, Timestamps, changed_logs, logs};
+pub(crate) use log::Log;
 pub(crate) use loose::Loose;
 pub(crate) use object::Object;
 pub(crate) use payload::{BuiltPayload, PayloadAttributes};

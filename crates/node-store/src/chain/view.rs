@@ -70,10 +70,10 @@ impl View for ChainVersion {
         let read = || -> Result<_, StoreError> {
             let [header, body, receipts] =
                 [Table::Headers, Table::Bodies, Table::Receipts].map(|table| self.block_row(table, number));
-            let (hash, receipts) = (values::header_hash(&header?)?, receipts?);
+            let (header, receipts) = (values::decode_header(&header?)?, receipts?);
             let transactions = values::decode_transaction_hashes(&body?)?;
             let logs = values::decode_receipts(&receipts)?.into_iter().map(|receipt| receipt.logs);
-            Ok((Arc::new(BlockLogs::new(hash, transactions, logs)), receipts.len()))
+            Ok((Arc::new(BlockLogs::new(&header, transactions, logs)), receipts.len()))
         };
         // Blocks in runs up to the limit are canonical.
         if number <= self.rows.limit {

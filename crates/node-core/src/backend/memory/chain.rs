@@ -188,7 +188,7 @@ impl View for MemoryChain {
     }
 
     fn logs(&self, number: BlockNumber) -> Result<Option<Arc<BlockLogs>>, BackendError> {
-        let logs = |block: &Arc<StoredBlock>| BlockLogs::of(block.header.hash, &block.body, &block.receipts);
+        let logs = |block: &Arc<StoredBlock>| BlockLogs::of(&block.header, &block.body, &block.receipts);
         Ok(self.canonical(number).map(|block| Arc::new(logs(block))))
     }
 

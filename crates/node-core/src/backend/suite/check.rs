@@ -30,7 +30,7 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             let of_receipt = receipt.logs.iter().cloned();
             logs.extend(of_receipt.map(|log| BlockLog { transaction_index: index, transaction_hash, log }));
         }
-        let expected = BlockLogs { hash: reference.hash, logs };
+        let expected = BlockLogs { hash: reference.hash, timestamp: block.header.header.timestamp, logs };
         assert_eq!(view.logs(reference.number).succeeds().as_deref(), Some(&expected), "logs of {reference}");
         assert!(view.side_block(reference.hash).succeeds().is_none(), "{reference} is canonical");
         for (index, transaction) in block.body.transactions.iter().enumerate() {
