@@ -17,13 +17,12 @@ from import_circles import circles
 # The crates of this workspace that each crate may use.
 LAYERS = {
     "node-types": set(),
-    "node-keccak": set(),
-    "node-core": {"node-types", "node-keccak"},
+    "node-core": {"node-types"},
     "node-evm": {"node-types", "node-core"},
     "node-chain": {"node-types", "node-core"},
     "node-rpc": {"node-types", "node-core"},
     "node-http": {"node-types", "node-core", "node-rpc"},
-    "node-store": {"node-types", "node-core", "node-keccak"},
+    "node-store": {"node-types", "node-core"},
     "node-dev": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store"},
     "node-server": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},
     "node-tests": {"node-types", "node-core", "node-evm", "node-chain", "node-rpc", "node-http", "node-store", "node-dev"},

@@ -58,6 +58,7 @@ fn sample(row: &Row) -> String {
         ("base-path", "/node"),
         ("trusted-proxies", "10.0.0.0/8"),
         ("public-url", "https://node.example"),
+        ("otlp-endpoint", "http://127.0.0.1:4318"),
         ("mnemonic", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
         ("coinbase", "0x00000000000000000000000000000000000000aa"),
     ]);

@@ -8,9 +8,8 @@ use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
 use node_core::trie::NibblePath;
-use node_keccak::keccak256_all;
 use node_types::consensus::EMPTY_ROOT;
-use node_types::{Address, BlockNumber, Bytes, H256, U256};
+use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256_all};
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use std::collections::BTreeMap;
@@ -145,7 +144,6 @@ pub(crate) fn apply(
     let mut tries = Vec::new();
     let mut planned = Vec::with_capacity(changes.accounts.len());
     for ((index, change), hash) in (0..).zip(changes.accounts.values()).zip(hashes) {
-        let hash = H256(hash);
         let before = match parent {
             Some(parent) => account(rows, hash, parent)?,
             None => None,
@@ -214,7 +212,7 @@ impl NewState {
         // A new trie has no slots that could become zero.
         let changed = change.storage.iter().filter(|(_, value)| before.is_some() || !value.is_zero());
         let (names, words): (Vec<&H256>, Vec<_>) = changed.map(|(slot, value)| (slot, encode_word(*value))).unzip();
-        let slots: BTreeMap<_, _> = keccak256_all(&names).into_iter().map(H256).zip(words).collect();
+        let slots: BTreeMap<_, _> = keccak256_all(&names).into_iter().zip(words).collect();
         if slots.is_empty() {
             return Ok(None);
         }

@@ -36,7 +36,7 @@ pub use crate::block_id::{BlockId, BlockNumberOrTag};
 pub use crate::bytes::Bytes;
 pub use crate::checksum::Checksummed;
 pub use crate::event_id::{ChainEventId, EventId};
-pub use crate::keccak::{KECCAK_EMPTY, keccak256};
+pub use crate::keccak::{KECCAK_EMPTY, keccak256, keccak256_all};
 pub use crate::number::{DigitsError, parse_digits};
 pub use crate::proof::verify_proof;
 pub use primitive_types::{H160, H256, U256};

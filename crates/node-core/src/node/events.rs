@@ -59,6 +59,7 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most events are logs, and few exist at a time")]
 pub enum EventData {
     /// A log joined or left the canonical chain.
     Log(ChangedLog),

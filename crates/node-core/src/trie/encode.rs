@@ -4,9 +4,8 @@
 //! that the nodes above it consume.
 
 use super::NibblePath;
-use node_keccak::keccak256_all;
 use node_types::rlp::{put_list_header, put_string, string_length};
-use node_types::{H256, keccak256};
+use node_types::{H256, keccak256, keccak256_all};
 
 /// Returns the RLP of the leaf with the whole path `path` and the given value.
 pub fn encode_leaf(path: &NibblePath, start: usize, value: &[u8]) -> Vec<u8> {
@@ -84,7 +83,7 @@ impl Reference {
         let reference = |encoded: &Vec<u8>| match encoded.len() {
             0 => Self::NONE,
             1..32 => Self::to(encoded),
-            _ => hashes.next().map_or(Self::NONE, |hash| Self::from(H256(hash))),
+            _ => hashes.next().map_or(Self::NONE, Self::from),
         };
         encoded.iter().map(reference).collect()
     }

@@ -1,13 +1,16 @@
 //! Several states in the lanes of vectors. Every lane holds the word of another state, and all states go through the same steps.
 
-use crate::RATE;
+use primitive_types::H256;
 use std::arch::is_x86_feature_detected;
 
-/// Words that one permutation absorbs.
+/// Bytes that one permutation absorbs.
+const RATE: usize = 136;
+
+/// The same in words.
 const RATE_WORDS: usize = RATE / 8;
 
 /// Hashes with the widest vectors of the machine. `None` if it has none, or if there is only one message.
-pub(crate) fn keccak256_all<T: AsRef<[u8]>>(messages: &[T]) -> Option<Vec<[u8; 32]>> {
+pub(crate) fn keccak256_all<T: AsRef<[u8]>>(messages: &[T]) -> Option<Vec<H256>> {
     let (eight, four) = (is_x86_feature_detected!("avx512f"), is_x86_feature_detected!("avx2"));
     if messages.len() < 2 || !eight && !four {
         return None;
@@ -16,8 +19,8 @@ pub(crate) fn keccak256_all<T: AsRef<[u8]>>(messages: &[T]) -> Option<Vec<[u8; 3
     let mut order: Vec<usize> = (0..messages.len()).collect();
     order.sort_by_key(|index| messages[*index].as_ref().len() / RATE);
     let sorted: Vec<&[u8]> = order.iter().map(|index| messages[*index].as_ref()).collect();
-    let mut hashes = vec![[0; 32]; messages.len()];
-    let mut done = |index: usize, hash| hashes[order[index]] = hash;
+    let mut hashes = vec![H256::zero(); messages.len()];
+    let mut done = |index: usize, hash| hashes[order[index]] = H256(hash);
     #[expect(unsafe_code, reason = "the machine has the features for which the functions are compiled")]
     if eight {
         unsafe { avx512::hash(&sorted, &mut done) };
@@ -274,7 +277,7 @@ mod tests {
         let mut count = 0;
         unsafe {
             avx2::hash(&slices, &mut |index, hash| {
-                assert_eq!(hash, crate::keccak256(slices[index]), "{index}");
+                assert_eq!(H256(hash), crate::keccak256(slices[index]), "{index}");
                 count += 1;
             });
         }
