@@ -23,6 +23,8 @@
 //! assert_eq!(backend.view()?.head().number, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The crate has no features.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -3,6 +3,38 @@
 //! It has two ports: a [`StateBackend`](backend::StateBackend) stores a chain with all its states, and an
 //! [`Execution`](executor::Execution) executes code over a view of it. [`Node`](node::Node) implements every operation
 //! of the interface on top of them.
+//!
+//! * [`node`] has the node, its builder and its errors; [`context`] has deadlines and cancellation.
+//! * [`backend`] is the port to the database, with a backend in memory and a suite of tests for others.
+//! * [`executor`], [`simulation`] and [`trace`] are the port to the interpreter. node-evm implements it.
+//! * [`call`], [`overrides`], [`logs`], [`filters`] and [`edits`] have the inputs and outputs of operations.
+//! * [`pool`], [`assembly`] and [`producer`] make blocks of transactions.
+//! * [`forks`], [`fees`], [`gas`], [`blobs`] and [`difficulty`] are rules of the protocol.
+//!
+//! # Examples
+//! ```
+//! use node_core::backend::StateBackend;
+//! use node_core::context::Context;
+//! use node_core::executor::Execution;
+//! use node_core::forks::ChainSpec;
+//! use node_core::node::Node;
+//! use node_types::{Address, BlockId, U256};
+//! use std::error::Error;
+//! use std::sync::Arc;
+//!
+//! fn balance(
+//!     backend: Arc<dyn StateBackend>,
+//!     execution: Arc<dyn Execution>,
+//!     spec: Arc<ChainSpec>,
+//!     address: Address,
+//! ) -> Result<U256, Box<dyn Error>> {
+//!     let node = Node::builder(backend, execution, spec).open()?;
+//!     Ok(node.get_balance(&Context::unbounded(), address, BlockId::latest())?)
+//! }
+//! ```
+//!
+//! # Features
+//! * backend-tests, off by default: the suite of tests for backends, in the module `backend::suite`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

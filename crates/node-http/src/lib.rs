@@ -7,6 +7,24 @@
 //! Three doors lead in: [`serve`] and [`Server`] listen themselves, [`configure`] adds the routes to an actix-web
 //! application, and `NodeService` is a `tower::Service` for servers such as axum.
 //!
+//! * [`HttpConfig`] has the options; [`values`] parses them from text.
+//! * [`Problem`] is the response to an error, for routes of one's own.
+//! * [`openapi`] returns the document that describes the interface.
+//!
+//! # Examples
+//! ```
+//! use node_core::node::Node;
+//! use node_http::{HttpConfig, ServeError, Shutdown, serve};
+//! use std::sync::Arc;
+//!
+//! fn run(node: Arc<Node>) -> Result<(), ServeError> {
+//!     serve(node, HttpConfig::default(), Shutdown::on_signals()?, |address| {
+//!         println!("listening on {address}");
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
 //! # Features
 //! None is on by default.
 //!

@@ -3,6 +3,32 @@
 //! A thin layer over [`Node`](node_core::node::Node), as the REST interface is: a table maps the name of a method to its
 //! typed parameters and to an operation of the node, and results are encoded as geth encodes them. A server passes in the
 //! bytes of a message and sends the bytes of the response.
+//!
+//! * [`Rpc`] reads messages and answers them; [`Client`] says what a client may do.
+//! * [`Session`] holds the subscriptions of one connection.
+//! * [`table`] lists the methods, and [`Method`] adds others.
+//! * [`RpcError`] has the code of every error.
+//!
+//! # Examples
+//! ```
+//! use node_core::{context::Context, node::Node};
+//! use node_rpc::{Client, Reply, Rpc, RpcLimits};
+//! use std::sync::Arc;
+//!
+//! fn interface(node: Arc<Node>) -> Rpc {
+//!     Rpc::new(node, RpcLimits::default())
+//! }
+//!
+//! fn respond(rpc: &Rpc, body: &[u8]) -> Option<Vec<u8>> {
+//!     let reply = match rpc.read(body) {
+//!         Ok(message) => rpc.answer(&Context::unbounded(), &message, Client::default()),
+//!         Err(error) => Reply::from(error),
+//!     };
+//!     reply.body
+//! }
+//! ```
+//!
+//! The crate has no features.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

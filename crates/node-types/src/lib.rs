@@ -9,6 +9,28 @@
 //!
 //! The crate does no I/O and links no C code, so a client can be built on it alone, also for `wasm32-unknown-unknown`.
 //!
+//! # Examples
+//! ```
+//! use node_types::consensus::Header;
+//! use node_types::wire::GetProofInput;
+//! use node_types::{BlockId, U256};
+//!
+//! let header = Header { number: 7, ..Header::default() };
+//! let request = GetProofInput {
+//!     address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266".parse()?,
+//!     storage_keys: vec!["0x1".parse()?],
+//!     block_number: BlockId::Hash(header.hash()),
+//! };
+//! let json = serde_json::to_string(&request)?;
+//! assert_eq!(serde_json::from_str::<GetProofInput>(&json)?, request);
+//!
+//! // Accounts have no balance in the empty state.
+//! let empty: [&[u8]; 0] = [];
+//! let account = node_types::proof::prove_account(node_types::consensus::EMPTY_ROOT, *request.address, &empty)?;
+//! assert_eq!(account.unwrap_or_default().balance, U256::zero());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Features
 //! None is on by default.
 //!
