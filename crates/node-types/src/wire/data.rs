@@ -87,6 +87,12 @@ impl<T> From<T> for Data<T> {
     }
 }
 
+impl From<Vec<u8>> for Data<Bytes> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
 /// Bytes that are encoded at a time, on the stack, so a response with many logs needs no allocation per field.
 const PIECE: usize = 256;
 
