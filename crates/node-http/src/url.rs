@@ -21,7 +21,9 @@ impl FromStr for BasePath {
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         let path = text.trim_matches('/');
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-        if !path.bytes().all(plain) || path.contains("//") {
+        // Clients resolve `.` and `..` before they send a path.
+        let relative = path.split('/').any(|segment| matches!(segment, "." | ".."));
+        if !path.bytes().all(plain) || path.contains("//") || relative {
             return Err(InvalidUrl::Path);
         }
         Ok(Self(if path.is_empty() { String::new() } else { format!("/{path}") }))
@@ -155,8 +157,8 @@ pub enum InvalidUrl {
     /// The host is missing or invalid.
     #[error("the address has no valid host")]
     Authority,
-    /// The path has characters other than letters, digits, `-._~` and single slashes.
-    #[error("the path may contain only letters, digits, - . _ ~ and single slashes")]
+    /// The path has characters other than letters, digits, `-._~` and single slashes, or a segment `.` or `..`.
+    #[error("the path may contain only letters, digits, - . _ ~ and single slashes, and no segment . or ..")]
     Path,
 }
 
@@ -172,6 +174,10 @@ mod tests {
             ("v1", Ok("/v1")),
             ("/v1/", Ok("/v1")),
             ("/a/b", Ok("/a/b")),
+            ("/a.b/..c", Ok("/a.b/..c")),
+            ("/a/../b", Err(InvalidUrl::Path)),
+            ("/a/./b", Err(InvalidUrl::Path)),
+            ("..", Err(InvalidUrl::Path)),
             ("/a//b", Err(InvalidUrl::Path)),
             ("/{x}", Err(InvalidUrl::Path)),
             ("/a b", Err(InvalidUrl::Path)),
