@@ -4,6 +4,14 @@
 //! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are in runs: immutable sorted files, merged in the background.
 //! `docs/storage.md` describes the format of the files.
 //!
+//! | Module | Contents |
+//! |---|---|
+//! | [`files`] | the folder under a store, which may be another than one on disk |
+//! | [`wal`] | the write-ahead log |
+//!
+//! # Features
+//! * test-faults, off by default: a disk in memory that loses power, tears writes, fills up and rots; decoders of stored bytes.
+//!
 //! # Examples
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

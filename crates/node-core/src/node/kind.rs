@@ -2,6 +2,7 @@
 
 use super::NodeError;
 use crate::context::Interrupted;
+use std::fmt;
 
 /// The kind of a [`NodeError`]. Kinds and their slugs are stable: they never change their meaning, but new ones may be added.
 ///
@@ -52,6 +53,13 @@ pub enum ErrorKind {
     Cancelled,
     /// The backend failed, or the node has a defect.
     Internal,
+}
+
+impl fmt::Display for ErrorKind {
+    /// Writes the [slug](Self::slug).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.slug())
+    }
 }
 
 impl ErrorKind {

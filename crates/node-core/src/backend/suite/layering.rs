@@ -1,7 +1,7 @@
 //! Layers and forks on top of a backend's views.
 
 use super::reading::{filled, one_change};
-use super::{Content, Open, Random, Succeeds, TestChain, check_view};
+use super::{Content, Exists, Open, Random, Succeeds, TestChain, check_view};
 use crate::backend::{BackendError, LayeredView, LogFilter, View};
 use crate::block::LogPosition;
 use crate::context::Context;
@@ -53,8 +53,8 @@ pub(super) fn forks_equal_switched_chains(open: Open<'_>) {
         check_view(&*fork, &side);
         check_view(&*base, &main);
         random.extend(&mut side, 1);
-        check_view(&*fork.fork(14, &side.above(14)).succeeds().unwrap(), &side);
-        check_view(&*fork.fork(3, &[]).succeeds().unwrap(), &side.up_to(3));
+        check_view(&*fork.fork(14, &side.above(14)).succeeds().exists("a fork of a fork"), &side);
+        check_view(&*fork.fork(3, &[]).succeeds().exists("a shorter fork"), &side.up_to(3));
         assert!(base.fork(8, &side.above(9)).is_err(), "a gap");
         assert!(base.fork(15, &[]).is_err(), "an ancestor above the head");
     }

@@ -24,7 +24,7 @@ pub use random::Random;
 
 use super::{BackendError, StateBackend};
 use crate::block::ExecutedBlock;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
 /// Opens a new backend that holds only a genesis block.
 pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
@@ -79,6 +79,24 @@ pub fn run(open: Open<'_>) {
     assert!(failures.is_empty(), "the backend fails {failed} of the {all} tests:{}", failures.concat());
 }
 
+/// Unwraps what the backend must have.
+trait Exists {
+    /// What it has.
+    type Output;
+
+    /// Returns the output, or fails the test with a sentence that says what is missing.
+    fn exists(self, what: &str) -> Self::Output;
+}
+
+impl<T> Exists for Option<T> {
+    type Output = T;
+
+    #[track_caller]
+    fn exists(self, what: &str) -> T {
+        self.unwrap_or_else(|| panic!("the backend does not have {what}, which {} expects", Location::caller()))
+    }
+}
+
 /// Unwraps what the backend must be able to return.
 trait Succeeds {
     /// What it returns.
@@ -94,7 +112,7 @@ impl<T> Succeeds for Result<T, BackendError> {
     #[track_caller]
     fn succeeds(self) -> T {
         self.unwrap_or_else(|error| {
-            panic!("an operation that must succeed, at {}, failed: {error}", std::panic::Location::caller())
+            panic!("an operation that must succeed, at {}, failed: {error}", Location::caller())
         })
     }
 }

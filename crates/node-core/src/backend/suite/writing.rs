@@ -1,7 +1,7 @@
 //! Changes of the chain, side blocks and records.
 
 use super::reading::{filled, one_change};
-use super::{Content, Open, Random, Succeeds, TestChain, check_view};
+use super::{Content, Exists, Open, Random, Succeeds, TestChain, check_view};
 use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite};
 use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState};
@@ -84,7 +84,7 @@ pub(super) fn switching(open: Open<'_>) {
             for transaction in &block.body.transactions {
                 assert_eq!(view.transaction_position(transaction.hash).succeeds(), None, "it was taken back");
             }
-            let kept = view.side_block(block.header.hash).succeeds().unwrap();
+            let kept = view.side_block(block.header.hash).succeeds().exists("a block that was taken back");
             assert_eq!((&kept.header, &kept.changes), (&block.header, &block.changes));
         }
         backend.switch(12, main.above(12)).succeeds();
@@ -154,7 +154,7 @@ pub(super) fn side_blocks(open: Open<'_>) {
     let view = backend.view().succeeds();
     check_view(&*view, &main);
     for block in side.above(6) {
-        let kept = view.side_block(block.header.hash).succeeds().unwrap();
+        let kept = view.side_block(block.header.hash).succeeds().exists("a side block");
         assert_eq!((&kept.header, &kept.body), (&block.header, &block.body));
         assert_eq!((&kept.receipts, &kept.changes), (&block.receipts, &block.changes));
         let id = block.header.hash.into();
