@@ -1,6 +1,6 @@
 //! The runs of a store, and the manifest that lists them.
 
-use super::manifest::{Listed, Manifest};
+use super::manifest::{self, Listed, Manifest};
 use super::meta::Meta;
 use crate::error::StoreError;
 use crate::files::Folder;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// Number of keyed runs from which on new ones wait for merging. A lookup may have to read a filter of each.
+/// Number of keyed runs from which on no other is added before some are merged. A lookup may have to read a filter of each.
 const MAX_KEYED: usize = 32;
 
 /// All runs of a store. Threads share it: one writes new runs, another merges them.
@@ -136,6 +136,19 @@ impl Archive {
         Some((state.manifest.clone()?, Arc::clone(&state.tables)))
     }
 
+    /// Writes the manifest again if there are others, which an earlier process did not remove: it may not be durable then, and
+    /// an older one that lists other runs may be found after a power cut.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        let names = self.folder.list().map_err(StoreError::File)?;
+        let mut state = self.state.lock();
+        match state.manifest.clone() {
+            Some(manifest) if names.iter().filter(|name| manifest::number_of(name).is_some()).count() > 1 => {
+                self.replace(&mut state, manifest, Vec::new(), true)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes runs that no manifest lists: those of merges and flushes that were not completed, and those that were merged.
     pub(super) fn remove_unlisted(&self) -> io::Result<()> {
         let state = self.state.lock();
@@ -153,10 +166,14 @@ impl Archive {
         Ok(())
     }
 
-    /// If there are many runs, waits until the merge that is running is done, so that reading never looks into more.
-    pub(super) fn wait_for_merging(&self) {
-        if self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {
-            drop(self.merging.lock());
+    /// Merges runs if there are many because merging falls behind, so that reading never looks into more.
+    pub(super) fn keep_up(&self) {
+        while self.tables().parts_of(Table::Accounts).len() >= MAX_KEYED {
+            let Some(plan) = self.plan() else { return };
+            // The merger reports the error when it fails in the same way.
+            if self.merge(&plan, &mut || Ok(())).is_err() {
+                return;
+            }
         }
     }
 
@@ -354,9 +371,11 @@ impl Archive {
         id
     }
 
-    /// Gives up a run that could not be written.
+    /// Gives up a run that could not be written, and the room that it takes.
     fn give_up<T>(&self, id: RunId, error: StoreError) -> Result<T, StoreError> {
         self.state.lock().unlisted.remove(&id);
+        // What cannot be removed now is removed with the next one.
+        let _ = self.folder.remove(&id.file_name());
         Err(error)
     }
 

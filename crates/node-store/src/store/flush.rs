@@ -109,6 +109,8 @@ impl Shared {
                     self.commit_failed(&mut writer, &error);
                 }
                 self.turn.notify_all();
+            } else if self.merged.swap(false, Ordering::SeqCst) {
+                self.use_merged_runs(&mut writer);
             } else if writer.closing {
                 return;
             } else if let Some(left) = self.options.retry.checked_sub(healed.elapsed()) {
@@ -191,7 +193,7 @@ impl Shared {
                 .map(|(key, value)| (&**key, &**value))
                 .chain(others.iter().map(|(key, value)| (&**key, &**value))),
         };
-        self.archive.wait_for_merging();
+        self.archive.keep_up();
         self.archive.add(rows, chain.rows.limit, meta)?;
         *self.stored_side_blocks.lock() = side_blocks;
         // Under the lock, so that a merger that has just found nothing to do waits already.

@@ -40,7 +40,7 @@ impl Shared {
             write_failure: failed_writes.reason.clone(),
             failed_reads: failed_reads.count(),
             read_failure: failed_reads.error(),
-            files: self.archive.tables().parts().count() as u64,
+            files: self.chain().rows.tables.parts().count() as u64,
             is_merging: self.archive.is_merging(),
             merged_bytes: self.archive.merged_bytes(),
         }
@@ -71,9 +71,10 @@ impl Shared {
         if !self.log.has_failed() {
             return Ok(());
         }
-        self.log.roll_back()?;
+        // Even if the log cannot be truncated yet.
         let durable = self.log.synced();
         records.undo_after(durable);
+        self.log.roll_back()?;
         if writer.published > durable {
             writer.state = WriterState::Poisoned;
             return Err(StoreError::Poisoned);

@@ -132,12 +132,14 @@ struct Shared {
     current: RwLock<Arc<ChainVersion>>,
     /// Locked before all other locks.
     writer: Mutex<Writer>,
-    /// Notified when `flushing` or `closing` of the writer changes.
+    /// Notified when `flushing` or `closing` of the writer, or `merged`, changes.
     turn: Condvar,
     /// Whether runs must not be merged any more.
     merges_end: Mutex<bool>,
     /// Notified when there is a new run, or when `merges_end` changes.
     merge_turn: Condvar,
+    /// Whether runs were merged since the chain was published.
+    merged: AtomicBool,
     /// Bytes that were appended to the log since the young generation was created.
     log_bytes: AtomicUsize,
     records: RwLock<Records>,

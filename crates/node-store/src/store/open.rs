@@ -130,6 +130,7 @@ impl Store {
             turn: Condvar::new(),
             merges_end: Mutex::new(false),
             merge_turn: Condvar::new(),
+            merged: AtomicBool::new(false),
             log_bytes: AtomicUsize::new(0),
             records: RwLock::new(records),
             listeners: RwLock::default(),
@@ -137,7 +138,8 @@ impl Store {
         });
         let mut store = Self { shared, threads: Vec::new() };
         // What an unfinished process left. If it cannot be removed, it is after the next flush.
-        let _ = store.shared.archive.remove_unlisted();
+        let archive = &store.shared.archive;
+        let _ = archive.settle().and_then(|()| Ok(archive.remove_unlisted()?));
         store.spawn("store-flusher", Shared::run_flusher)?;
         store.spawn("store-merger", Shared::run_merger)?;
         let begun = match (&meta, &genesis) {

@@ -15,7 +15,9 @@ impl Store {
     /// do not.
     ///
     /// # Errors
-    /// [`BackendError::UnknownBlock`] if the floor is above the head. After another error, or a crash, nothing was pruned.
+    /// [`BackendError::UnknownBlock`] if the floor is above the head. After another error, or a crash, nothing was
+    /// pruned; after an error while the manifest was synced, it may have been when the folder is opened again, unless something
+    /// else was written since.
     pub fn prune_before(&self, floor: BlockNumber) -> Result<u64, BackendError> {
         self.shared.prune_before(floor)
     }

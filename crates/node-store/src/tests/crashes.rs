@@ -23,6 +23,11 @@ impl Expected {
         self.chain.head().header.block_ref()
     }
 
+    /// Returns whether more states are pruned than in `other`.
+    pub(super) fn is_pruned_after(&self, other: &Self) -> bool {
+        self.earliest > other.earliest
+    }
+
     fn summary(&self) -> (BlockRef, Option<u8>, BlockNumber) {
         (self.head(), self.record, self.earliest)
     }
