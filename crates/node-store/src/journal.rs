@@ -109,7 +109,7 @@ fn decode_write(reader: &mut Reader<'_>) -> Result<RecordWrite, Malformed> {
     })
 }
 
-/// Returns the byte that stands for the kind of a record in the log and in the database.
+/// Returns the byte that stands for the kind of a record in the log and in runs.
 pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
     match kind {
         RecordKind::PoolTransaction => 0,
@@ -122,13 +122,5 @@ pub(crate) fn kind_byte(kind: RecordKind) -> u8 {
 }
 
 pub(crate) fn kind_of(byte: u8) -> Option<RecordKind> {
-    match byte {
-        0 => Some(RecordKind::PoolTransaction),
-        1 => Some(RecordKind::Filter),
-        2 => Some(RecordKind::PendingEdit),
-        3 => Some(RecordKind::EditedBlock),
-        4 => Some(RecordKind::Snapshot),
-        5 => Some(RecordKind::ChainId),
-        _ => None,
-    }
+    RecordKind::ALL.into_iter().find(|kind| kind_byte(*kind) == byte)
 }

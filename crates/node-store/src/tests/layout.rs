@@ -36,15 +36,6 @@ const CONTRACT: Address = Address::repeat_byte(1);
 const CODE: &[u8] = &[0x60, 0x01, 0x60, 0x00, 0xf3];
 const TOPIC: H256 = H256::repeat_byte(0xaa);
 
-const KINDS: [RecordKind; 6] = [
-    RecordKind::PoolTransaction,
-    RecordKind::Filter,
-    RecordKind::PendingEdit,
-    RecordKind::EditedBlock,
-    RecordKind::Snapshot,
-    RecordKind::ChainId,
-];
-
 /// The blocks of a folder. Some are in runs, the others only in the log.
 struct Contents {
     /// Blocks 0 to 3, which are in runs.
@@ -65,7 +56,7 @@ fn write_folder(contents: &Contents, folder: &Path, copy: &Path) {
     let options = small(1_000, SyncPolicy::Always);
     let store = Store::open(folder, contents.old[0].clone(), options).unwrap();
     contents.old[1..].iter().for_each(|block| store.append(block.clone()).unwrap());
-    store.write_records(&KINDS.map(|kind| RecordWrite::Put(kind, record(kind)))).unwrap();
+    store.write_records(&RecordKind::ALL.map(|kind| RecordWrite::Put(kind, record(kind)))).unwrap();
     store.flush().unwrap();
 
     store.append(contents.replaced.clone()).unwrap();
@@ -249,7 +240,7 @@ fn a_folder_of_layout_1_can_be_migrated() {
     assert_eq!(scan.logs.len(), 3);
     assert_eq!(view.fee_rows(1..=1).unwrap()[0].tips.len(), 2);
 
-    for kind in KINDS {
+    for kind in RecordKind::ALL {
         let expected = if kind == RecordKind::Filter { later_filter() } else { record(kind) };
         assert_eq!(store.records(kind).unwrap(), [expected]);
     }
