@@ -193,12 +193,11 @@ impl Archive {
         let new = [self.write(blocks.clone(), numbered)?, self.write(blocks, keyed)?];
         let mut state = self.state.lock();
         let first_blocks: Vec<_> = state.tables.parts_of(Table::Headers).iter().map(Part::first).collect();
-        let genesis_file = state.manifest.as_ref().and_then(|manifest| manifest.genesis_file.clone());
         let mut manifest = state.manifest.clone().unwrap_or(Manifest {
             number: 0,
             next_run: 0,
             meta,
-            genesis_file,
+            genesis_file: None,
             numbered: Vec::new(),
             keyed: Vec::new(),
         });
