@@ -22,6 +22,7 @@ check:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
     scripts/check_layers.py
+    scripts/embedding.py
     cargo deny --offline check licenses bans sources
 
 # Run Ethereum's block tests: files or folders in BlockchainTests format.

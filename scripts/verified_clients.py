@@ -29,7 +29,7 @@ def main() -> None:
         for timer in timers:
             timer.start()
         followed = subprocess.run(
-            [*light_client, server.url, ACCOUNT, "0", "3"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
+            [*light_client, server.url, ACCOUNT, "0", "3", "latest"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
         ).stdout
         print(followed, end="")
         assert len(followed.splitlines()) == 3, followed

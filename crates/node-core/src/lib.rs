@@ -43,6 +43,7 @@ pub mod assembly;
 pub mod backend;
 pub mod blobs;
 pub mod block;
+mod block_bytes;
 pub mod caches;
 pub mod call;
 pub mod clock;

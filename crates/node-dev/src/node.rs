@@ -17,7 +17,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A development chain in this process. Any number of them can run side by side; each stops when it is dropped.
+/// A development chain in this process. Any number of them can run side by side; each stops when it is dropped, with what
+/// holds its node: clones of [`node`](Self::node), and providers.
 ///
 /// It dereferences to its [`Node`]. By default a block is sealed for each transaction, and when [`Node::mine`] is called. The
 /// time is that of a [`ManualClock`], which starts at the timestamp of the newest block, so that the same calls always

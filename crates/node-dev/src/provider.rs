@@ -29,12 +29,11 @@ impl DevNode {
     /// one after another, or set their nonces.
     ///
     /// Requests run one after another, on threads for blocking work of the tokio runtime in which this is called. They may
-    /// control the chain (`evm_mine` and the like). Providers of the same chain are independent of one another.
+    /// control the chain (`evm_mine` and the like). Providers of the same chain are independent of one another. A provider
+    /// holds the chain, which continues after the [`DevNode`] was dropped. When the runtime ends, requests fail with
+    /// [`TransportErrorKind::BackendGone`].
     ///
     /// # Errors
-    /// None that the caller could cause.
-    ///
-    /// # Panics
     /// If it is called outside of a tokio runtime.
     ///
     /// # Examples
@@ -51,6 +50,8 @@ impl DevNode {
     /// # }
     /// ```
     pub async fn provider(&self) -> TransportResult<DynProvider> {
+        // alloy panics without one.
+        tokio::runtime::Handle::try_current().map_err(TransportErrorKind::custom)?;
         let connection = InProcess { node: self.node().clone() };
         // The recommended fillers, except that nonces are read from the chain each time, since it may be reverted.
         let builder = ProviderBuilder::default()

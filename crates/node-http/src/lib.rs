@@ -29,6 +29,10 @@
 //! None is on by default.
 //!
 //! * `tower`: `NodeService`.
+//! * `axum`: `tower`, and [`Problem`] is a response of axum 0.8.
+//! * `clap`: [`HttpConfig`] is a group of command-line options.
+//! * `tls`: connections with TLS.
+//! * `compression`: `br` and `zstd` beside `gzip` and `deflate`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -5,11 +5,13 @@ use crate::config::HttpConfig;
 use crate::gauge_readings;
 use crate::openapi;
 use crate::phase::Phase;
+use crate::report::Problem;
 use crate::routes::{self, spelling::Spellings};
 use crate::server::ServeError;
 use crate::service::Service;
-use actix_web::dev::{HttpServiceFactory, Service as _};
-use actix_web::web;
+use actix_web::dev::{HttpServiceFactory, Service as _, ServiceRequest};
+use actix_web::http::StatusCode;
+use actix_web::{ResponseError, web};
 use node_core::node::Node;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -81,13 +83,14 @@ pub struct Routes {
 
 impl Routes {
     /// Adds all routes to an application, below [`base_path`](HttpConfig::base_path). Without a base path they match every
-    /// path that no earlier route matches, so the application's own routes must come first.
+    /// path that no earlier route matches, so the application's own routes must come first. In a scope, use
+    /// [`add_to_scope`](Self::add_to_scope).
     pub fn add_to(&self, app: &mut web::ServiceConfig) {
         app.service(self.scope(self.service.config.base_path.as_str()));
     }
 
     /// Adds all routes to a scope. [`base_path`](HttpConfig::base_path) must be the path of the scope with those around it:
-    /// the links of responses begin with it.
+    /// the links of responses begin with it. If it is another, every response is a problem that says so, with status 500.
     pub fn add_to_scope(&self, scope: &mut web::ServiceConfig) {
         scope.service(self.scope(""));
     }
@@ -99,15 +102,38 @@ impl Routes {
 
     fn scope(&self, prefix: &str) -> impl HttpServiceFactory + use<> {
         let producing = self.service.node.producer().is_some();
-        let base = self.service.config.base_path.as_str();
-        let spellings = Rc::new(Spellings::new(base, &routes::operations()));
+        let service = self.service.clone();
+        let spellings = Rc::new(Spellings::new(service.config.base_path.as_str(), &routes::operations()));
         web::scope(prefix)
             .app_data(self.service.clone())
             .configure(|scope| routes::configure(scope, "", producing))
             .wrap_fn(move |mut request, routes| {
-                spellings.normalize(&mut request);
-                let response = routes.call(request);
-                async { Ok(response.await?.map_into_boxed_body()) }
+                let misplaced = misplacement(&request, service.config.base_path.as_str());
+                let request = match misplaced {
+                    Some(problem) => Err(request.into_response(problem.error_response())),
+                    None => {
+                        spellings.normalize(&mut request);
+                        Ok(routes.call(request))
+                    }
+                };
+                async move {
+                    match request {
+                        Ok(response) => Ok(response.await?.map_into_boxed_body()),
+                        Err(response) => Ok(response),
+                    }
+                }
             })
     }
+}
+
+/// Returns a problem unless the routes that `request` has reached are below `base`, with which the links of responses begin.
+fn misplacement(request: &ServiceRequest, base: &str) -> Option<Problem> {
+    let path = request.match_info();
+    let mounted = path.as_str().strip_suffix(path.unprocessed()).unwrap_or_default().trim_end_matches('/');
+    if mounted == base {
+        return None;
+    }
+    let detail = format!("the routes are below {mounted:?} in this application, but the option base_path is {base:?}");
+    tracing::error!("{detail}");
+    Some(Problem::plain(StatusCode::INTERNAL_SERVER_ERROR, detail))
 }

@@ -5,13 +5,19 @@ use crate::problem::{self, Description, HttpError};
 use crate::request_id::RequestId;
 use crate::sent::Sent;
 use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
 use node_core::node::NodeError;
 use node_types::wire;
+use std::fmt;
 use std::ops::Deref;
+
+/// The media type of problems.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The problem (RFC 9457) with which this crate responds to an error, for routes of one's own that call the node.
 ///
-/// Locations of faults are relative to a body, as in the requests of this crate. The address of the problem's page is
+/// It is an error of actix-web, and with feature `axum` one of axum, so that handlers may return `Result<_, Problem>` and use
+/// `?` on the errors of a node. Locations of faults are relative to a body, as in the requests of this crate. The address of the problem's page is
 /// relative to the base path.
 ///
 /// # Examples
@@ -28,6 +34,66 @@ pub struct Problem(pub wire::Problem);
 impl From<&NodeError> for Problem {
     fn from(error: &NodeError) -> Self {
         Self(self::problem(problem::describe_node(error, &Sent::default()), &RequestId::new(), ""))
+    }
+}
+
+/// Logs an error whose text the problem does not have, because it is not the client's fault.
+impl From<NodeError> for Problem {
+    fn from(error: NodeError) -> Self {
+        let problem = Self::from(&error);
+        if problem.status == StatusCode::INTERNAL_SERVER_ERROR.as_u16() {
+            let source: &dyn std::error::Error = &error;
+            tracing::error!(error = source, "request failed");
+        }
+        problem
+    }
+}
+
+impl Problem {
+    /// A problem without a page.
+    pub(crate) fn plain(status: StatusCode, detail: String) -> Self {
+        Self(self::problem(Description { status, page: None, detail, errors: Vec::new() }, &RequestId::new(), ""))
+    }
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.0).unwrap_or_default()
+    }
+}
+
+/// The detail.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.detail)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::build(self.status_code()).content_type(PROBLEM_JSON).body(self.json())
+    }
+}
+
+#[cfg(feature = "tower")]
+impl From<Problem> for http::Response<String> {
+    fn from(problem: Problem) -> Self {
+        let mut response = Self::new(String::from_utf8(problem.json()).unwrap_or_default());
+        *response.status_mut() =
+            problem.status_code().as_u16().try_into().unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(PROBLEM_JSON));
+        response
+    }
+}
+
+#[cfg(feature = "axum")]
+impl axum_core::response::IntoResponse for Problem {
+    fn into_response(self) -> axum_core::response::Response {
+        http::Response::<String>::from(self).into_response()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::HttpConfig;
 use crate::mount;
+use crate::report::Problem;
 use crate::server::{self, ServeError};
 use crate::service::Service;
 use actix_http::error::PayloadError;
@@ -9,6 +10,7 @@ use actix_http::{Payload, Request as ActixRequest};
 use actix_service::ServiceFactory as _;
 use actix_web::body::MessageBody;
 use actix_web::dev::{Service as _, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::{rt, web};
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -34,6 +36,8 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 /// `nest_service` passes. If an extension of the request is a [`SocketAddr`], it is the address of the client, on
 /// which the limit of requests per second depends. WebSockets cannot be opened; everything else works as in a server of
 /// this crate.
+///
+/// A request that a worker does not respond to, since it panicked, has the response 503. The service has no errors.
 ///
 /// # Examples
 /// ```
@@ -92,15 +96,21 @@ where
         let worker = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len();
         // If the worker is gone, so is the receiver of the reply.
         let _ = self.workers[worker].send(Job { request, reply });
-        Box::pin(async move { Ok(response.await.unwrap_or_else(|_| unavailable())) })
+        // A worker that panics or has ended drops the reply.
+        let lost = || refuse(StatusCode::SERVICE_UNAVAILABLE, "the request was not processed");
+        Box::pin(async move { Ok(response.await.unwrap_or_else(|_| lost())) })
     }
 }
 
-/// The response if the worker has ended, or could not respond.
-fn unavailable() -> http::Response<ResponseBody> {
-    let mut response = http::Response::new(ResponseBody(None));
-    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-    response
+/// A problem as a response, for requests that the routes did not respond to.
+fn refuse(status: StatusCode, detail: &str) -> http::Response<ResponseBody> {
+    let response = http::Response::<String>::from(Problem::plain(status, detail.to_owned()));
+    let (sender, receiver) = mpsc::channel(1);
+    response.map(|body| {
+        // The channel has room for one piece.
+        let _ = sender.try_send(Ok(body.into()));
+        ResponseBody(receiver)
+    })
 }
 
 /// Starts a worker thread and returns the queue of its requests.
@@ -114,7 +124,10 @@ fn start(index: usize, service: web::Data<Service>) -> io::Result<mpsc::Unbounde
             while let Some(Job { request, mut reply }) = jobs.recv().await {
                 let app = app.clone();
                 rt::spawn(async move {
-                    let Some(request) = to_actix(request) else { return };
+                    let Some(request) = to_actix(request) else {
+                        let _ = reply.send(refuse(StatusCode::BAD_REQUEST, "the request cannot be read"));
+                        return;
+                    };
                     // Work for a client that has disconnected is cancelled.
                     let response = tokio::select! {
                         () = reply.closed() => return,
@@ -175,7 +188,7 @@ fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
 async fn respond(response: ServiceResponse<impl MessageBody>, reply: oneshot::Sender<http::Response<ResponseBody>>) {
     let (head, body) = response.into_parts().1.into_parts();
     let (sender, receiver) = mpsc::channel(1);
-    let Ok(mut converted) = http::Response::builder().status(head.status().as_u16()).body(ResponseBody(Some(receiver)))
+    let Ok(mut converted) = http::Response::builder().status(head.status().as_u16()).body(ResponseBody(receiver))
     else {
         return;
     };
@@ -199,17 +212,14 @@ async fn respond(response: ServiceResponse<impl MessageBody>, reply: oneshot::Se
 
 /// The body of a response, which is produced as it is read.
 #[derive(Debug)]
-pub struct ResponseBody(Option<mpsc::Receiver<Result<Bytes, BoxError>>>);
+pub struct ResponseBody(mpsc::Receiver<Result<Bytes, BoxError>>);
 
 impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match &mut self.0 {
-            Some(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data))),
-            None => Poll::Ready(None),
-        }
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 

@@ -36,6 +36,8 @@
 //!
 //! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
 //! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
+//! * `serde`: `Serialize` and `Deserialize` for [`Address`](crate::Address), [`H256`](crate::H256) and [`U256`](crate::U256),
+//!   as `0x` and hex digits, for types of your own. The encodings of [`wire`] are the same with and without it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -64,6 +66,8 @@ pub use crate::proof::verify_proof;
 pub use primitive_types::{H160, H256, U256};
 
 /// A 20-byte account address.
+///
+/// It is parsed with or without `0x`. It implements serde's traits with feature `serde`; [`wire::AddressData`] does so without.
 pub type Address = H160;
 
 /// Height of a block; the genesis block has number 0.

@@ -47,11 +47,8 @@ fn app(
 }
 
 /// Reading the head takes microseconds; calls and other long work belong into `web::block`.
-async fn height(node: web::Data<Node>) -> String {
-    match node.block_number(&Context::unbounded()) {
-        Ok(height) => height.to_string(),
-        Err(error) => Problem::from(&error).detail.clone(),
-    }
+async fn height(node: web::Data<Node>) -> Result<String, Problem> {
+    Ok(node.block_number(&Context::unbounded())?.to_string())
 }
 
 #[cfg(test)]

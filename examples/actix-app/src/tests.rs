@@ -52,3 +52,39 @@ async fn a_scope_has_the_routes_with_their_limits() {
         assert_eq!(call_service(&app, mine.to_request()).await.status(), status, "{peer}");
     }
 }
+
+#[actix_web::test]
+async fn a_base_path_that_is_not_that_of_the_scope_is_reported() {
+    let chain = DevNode::spawn().unwrap();
+    let routes = |base: &str| {
+        let options = HttpConfig { base_path: base.parse().unwrap(), ..HttpConfig::default() };
+        node_http::configure(chain.node().clone(), options).unwrap()
+    };
+    let [wrong, empty, below, right] = ["/node", "", "/node", "/d/node"].map(routes);
+    let app = App::new()
+        .service(web::scope("/a").configure(|scope| wrong.add_to_scope(scope)))
+        .service(web::scope("/b").configure(|scope| empty.add_to_scope(scope)))
+        .service(web::scope("/c").configure(|scope| below.add_to(scope)))
+        .service(web::scope("/d").service(web::scope("/node").configure(|scope| right.add_to_scope(scope))));
+    let app = init_service(app).await;
+    for (path, mounted, base) in [
+        ("/a/chainId/", "/a", "/node"),
+        ("/a/nothing?x", "/a", "/node"),
+        ("/b/node_chainId", "/b", ""),
+        ("/c/node/chainId/", "/c/node", "/node"),
+    ] {
+        let response = call_service(&app, TestRequest::get().uri(path).to_request()).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+        assert_eq!(response.headers().get("content-type").unwrap(), "application/problem+json", "{path}");
+        let body: serde_json::Value = actix_web::test::read_body_json(response).await;
+        let detail =
+            format!("the routes are below {mounted:?} in this application, but the option base_path is {base:?}");
+        assert_eq!(body["detail"], detail, "{path}");
+    }
+    for path in ["/d/node/chainId/", "/d/node/node_chainId", "/d/%6Eode/chainId/"] {
+        let response = call_service(&app, TestRequest::get().uri(path).to_request()).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        let body = String::from_utf8(read_body(response).await.to_vec()).unwrap();
+        assert!(body.contains("/d/node/schemas/"), "{path}: {body}");
+    }
+}

@@ -4,15 +4,14 @@
 //! in a folder.
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::{Router, routing::get};
 use example_sqlite_backend::SqliteBackend;
 use node_core::backend::{MemoryBackend, StateBackend};
 use node_core::{context::Context, node::Node};
 use node_dev::{AccountOptions, Accounts, DevGenesis};
 use node_http::{HttpConfig, NodeService, Problem};
-use node_types::{BlockId, wire::AddressData};
-use std::{error::Error, sync::Arc};
+use node_types::{Address, BlockId};
+use std::{error::Error, panic::resume_unwind, sync::Arc};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -22,11 +21,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
     let genesis = DevGenesis::default().build(Accounts::derive(&AccountOptions::default())?.addresses())?;
-    let backend: Arc<dyn StateBackend> = match path.as_deref().map(std::path::Path::new) {
+    let backend: Arc<dyn StateBackend> = match path {
         None => Arc::new(MemoryBackend::new(genesis.block())?),
-        Some(file) if file.extension().is_some_and(|end| end == "sqlite") => {
-            Arc::new(SqliteBackend::open(file, genesis.block())?)
-        }
+        Some(file) if file.ends_with(".sqlite") => Arc::new(SqliteBackend::open(file, genesis.block())?),
         Some(folder) => Arc::new(node_store::Store::open(folder, genesis.block(), Default::default())?),
     };
     let node = Arc::new(node_evm::builder(backend, genesis.spec).open()?);
@@ -34,15 +31,11 @@ fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
     Ok(Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service).with_state(node))
 }
 
-/// Node operations block, so they run on a thread for blocking work.
-async fn balance(State(node): State<Arc<Node>>, Path(of): Path<AddressData>) -> Result<String, (StatusCode, String)> {
-    let read = move || node.get_balance(&Context::unbounded(), *of, BlockId::latest());
-    let done =
-        tokio::task::spawn_blocking(read).await.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, String::new()))?;
-    done.map(|wei| wei.to_string()).map_err(|error| {
-        let problem = Problem::from(&error);
-        (StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), problem.0.detail)
-    })
+/// Returns the balance of an account in wei. Operations of a node block, so they run on a thread for blocking work.
+async fn balance(State(node): State<Arc<Node>>, Path(of): Path<Address>) -> Result<String, Problem> {
+    let read = move || node.get_balance(&Context::unbounded(), of, BlockId::latest());
+    let balance = tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
+    Ok(balance.to_string())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use axum::body::{Body, to_bytes};
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
 use tower_service::Service;
 
 async fn respond(router: &mut Router, request: Request<Body>) -> (StatusCode, String) {
@@ -25,6 +25,7 @@ async fn every_backend_is_served_beside_own_routes() {
         let account = Accounts::derive(&AccountOptions::default()).unwrap()[0].address();
         let (status, balance) = respond(&mut router, get(&format!("/balance/{account:#x}"))).await;
         assert_eq!((status, balance.len()), (StatusCode::OK, 23), "{path:?}: {balance}");
+        assert_eq!(respond(&mut router, get("/balance/0x12")).await.0, StatusCode::BAD_REQUEST);
 
         for spelling in ["/node/blockNumber/", "/node/blockNumber", "/node/node_blockNumber"] {
             let (status, body) = respond(&mut router, get(spelling)).await;
@@ -65,4 +66,67 @@ async fn the_rate_is_that_of_the_address_in_the_extensions() {
         request.extensions_mut().insert(peer.parse::<std::net::SocketAddr>().unwrap());
         assert_eq!(service.call(request).await.unwrap().status(), status, "{peer}");
     }
+}
+
+/// Also to those that a server of HTTP would not pass on, and to those whose bodies fail.
+#[tokio::test]
+async fn a_service_responds_to_every_request() {
+    let chain = node_dev::DevNode::spawn().unwrap();
+    let mut service = NodeService::new(chain.node().clone(), HttpConfig::default()).unwrap();
+    let json =
+        |method: &str, uri: &str| Request::builder().method(method).uri(uri).header("content-type", "application/json");
+    let broken = futures_util::stream::iter([Ok("{"), Err(std::io::Error::other("the client has left"))]);
+    let long = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>("          ".repeat(10_000)));
+    let text = |text: &str| Body::from(text.to_owned());
+    let cases = [
+        (json("GET", "/chainId/").body(text("")), 200),
+        (json("GET", "http://node.example/chainId/").body(text("")), 403),
+        (json("POST", "/call/").body(text("{")), 400),
+        (json("POST", "/call/").body(text(r#"{"BlockNumber": []}"#)), 422),
+        (json("POST", "/call/").body(Body::from_stream(broken)), 400),
+        (json("POST", "/call/").body(Body::from_stream(long)), 413),
+        (json("OPTIONS", "*").body(text("")), 404),
+        (json("CONNECT", "node.example:443").body(text("")), 403),
+        (json("BREW", "/chainId/").body(text("")), 405),
+        (json("GET", "/%ff/").body(text("")), 400),
+        (json("GET", "/chainId/").header("x-name", "\u{e9}").body(text("")), 200),
+        (json("GET", "/chainId/").version(axum::http::Version::HTTP_3).body(text("")), 200),
+        (json("GET", "/ws").header("upgrade", "websocket").header("connection", "upgrade").body(text("")), 426),
+    ];
+    for (request, expected) in cases {
+        let request = request.unwrap();
+        let name = format!("{} {}", request.method(), request.uri());
+        let response = service.call(request).await.unwrap();
+        let status = response.status();
+        let body = to_bytes(Body::new(response.into_body()), 1 << 20).await.unwrap();
+        let body = String::from_utf8_lossy(&body);
+        assert!(status == expected && body.starts_with(r#"{"$schema":"#), "{name}: {status} {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_outlives_its_chain_and_its_clones_and_requests_that_are_dropped() {
+    let chain = node_dev::DevNode::spawn().unwrap();
+    let mut service = NodeService::new(chain.node().clone(), HttpConfig::default()).unwrap();
+    let mut clone = service.clone();
+    drop(chain);
+    drop(service.call(get("/chainId/")));
+    drop(service);
+    assert_eq!(clone.call(get("/chainId/")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[test]
+fn a_service_refuses_options_that_select_nothing() {
+    let chain = node_dev::DevNode::spawn().unwrap();
+    let options = HttpConfig { api: vec!["nothing".parse().unwrap()], ..HttpConfig::default() };
+    let error = NodeService::new(chain.node().clone(), options).err().unwrap();
+    assert!(matches!(&error, node_http::ServeError::UnknownApi(name) if name == "nothing"), "{error}");
+}
+
+#[test]
+fn problems_are_responses() {
+    let response =
+        axum::response::IntoResponse::into_response(Problem::from(node_core::node::NodeError::FilterNotFound));
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
 }

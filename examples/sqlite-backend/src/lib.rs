@@ -1,7 +1,7 @@
 //! A backend that keeps a chain in SQLite. `docs/embedding.md` explains it step by step.
 //!
-//! States are served from a [`MemoryBackend`], which knows tries, proofs and views. SQLite makes every change of it durable,
-//! in tables that anyone can query, and refills it when the file is opened.
+//! States are served from a [`MemoryBackend`], which knows tries, proofs and views. SQLite makes every change of it durable, and
+//! refills it when the file is opened.
 
 use node_core::backend::{
     BackendError, BackendHealth, HeadChange, HeadListener, MemoryBackend, Record, RecordKind, RecordWrite,
@@ -15,84 +15,54 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
 
-mod rows;
-
 // Step 1: the tables. Blocks are found by hash; `canonical` says which form the chain.
 const TABLES: &str = "
     PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    CREATE TABLE IF NOT EXISTS block (hash BLOB PRIMARY KEY, number INTEGER, canonical INTEGER, rlp BLOB,
-        senders BLOB, receipts BLOB, total_difficulty BLOB);
-    CREATE TABLE IF NOT EXISTS account (block BLOB, address BLOB, leaf BLOB, cleared INTEGER);
-    CREATE TABLE IF NOT EXISTS slot (block BLOB, address BLOB, slot BLOB, value BLOB);
-    CREATE TABLE IF NOT EXISTS code (block BLOB, hash BLOB, code BLOB);
-    CREATE INDEX IF NOT EXISTS account_by_block ON account (block);
-    CREATE INDEX IF NOT EXISTS slot_by_block ON slot (block);
-    CREATE INDEX IF NOT EXISTS code_by_block ON code (block);
+    CREATE TABLE IF NOT EXISTS block (hash BLOB PRIMARY KEY, number INTEGER, canonical INTEGER, bytes BLOB);
     CREATE TABLE IF NOT EXISTS record (kind INTEGER, key BLOB, value BLOB, PRIMARY KEY (kind, key));";
 
 /// A chain in a SQLite database.
 pub struct SqliteBackend {
     memory: MemoryBackend,
-    /// Held during a change. Listeners of a change may write records, so the database is locked only while it is used.
-    writer: Mutex<()>,
     database: Mutex<Connection>,
     health: Mutex<BackendHealth>,
 }
 
 impl SqliteBackend {
-    /// Opens the chain in the file `path`, which begins with `genesis` if it is new.
+    // Step 2: open. A new file receives the genesis block, an old one is read into memory: first the chain, then side blocks.
+    /// Opens the chain in the file `path`, which begins with `genesis` if it is new. `:memory:` is a database without a file.
     ///
     /// # Errors
     /// If the file cannot be used, or holds a chain with another genesis block.
-    pub fn open(path: &Path, genesis: ExecutedBlock) -> Result<Self, BackendError> {
-        Self::on(Connection::open(path).map_err(storage)?, genesis)
-    }
-
-    // Step 2: open. A new file receives the genesis block, an old one is read into memory block by block.
-    fn on(mut database: Connection, genesis: ExecutedBlock) -> Result<Self, BackendError> {
+    pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock) -> Result<Self, BackendError> {
+        let database = Connection::open(path).map_err(storage)?;
         database.execute_batch(TABLES).map_err(storage)?;
-        let stored = "SELECT hash FROM block WHERE number = 0 AND canonical";
-        let stored = database.query_row(stored, [], |row| row.get::<_, Vec<u8>>(0)).optional().map_err(storage)?;
-        match stored {
-            None => write(&mut database, |transaction| rows::insert(transaction, &genesis, true))?,
-            Some(hash) if hash != genesis.header.hash.as_bytes() => {
-                return Err(BackendError::NotGenesis(genesis.header.block_ref()));
+        let memory = MemoryBackend::new(genesis.clone())?;
+        let backend = Self { memory, database: Mutex::new(database), health: Mutex::default() };
+        let blocks = backend.read(|database| {
+            let mut select = database.prepare("SELECT canonical, bytes FROM block ORDER BY canonical DESC, number")?;
+            select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<Vec<(bool, Vec<u8>)>, _>>()
+        })?;
+        if blocks.is_empty() {
+            backend.write(|transaction| insert(transaction, &genesis, true))?;
+        }
+        for (canonical, bytes) in blocks {
+            let block = ExecutedBlock::decode(&bytes)?;
+            match block.header.header.number {
+                0 if canonical && block.header.hash == genesis.header.hash => {}
+                0 if canonical => return Err(BackendError::NotGenesis(genesis.header.block_ref())),
+                _ if canonical => backend.memory.append(block)?,
+                _ => backend.memory.keep_side_block(block)?,
             }
-            Some(_) => {}
         }
-        let memory = MemoryBackend::new(genesis)?;
-        for block in rows::blocks(&database, true).map_err(storage)?.into_iter().skip(1) {
-            memory.append(block)?;
-        }
-        for block in rows::blocks(&database, false).map_err(storage)? {
-            memory.keep_side_block(block)?;
-        }
-        Ok(Self { memory, writer: Mutex::default(), database: Mutex::new(database), health: Mutex::default() })
-    }
-
-    // Step 3: change. Memory checks the block. If SQLite cannot store it, memory goes back to where it was.
-    fn change(
-        &self,
-        back_to: BlockNumber,
-        change: impl FnOnce(&MemoryBackend) -> Result<HeadChange, BackendError>,
-        save: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
-    ) -> Result<HeadChange, BackendError> {
-        let _writer = self.writer.lock();
-        let done = change(&self.memory)?;
-        self.write(save).inspect_err(|_| drop(self.undo(back_to, &done)))?;
-        Ok(done)
-    }
-
-    /// Undoes a change of memory, which keeps the blocks that it removed.
-    fn undo(&self, back_to: BlockNumber, done: &HeadChange) -> Result<(), BackendError> {
-        let view = self.memory.view()?;
-        let removed = done.removed.iter().rev().map(|block| view.side_block(block.hash));
-        let branch = removed.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
-        self.memory.switch(back_to, branch).map(drop)
+        Ok(backend)
     }
 
     fn write(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<(), BackendError> {
-        write(&mut self.database.lock(), work).inspect_err(|_| self.health.lock().failed_writes += 1)
+        let mut database = self.database.lock();
+        let done =
+            database.transaction().and_then(|transaction| work(&transaction).and_then(|()| transaction.commit()));
+        done.inspect_err(|_| self.health.lock().failed_writes += 1).map_err(storage)
     }
 
     fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, BackendError> {
@@ -101,73 +71,57 @@ impl SqliteBackend {
     }
 }
 
-// Step 4: the port. Reads are those of memory; every change goes through SQLite.
-impl StateBackend for SqliteBackend {
-    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
-        self.memory.view()
-    }
+/// Inserts a block. One that is there already only changes its place.
+fn insert(transaction: &Transaction<'_>, block: &ExecutedBlock, canonical: bool) -> rusqlite::Result<()> {
+    let upsert = "INSERT INTO block VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET canonical = excluded.canonical";
+    let (hash, number) = (block.header.hash.as_bytes(), block.header.header.number as i64);
+    transaction.execute(upsert, params![hash, number, canonical, block.encode()]).map(drop)
+}
 
+fn storage(error: rusqlite::Error) -> BackendError {
+    BackendError::Storage(Box::new(error))
+}
+
+// Step 3: changes. Memory checks a block; SQLite stores it before anyone can read it, or nothing has changed.
+impl StateBackend for SqliteBackend {
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        let stored = block.clone();
-        let append = |memory: &MemoryBackend| {
-            let added = vec![block.header.block_ref()];
-            memory.append(block).map(|()| HeadChange { removed: Vec::new(), added })
-        };
-        let parent = stored.header.header.number.saturating_sub(1);
-        self.change(parent, append, |transaction| rows::insert(transaction, &stored, true)).map(drop)
+        self.memory.append_with(block.clone(), || self.write(|transaction| insert(transaction, &block, true)))
     }
 
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        let stored = branch.clone();
-        self.change(
-            ancestor,
-            |memory| memory.switch(ancestor, branch),
-            |transaction| {
+        self.memory.switch_with(ancestor, branch.clone(), || {
+            self.write(|transaction| {
                 transaction.execute("UPDATE block SET canonical = 0 WHERE number > ?", [ancestor as i64])?;
-                stored.iter().try_for_each(|block| rows::insert(transaction, block, true))
-            },
-        )
-    }
-
-    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        let _writer = self.writer.lock();
-        if self.memory.view()?.canonical_hash(block.header.header.number)? == Some(block.header.hash) {
-            return Ok(());
-        }
-        self.write(|transaction| rows::insert(transaction, &block, false))?;
-        self.memory.keep_side_block(block)
-    }
-
-    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
-        self.memory.subscribe(listener);
-    }
-
-    fn proves_quickly(&self) -> bool {
-        self.memory.proves_quickly()
-    }
-
-    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write(|transaction| {
-            writes.iter().try_for_each(|write| {
-                match write {
-                    RecordWrite::Put(kind, Record { key, value }) => transaction
-                        .execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", params![*kind as i64, key, value]),
-                    RecordWrite::Delete(kind, key) => {
-                        transaction.execute("DELETE FROM record WHERE kind = ? AND key = ?", params![*kind as i64, key])
-                    }
-                }
-                .map(drop)
+                branch.iter().try_for_each(|block| insert(transaction, block, true))
             })
         })
     }
 
-    // Step 5: durability. With `synchronous = FULL` every transaction is synced when it is committed.
+    fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
+        self.memory.keep_side_block_with(block.clone(), || self.write(|transaction| insert(transaction, &block, false)))
+    }
+
+    fn write_records_unsynced(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write(|transaction| {
+            writes.iter().try_for_each(|write| match write {
+                RecordWrite::Put(kind, Record { key, value }) => transaction
+                    .execute("REPLACE INTO record VALUES (?, ?, ?)", params![*kind as i64, key, value])
+                    .map(drop),
+                RecordWrite::Delete(kind, key) => transaction
+                    .execute("DELETE FROM record WHERE kind = ? AND key = ?", params![*kind as i64, key])
+                    .map(drop),
+            })
+        })
+    }
+
+    // Step 4: durability. With `synchronous = FULL` every transaction is synced when it is committed.
     fn sync_records(&self) -> Result<(), BackendError> {
         Ok(())
     }
 
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write_records_unsynced(writes)
+    // Step 5: reads. The chain is read from memory, records from SQLite.
+    fn view(&self) -> Result<Arc<dyn View>, BackendError> {
+        self.memory.view()
     }
 
     fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
@@ -182,6 +136,14 @@ impl StateBackend for SqliteBackend {
         })
     }
 
+    fn subscribe(&self, listener: Arc<dyn HeadListener>) {
+        self.memory.subscribe(listener);
+    }
+
+    fn proves_quickly(&self) -> bool {
+        self.memory.proves_quickly()
+    }
+
     fn caches(&self) -> Vec<CacheUse> {
         self.memory.caches()
     }
@@ -190,23 +152,6 @@ impl StateBackend for SqliteBackend {
     fn health(&self) -> BackendHealth {
         self.health.lock().clone()
     }
-}
-
-/// Runs `work` in one transaction of the database.
-fn write(
-    database: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
-) -> Result<(), BackendError> {
-    let run = || {
-        let transaction = database.transaction()?;
-        work(&transaction)?;
-        transaction.commit()
-    };
-    run().map_err(storage)
-}
-
-fn storage(error: rusqlite::Error) -> BackendError {
-    BackendError::Storage(Box::new(error))
 }
 
 #[cfg(test)]
@@ -218,7 +163,7 @@ mod tests {
     // Step 6: the tests that every backend must pass.
     #[test]
     fn passes_the_suite() {
-        suite::run(&|genesis| Box::new(SqliteBackend::on(Connection::open_in_memory().unwrap(), genesis).unwrap()));
+        suite::run(&|genesis| Box::new(SqliteBackend::open(":memory:", genesis).unwrap()));
     }
 
     #[test]
@@ -247,6 +192,9 @@ mod tests {
 
         let other = SqliteBackend::open(&path, Random(8).chain(0).blocks()[0].clone());
         assert!(matches!(other.err(), Some(BackendError::NotGenesis(_))));
+        Connection::open(&path).unwrap().execute("UPDATE block SET bytes = x'c0' WHERE number = 3", []).unwrap();
+        let damaged = SqliteBackend::open(&path, main.blocks()[0].clone());
+        assert!(matches!(damaged.err(), Some(BackendError::Storage(_))));
     }
 
     #[test]
@@ -255,7 +203,7 @@ mod tests {
         let main = random.chain(8);
         let mut side = main.up_to(5);
         random.extend(&mut side, 5);
-        let backend = SqliteBackend::on(Connection::open_in_memory().unwrap(), main.blocks()[0].clone()).unwrap();
+        let backend = SqliteBackend::open(":memory:", main.blocks()[0].clone()).unwrap();
         main.above(0).into_iter().for_each(|block| backend.append(block).unwrap());
         backend.database.lock().execute_batch("PRAGMA query_only = ON").unwrap();
         assert!(matches!(backend.switch(5, side.above(5)), Err(BackendError::Storage(_))));

@@ -86,7 +86,10 @@ pub trait StateBackend: Send + Sync {
     fn sync_records(&self) -> Result<(), BackendError>;
 
     /// Applies all of `writes` or none of them, and makes them durable.
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError>;
+    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
+        self.write_records_unsynced(writes)?;
+        self.sync_records()
+    }
 
     /// Returns the value of a record, or `None` if there is no such record.
     fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError>;

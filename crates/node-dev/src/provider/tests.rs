@@ -71,3 +71,34 @@ async fn a_dropped_provider_frees_what_it_held() {
     };
     timeout(PATIENCE, freed).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_provider_holds_the_chain() {
+    let chain = DevNode::spawn().unwrap();
+    let provider = chain.provider().await.unwrap();
+    let mut heads = provider.subscribe_blocks().await.unwrap();
+    let request = transfer(&chain, 1);
+    drop(chain);
+    let receipt = provider.send_transaction(request).await.unwrap().get_receipt().await.unwrap();
+    assert_eq!((receipt.status(), receipt.block_number), (true, Some(1)));
+    assert_eq!(timeout(PATIENCE, heads.recv()).await.unwrap().unwrap().number, 1);
+}
+
+#[test]
+fn requests_fail_after_the_runtime_has_ended() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let chain = DevNode::spawn().unwrap();
+    let ended = runtime();
+    let provider = ended.block_on(chain.provider()).unwrap();
+    drop(ended);
+    let request = async { timeout(PATIENCE, provider.get_block_number()).await.unwrap() };
+    let error = runtime().block_on(request).unwrap_err();
+    assert!(matches!(error, TransportError::Transport(TransportErrorKind::BackendGone)), "{error:?}");
+}
+
+#[test]
+fn a_provider_needs_a_runtime() {
+    let chain = DevNode::spawn().unwrap();
+    let error = futures_util::FutureExt::now_or_never(chain.provider()).unwrap().unwrap_err();
+    assert!(error.to_string().contains("runtime"), "{error}");
+}

@@ -6,7 +6,7 @@ use crate::caching::{self, Caching};
 use crate::compress;
 use crate::cors;
 use crate::problem::{self, ENCODINGS, HttpError};
-use crate::report;
+use crate::report::{self, PROBLEM_JSON};
 use crate::request_id::{REQUEST_ID, TRACEPARENT};
 use crate::request_log::Responded;
 use crate::streaming;
@@ -22,7 +22,6 @@ use actix_web::http::{StatusCode, Version};
 use actix_web::web::Bytes;
 
 pub(super) const JSON: &str = "application/json";
-const PROBLEM_JSON: &str = "application/problem+json";
 const ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
 const HEAD_NUMBER: HeaderName = HeaderName::from_static("x-head-number");
 const HEAD_HASH: HeaderName = HeaderName::from_static("x-head-hash");

@@ -81,12 +81,14 @@ impl MemoryChain {
         Ok(change)
     }
 
-    /// Stores a side block, unless it is canonical.
-    pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) {
+    /// Stores a side block, unless it is canonical. Returns whether it was stored.
+    pub(super) fn keep_side_block(&mut self, block: ExecutedBlock) -> bool {
         let hash = block.header.hash;
-        if !self.numbers.contains_key(&hash) {
+        let is_side_block = !self.numbers.contains_key(&hash);
+        if is_side_block {
             self.side_blocks.insert_mut(hash, Arc::new(block.into()));
         }
+        is_side_block
     }
 
     fn extend(&mut self, block: ExecutedBlock) -> Result<(), BackendError> {

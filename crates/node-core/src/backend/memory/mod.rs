@@ -13,6 +13,7 @@ use crate::caches::CacheUse;
 use chain::MemoryChain;
 use node_types::BlockNumber;
 use parking_lot::{Mutex, RwLock};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ use std::sync::Arc;
 ///
 /// Listeners are called while the writers' lock is held, in the order of the changes. They may read, and write records,
 /// but must not change the chain. Records are not durable.
+///
+/// A backend that makes changes durable may hold this one for reads, and change it by [`append_with`](Self::append_with) and
+/// the like: they store a change after it was checked and before anyone sees it.
 pub struct MemoryBackend {
     current: RwLock<Arc<MemoryChain>>,
     writer: Mutex<()>,
@@ -48,14 +52,61 @@ impl MemoryBackend {
         })
     }
 
-    /// Changes a copy of the chain, publishes it, and notifies listeners.
+    /// Appends `block` as [`append`](StateBackend::append) does. Calls `commit` once the block is accepted, before it can be
+    /// read.
+    ///
+    /// # Errors
+    /// Those of `append`, and the failure of `commit`; nothing has changed then.
+    pub fn append_with(
+        &self,
+        block: ExecutedBlock,
+        commit: impl FnOnce() -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        self.change(|chain| chain.append(block), commit).map(drop)
+    }
+
+    /// Replaces the blocks above `ancestor` as [`switch`](StateBackend::switch) does. Calls `commit` once all blocks are
+    /// accepted, before they can be read.
+    ///
+    /// # Errors
+    /// Those of `switch`, and the failure of `commit`; nothing has changed then.
+    pub fn switch_with(
+        &self,
+        ancestor: BlockNumber,
+        branch: Vec<ExecutedBlock>,
+        commit: impl FnOnce() -> Result<(), BackendError>,
+    ) -> Result<HeadChange, BackendError> {
+        self.change(|chain| chain.switch(ancestor, branch), commit)
+    }
+
+    /// Stores a side block as [`keep_side_block`](StateBackend::keep_side_block) does. Calls `commit` before it can be read;
+    /// not for a block that is canonical, which is ignored.
+    ///
+    /// # Errors
+    /// The failure of `commit`; nothing has changed then.
+    pub fn keep_side_block_with(
+        &self,
+        block: ExecutedBlock,
+        commit: impl FnOnce() -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        let is_new = Cell::new(false);
+        let keep = |chain: &mut MemoryChain| {
+            is_new.set(chain.keep_side_block(block));
+            Ok(HeadChange { removed: Vec::new(), added: Vec::new() })
+        };
+        self.change(keep, || if is_new.get() { commit() } else { Ok(()) }).map(drop)
+    }
+
+    /// Changes a copy of the chain, commits and publishes it, and notifies listeners.
     fn change(
         &self,
         change: impl FnOnce(&mut MemoryChain) -> Result<HeadChange, BackendError>,
+        commit: impl FnOnce() -> Result<(), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let _writer = self.writer.lock();
         let mut chain = MemoryChain::clone(&self.current.read());
         let change = change(&mut chain)?;
+        commit()?;
         // Dropped after the lock is released, since this may free the old chain.
         let _old = std::mem::replace(&mut *self.current.write(), Arc::new(chain));
         if !change.removed.is_empty() || !change.added.is_empty() {
@@ -72,19 +123,15 @@ impl StateBackend for MemoryBackend {
     }
 
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.change(|chain| chain.append(block)).map(drop)
+        self.append_with(block, || Ok(()))
     }
 
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        self.change(|chain| chain.switch(ancestor, branch))
+        self.switch_with(ancestor, branch, || Ok(()))
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        let keep = |chain: &mut MemoryChain| {
-            chain.keep_side_block(block);
-            Ok(HeadChange { removed: Vec::new(), added: Vec::new() })
-        };
-        self.change(keep).map(drop)
+        self.keep_side_block_with(block, || Ok(()))
     }
 
     fn subscribe(&self, listener: Arc<dyn HeadListener>) {
@@ -108,10 +155,6 @@ impl StateBackend for MemoryBackend {
 
     fn sync_records(&self) -> Result<(), BackendError> {
         Ok(())
-    }
-
-    fn write_records(&self, writes: &[RecordWrite]) -> Result<(), BackendError> {
-        self.write_records_unsynced(writes)
     }
 
     fn record(&self, kind: RecordKind, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
@@ -148,6 +191,41 @@ mod tests {
     #[test]
     fn passes_the_suite() {
         suite::run(&open);
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_committed_changes_nothing() {
+        let mut random = Random(2);
+        let main = random.chain(6);
+        let mut side = main.up_to(3);
+        random.extend(&mut side, 4);
+        let kept = main.up_to(5);
+        let backend = MemoryBackend::new(main.blocks()[0].clone()).unwrap();
+        kept.above(0).into_iter().for_each(|block| backend.append(block).unwrap());
+        let fail = || {
+            // What is being committed cannot be read yet.
+            suite::check_view(&*backend.view().unwrap(), &kept);
+            Err(BackendError::Storage("the disk is full".into()))
+        };
+        assert!(matches!(backend.append_with(main.head().clone(), fail), Err(BackendError::Storage(_))));
+        assert!(matches!(backend.switch_with(3, side.above(3), fail), Err(BackendError::Storage(_))));
+        assert!(matches!(backend.keep_side_block_with(side.head().clone(), fail), Err(BackendError::Storage(_))));
+        let view = backend.view().unwrap();
+        suite::check_view(&*view, &kept);
+        assert!(view.side_block(side.head().header.hash).unwrap().is_none());
+        backend.switch_with(3, side.above(3), || Ok(())).unwrap();
+        suite::check_view(&*backend.view().unwrap(), &side);
+    }
+
+    #[test]
+    fn what_is_refused_or_ignored_is_not_committed() {
+        let chain = Random(3).chain(6);
+        let backend = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
+        chain.up_to(4).above(0).into_iter().for_each(|block| backend.append(block).unwrap());
+        let never = || panic!("nothing is to be committed");
+        assert!(backend.append_with(chain.head().clone(), never).is_err());
+        assert!(backend.switch_with(3, chain.above(4), never).is_err());
+        backend.keep_side_block_with(chain.blocks()[2].clone(), never).unwrap();
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Comparison of a view with the model.
 
-use super::{ModelState, Random, Succeeds, TestChain};
+use super::sentence::{Succeeds, equals, returns};
+use super::{ModelState, Random, TestChain};
 use crate::backend::{View, has_storage_after};
 use crate::block::{BlockHashOrNumber, BlockLog, BlockLogs, TransactionPosition};
 use crate::state::StateChanges;
-use node_types::U256;
+use std::sync::Arc;
 
 /// Panics unless `view` shows exactly the canonical chain `chain` with all its states.
 pub fn check_view(view: &dyn View, chain: &TestChain) {
-    assert_eq!(view.head(), chain.head().header.block_ref(), "head");
+    equals("the head", view.head(), chain.head().header.block_ref());
     check_blocks(view, chain);
     for block in chain.blocks() {
         check_state(view, chain, block.header.header.number);
@@ -19,11 +20,14 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
     for block in chain.blocks() {
         let reference = block.header.block_ref();
         for id in [BlockHashOrNumber::Number(reference.number), BlockHashOrNumber::Hash(reference.hash)] {
-            assert_eq!(view.header(id).succeeds().as_deref(), Some(&*block.header), "header {id:?}");
-            assert_eq!(view.body(id).succeeds().as_deref(), Some(&*block.body), "body {id:?}");
-            assert_eq!(view.receipts(id).succeeds().as_deref(), Some(&*block.receipts), "receipts {id:?}");
+            let (number, by) = (reference.number, spelled(id));
+            returns(format_args!("the header of block {number} by {by}"), view.header(id), Some(block.header.clone()));
+            returns(format_args!("the body of block {number} by {by}"), view.body(id), Some(block.body.clone()));
+            let receipts = Some(block.receipts.clone());
+            returns(format_args!("the receipts of block {number} by {by}"), view.receipts(id), receipts);
         }
-        assert_eq!(view.canonical_hash(reference.number).succeeds(), Some(reference.hash), "hash of {reference}");
+        let hash = view.canonical_hash(reference.number);
+        returns(format_args!("the hash of block {}", reference.number), hash, Some(reference.hash));
         let mut logs = Vec::new();
         for (index, receipt) in block.receipts.iter().enumerate() {
             let transaction_hash = block.body.transactions[index].hash;
@@ -31,44 +35,57 @@ fn check_blocks(view: &dyn View, chain: &TestChain) {
             logs.extend(of_receipt.map(|log| BlockLog { transaction_index: index, transaction_hash, log }));
         }
         let expected = BlockLogs { hash: reference.hash, timestamp: block.header.header.timestamp, logs };
-        assert_eq!(view.logs(reference.number).succeeds().as_deref(), Some(&expected), "logs of {reference}");
-        assert!(view.side_block(reference.hash).succeeds().is_none(), "{reference} is canonical");
+        let logs = view.logs(reference.number);
+        returns(format_args!("the logs of block {}", reference.number), logs, Some(Arc::new(expected)));
+        let is_side_block = view.side_block(reference.hash).map(|block| block.is_some());
+        returns(format_args!("whether the canonical block {reference} is a side block"), is_side_block, false);
         for (index, transaction) in block.body.transactions.iter().enumerate() {
             let position = TransactionPosition { block: reference.number, index };
-            assert_eq!(view.transaction_position(transaction.hash).succeeds(), Some(position));
+            let what = format_args!("the position of transaction {:#x}", transaction.hash);
+            returns(what, view.transaction_position(transaction.hash), Some(position));
         }
         let state = view.state(reference.number).succeeds();
         for (hash, code) in &block.changes.code {
-            assert_eq!(state.code(*hash).succeeds().as_ref(), Some(code), "code {hash:#x}");
+            returns(format_args!("the code with the hash {hash:#x}"), state.code(*hash), Some(code.clone()));
         }
     }
     let beyond = chain.head().header.header.number + 1;
-    assert_eq!((view.canonical_hash(beyond).succeeds(), view.logs(beyond).succeeds()), (None, None));
+    returns(format_args!("the hash of block {beyond}, above the head"), view.canonical_hash(beyond), None);
+    returns(format_args!("the logs of block {beyond}, above the head"), view.logs(beyond), None);
+}
+
+/// How a block is identified.
+fn spelled(id: BlockHashOrNumber) -> String {
+    match id {
+        BlockHashOrNumber::Number(_) => "number".to_owned(),
+        BlockHashOrNumber::Hash(hash) => format!("the hash {hash:#x}"),
+    }
 }
 
 fn check_state(view: &dyn View, chain: &TestChain, at: u64) {
     let (state, actual) = (chain.state(at), view.state(at).succeeds());
     for address in Random::addresses() {
         let model = state.get(&address);
-        assert_eq!(actual.account(address).succeeds(), model.map(|model| model.account), "{address:#x} as of {at}");
+        let of = format_args!("{address:#x} as of block {at}");
+        returns(format_args!("the account {of}"), actual.account(address), model.map(|model| model.account));
         for slot in Random::slots() {
             let expected = model.and_then(|model| model.storage.get(&slot)).copied().unwrap_or_default();
-            let got: U256 = actual.storage(address, slot).succeeds();
-            assert_eq!(got, expected, "slot {slot:#x} of {address:#x} as of {at}");
+            returns(format_args!("slot {slot:#x} of {of}"), actual.storage(address, slot), expected);
         }
         let has_storage = |state: &ModelState| state.get(&address).is_some_and(|model| !model.storage.is_empty());
-        let got = actual.has_storage(address).succeeds();
-        assert_eq!(got, has_storage(state), "storage of {address:#x} as of {at}");
+        returns(format_args!("whether {of} has storage"), actual.has_storage(address), has_storage(state));
         let next = chain.blocks().get(at as usize + 1);
         if let Some(change) = next.and_then(|next| next.changes.accounts.get(&address)) {
-            let got = has_storage_after(&*actual, address, change).succeeds();
-            assert_eq!(got, has_storage(chain.state(at + 1)), "storage of {address:#x} as of {at} with {change:?}");
+            let got = has_storage_after(&*actual, address, change);
+            let what = format_args!("whether {of} has storage after the changes of the next block");
+            returns(what, got, has_storage(chain.state(at + 1)));
         }
     }
     let root = chain.blocks()[at as usize].header.header.state_root;
-    assert_eq!(actual.root_after(&StateChanges::default()).succeeds(), root, "state root as of {at}");
+    returns(format_args!("the state root as of block {at}"), actual.root_after(&StateChanges::default()), root);
     if let Some(next) = chain.blocks().get(at as usize + 1) {
-        let root = actual.root_after(&next.changes).succeeds();
-        assert_eq!(root, next.header.header.state_root, "state root of block {} over {at}", at + 1);
+        let root = next.header.header.state_root;
+        let what = format_args!("the state root as of block {at} after the changes of the next block");
+        returns(what, actual.root_after(&next.changes), root);
     }
 }

@@ -1,7 +1,8 @@
 //! Layers and forks on top of a backend's views.
 
 use super::reading::{filled, one_change};
-use super::{Content, Exists, Open, Random, Succeeds, TestChain, check_view};
+use super::sentence::{Exists, Succeeds, equals, fails, returns};
+use super::{Content, Open, Random, TestChain, check_view};
 use crate::backend::{BackendError, LayeredView, LogFilter, View};
 use crate::block::LogPosition;
 use crate::context::Context;
@@ -26,18 +27,20 @@ pub(super) fn layers_equal_appended_blocks(open: Open<'_>) {
         check_view(&layered, &side);
 
         let appended = filled(open, &side).view().succeeds();
-        assert_eq!(layered.fee_rows(0..=14).succeeds(), appended.fee_rows(0..=14).succeeds());
-        assert_eq!(layered.fee_rows(10..=12).succeeds(), appended.fee_rows(10..=12).succeeds());
+        for (first, last) in [(0, 14), (10, 12)] {
+            let rows = appended.fee_rows(first..=last).succeeds();
+            returns(format_args!("the fee rows of blocks {first} to {last}"), layered.fee_rows(first..=last), rows);
+        }
         let context = Context::unbounded();
         for (from, to, limit) in [(0, 14, 1000), (0, 14, 5), (9, 12, 1000), (7, 10, 3), (12, 9, 1000)] {
             let from = LogPosition { block: from, log_index: 1 };
-            let logs =
-                |view: &dyn View| view.log_candidates(&context, &LogFilter::default(), from, to, limit).succeeds();
-            assert_eq!(logs(&layered), logs(&*appended), "from {from:?} to {to}, at most {limit}");
+            let logs = |view: &dyn View| view.log_candidates(&context, &LogFilter::default(), from, to, limit);
+            let what = format_args!("at most {limit} log candidates from {from:?} up to block {to}");
+            returns(what, logs(&layered), logs(&*appended).succeeds());
         }
         let (address, slots) = (Random::addresses()[0], Random::slots());
-        let proof = |view: &dyn View| view.state(8).succeeds().proof(address, &slots).succeeds();
-        assert_eq!(proof(&layered), proof(&*appended));
+        let proof = |view: &dyn View| view.state(8).succeeds().proof(address, &slots);
+        returns("a proof as of block 8, below all layers", proof(&layered), proof(&*appended).succeeds());
     }
 }
 
@@ -55,8 +58,8 @@ pub(super) fn forks_equal_switched_chains(open: Open<'_>) {
         random.extend(&mut side, 1);
         check_view(&*fork.fork(14, &side.above(14)).succeeds().exists("a fork of a fork"), &side);
         check_view(&*fork.fork(3, &[]).succeeds().exists("a shorter fork"), &side.up_to(3));
-        assert!(base.fork(8, &side.above(9)).is_err(), "a gap");
-        assert!(base.fork(15, &[]).is_err(), "an ancestor above the head");
+        fails("a fork with a gap after its ancestor", base.fork(8, &side.above(9)), "NotAChild", |_| true);
+        fails("a fork of block 15, above the head", base.fork(15, &[]), "UnknownBlock(15)", |_| true);
     }
 }
 
@@ -64,16 +67,23 @@ pub(super) fn layers_hide_the_blocks_of_the_base(open: Open<'_>) {
     let (main, _, layered) = layered(open, 120);
     for block in main.above(8) {
         let reference = block.header.block_ref();
-        assert_ne!(layered.canonical_hash(reference.number).succeeds(), Some(reference.hash));
-        assert_eq!(layered.header(reference.hash.into()).succeeds(), Some(block.header), "by hash it is found");
+        let is_canonical = layered.canonical_hash(reference.number).map(|hash| hash == Some(reference.hash));
+        returns(format_args!("whether block {reference}, under a layer, is canonical"), is_canonical, false);
+        let what = format_args!("the header of block {reference}, under a layer, by its hash");
+        returns(what, layered.header(reference.hash.into()), Some(block.header));
         for transaction in &block.body.transactions {
-            assert_eq!(layered.transaction_position(transaction.hash).succeeds(), None);
+            let what = format_args!("the position of transaction {:#x}, under a layer", transaction.hash);
+            returns(what, layered.transaction_position(transaction.hash), None);
         }
     }
-    assert!(layered.header(15.into()).succeeds().is_none());
-    assert!(matches!(layered.state(15).err(), Some(BackendError::UnknownBlock(15))));
+    returns("the header of block 15, above the head", layered.header(15.into()), None);
+    fails("the state as of block 15, above the head", layered.state(15), "UnknownBlock(15)", |error| {
+        matches!(error, BackendError::UnknownBlock(15))
+    });
     let proof = layered.state(9).succeeds().proof(Address::zero(), &[]);
-    assert!(matches!(proof, Err(BackendError::NoProofs(9))));
+    fails("a proof as of block 9, in a layer", proof, "NoProofs(9)", |error| {
+        matches!(error, BackendError::NoProofs(9))
+    });
 }
 
 pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
@@ -104,12 +114,15 @@ pub(super) fn layers_fill_free_and_clear_storage(open: Open<'_>) {
     for ancestor in 0..=10 {
         let base = filled(open, &chain.up_to(ancestor)).view().succeeds();
         let view = LayeredView::new(base, ancestor, chain.above(ancestor)).succeeds();
-        for (at, (change, expected)) in (1..).zip(&blocks) {
-            let got = view.state(at).succeeds().has_storage(address).succeeds();
-            assert_eq!(got, *expected, "as of {at}, after {change:?}, layered over {ancestor}");
+        let expected = std::iter::once(false).chain(blocks.iter().map(|(_, expected)| *expected));
+        for (at, expected) in (0..).zip(expected) {
+            let what =
+                format_args!("whether an account has storage as of block {at}, with layers over block {ancestor}");
+            returns(what, view.state(at).succeeds().has_storage(address), expected);
         }
-        assert!(!view.state(0).succeeds().has_storage(address).succeeds(), "before, layered over {ancestor}");
-        assert!(matches!(view.state(11).err(), Some(BackendError::UnknownBlock(11))));
+        fails("the state as of block 11, above the head", view.state(11), "UnknownBlock(11)", |error| {
+            matches!(error, BackendError::UnknownBlock(11))
+        });
     }
 }
 
@@ -117,12 +130,15 @@ pub(super) fn layers_must_follow_the_ancestor(open: Open<'_>) {
     let (main, side, _) = layered(open, 121);
     let base = filled(open, &main).view().succeeds();
     let view = |ancestor, layers| LayeredView::new(base.clone(), ancestor, layers);
-    assert_eq!(view(8, side.above(8)).succeeds().head().number, 14);
+    equals("the head of six layers over block 8", view(8, side.above(8)).succeeds().head().number, 14);
     let empty = view(8, Vec::new()).succeeds();
     check_view(&empty, &main.up_to(8));
     for (name, ancestor, layers) in [("another ancestor", 7, side.above(8)), ("a gap", 8, side.above(9))] {
-        let refused = view(ancestor, layers).err();
-        assert!(matches!(refused, Some(BackendError::NotAChild { .. })), "{name}: {refused:?}");
+        fails(format_args!("layers with {name}"), view(ancestor, layers), "NotAChild", |error| {
+            matches!(error, BackendError::NotAChild { .. })
+        });
     }
-    assert!(matches!(view(15, Vec::new()).err(), Some(BackendError::UnknownBlock(15))));
+    fails("layers over block 15, above the head", view(15, Vec::new()), "UnknownBlock(15)", |error| {
+        matches!(error, BackendError::UnknownBlock(15))
+    });
 }

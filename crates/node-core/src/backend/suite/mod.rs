@@ -16,15 +16,16 @@ mod layering;
 mod random;
 mod reading;
 mod scanning;
+mod sentence;
 mod writing;
 
 pub use chain::{Content, ModelAccount, ModelState, SENDER, TestChain, TestTransaction};
 pub use check::check_view;
 pub use random::Random;
 
-use super::{BackendError, StateBackend};
+use super::StateBackend;
 use crate::block::ExecutedBlock;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Opens a new backend that holds only a genesis block.
 pub type Open<'a> = &'a dyn Fn(ExecutedBlock) -> Box<dyn StateBackend>;
@@ -63,8 +64,8 @@ pub const CASES: &[(&str, Case)] = &[
 /// Runs all tests, and prints the name of each.
 ///
 /// # Panics
-/// If the backend fails a test, once all were run. The message lists the failed tests and what each found. Where two values
-/// differ, `left` is what the backend returned, and `right` is what it should have returned.
+/// If the backend fails a test, once all were run. The message has a sentence for each failed test: what was requested, what
+/// the test expected, and what the backend returned.
 pub fn run(open: Open<'_>) {
     let mut failures = Vec::new();
     for (name, case) in CASES {
@@ -77,44 +78,6 @@ pub fn run(open: Open<'_>) {
     }
     let (failed, all) = (failures.len(), CASES.len());
     assert!(failures.is_empty(), "the backend fails {failed} of the {all} tests:{}", failures.concat());
-}
-
-/// Unwraps what the backend must have.
-trait Exists {
-    /// What it has.
-    type Output;
-
-    /// Returns the output, or fails the test with a sentence that says what is missing.
-    fn exists(self, what: &str) -> Self::Output;
-}
-
-impl<T> Exists for Option<T> {
-    type Output = T;
-
-    #[track_caller]
-    fn exists(self, what: &str) -> T {
-        self.unwrap_or_else(|| panic!("the backend does not have {what}, which {} expects", Location::caller()))
-    }
-}
-
-/// Unwraps what the backend must be able to return.
-trait Succeeds {
-    /// What it returns.
-    type Output;
-
-    /// Returns the output, or fails the test with the reason.
-    fn succeeds(self) -> Self::Output;
-}
-
-impl<T> Succeeds for Result<T, BackendError> {
-    type Output = T;
-
-    #[track_caller]
-    fn succeeds(self) -> T {
-        self.unwrap_or_else(|error| {
-            panic!("an operation that must succeed, at {}, failed: {error}", Location::caller())
-        })
-    }
 }
 
 #[cfg(test)]

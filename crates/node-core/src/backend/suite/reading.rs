@@ -1,6 +1,7 @@
 //! States and proofs.
 
-use super::{Content, Open, Random, Succeeds, TestChain, check_view};
+use super::sentence::{Succeeds, equals, fails, returns};
+use super::{Content, Open, Random, TestChain, check_view};
 use crate::backend::{AccountProof, BackendError, StateBackend, View};
 use crate::block::LogPosition;
 use crate::context::Context;
@@ -31,13 +32,14 @@ pub(super) fn genesis(open: Open<'_>) {
         let chain = Random(seed).chain(0);
         let view = filled(open, &chain).view().succeeds();
         check_view(&*view, &chain);
-        assert_eq!(view.earliest_state(), 0);
+        equals("the earliest state of a new chain", view.earliest_state(), 0);
     }
     let chain = TestChain::new(Content::default());
     let view = filled(open, &chain).view().succeeds();
-    assert_eq!(view.state(0).succeeds().root_after(&StateChanges::default()).succeeds(), EMPTY_ROOT);
-    let proof = view.state(0).succeeds().proof(Address::zero(), &[]).succeeds();
-    assert_eq!(proof, AccountProof { account: None, proof: Vec::new(), storage: Vec::new() });
+    let state = view.state(0).succeeds();
+    returns("the state root of an empty state", state.root_after(&StateChanges::default()), EMPTY_ROOT);
+    let none = AccountProof { account: None, proof: Vec::new(), storage: Vec::new() };
+    returns("the proof of an account in an empty state", state.proof(Address::zero(), &[]), none);
 }
 
 pub(super) fn every_state_at_every_height(open: Open<'_>) {
@@ -68,8 +70,11 @@ pub(super) fn recreated_accounts_have_new_storage(open: Open<'_>) {
     blocks.into_iter().for_each(|change| drop(chain.push(one_change(address, change))));
     let view = filled(open, &chain).view().succeeds();
     for (at, expected) in [(0, [0, 0]), (1, [1, 0]), (2, [0, 0]), (3, [0, 3]), (4, [0, 4]), (5, [5, 0]), (6, [0, 0])] {
-        let got = [old, new].map(|slot| view.state(at).succeeds().storage(address, slot).succeeds());
-        assert_eq!(got, expected.map(U256::from), "as of {at}");
+        let state = view.state(at).succeeds();
+        for (slot, expected) in [old, new].into_iter().zip(expected) {
+            let what = format_args!("slot {slot:#x} of an account that is deleted and created again, as of block {at}");
+            returns(what, state.storage(address, slot), U256::from(expected));
+        }
         check_proof(&*view, &chain, at, address, &[old, new]);
     }
 }
@@ -89,22 +94,27 @@ fn check_proof(view: &dyn View, chain: &TestChain, at: u64, address: Address, sl
     let model = chain.state(at).get(&address);
     let account = model.map(|model| model.with_storage_root());
     let proof = view.state(at).succeeds().proof(address, slots).succeeds();
-    assert_eq!(proof.account, account, "{address:#x} as of {at}");
+    let of = format_args!("{address:#x} as of block {at}");
+    equals(format_args!("the account in the proof of {of}"), proof.account, account);
 
     let root = chain.blocks()[at as usize].header.header.state_root;
     let leaf = account.map(|account| rlp::encode(&account).to_vec().into());
     let key = keccak256(address);
-    assert_eq!(verify_proof(root, key.as_bytes(), &proof.proof), Ok(leaf), "{address:#x} as of {at}");
+    equals(format_args!("what the proof of {of} proves"), verify_proof(root, key.as_bytes(), &proof.proof), Ok(leaf));
 
     let storage_root = account.map_or(EMPTY_ROOT, |account| account.storage_root);
-    assert_eq!(proof.storage.iter().map(|storage| storage.slot).collect::<Vec<_>>(), slots);
+    let proven: Vec<_> = proof.storage.iter().map(|storage| storage.slot).collect();
+    equals(format_args!("the slots in the proof of {of}"), &proven[..], slots);
     for storage in &proof.storage {
         let value = model.and_then(|model| model.storage.get(&storage.slot)).copied();
-        assert_eq!(storage.value, value.unwrap_or_default(), "slot {:#x} of {address:#x} as of {at}", storage.slot);
+        let slot = format_args!("slot {:#x} of {of}", storage.slot);
+        equals(format_args!("the value in the proof of {slot}"), storage.value, value.unwrap_or_default());
         let leaf = value.map(|value| rlp::encode(&value).to_vec().into());
         let key = keccak256(storage.slot);
-        assert_eq!(verify_proof(storage_root, key.as_bytes(), &storage.proof), Ok(leaf));
-        assert_eq!(storage.proof.is_empty(), storage_root == EMPTY_ROOT);
+        let verified = verify_proof(storage_root, key.as_bytes(), &storage.proof);
+        equals(format_args!("what the proof of {slot} proves"), verified, Ok(leaf));
+        let is_empty = storage.proof.is_empty();
+        equals(format_args!("whether the proof of {slot} is empty"), is_empty, storage_root == EMPTY_ROOT);
     }
 }
 
@@ -113,23 +123,24 @@ pub(super) fn blocks_above_the_head_are_unknown(open: Open<'_>) {
     let view = filled(open, &chain).view().succeeds();
     let from = LogPosition { block: 0, log_index: 0 };
     for at in [4, 5, u64::MAX] {
-        let results = [
-            view.state(at).err(),
-            view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1).err(),
-            view.fee_rows(2..=at).err(),
-        ];
-        for (index, result) in results.iter().enumerate() {
-            let unknown = matches!(result, Some(BackendError::UnknownBlock(number)) if *number == at);
-            assert!(unknown, "read {index} of block {at}: {result:?}");
-        }
-        assert!(view.header(at.into()).succeeds().is_none());
-        assert!(view.body(at.into()).succeeds().is_none());
-        assert!(view.receipts(at.into()).succeeds().is_none());
-        assert!(view.canonical_hash(at).succeeds().is_none());
+        let error = format!("UnknownBlock({at})");
+        let is_right = |error: &BackendError| matches!(error, BackendError::UnknownBlock(number) if *number == at);
+        fails(format_args!("the state as of block {at}"), view.state(at), &error, is_right);
+        let candidates = view.log_candidates(&Context::unbounded(), &Default::default(), from, at, 1);
+        fails(format_args!("the log candidates up to block {at}"), candidates, &error, is_right);
+        fails(format_args!("the fee rows of blocks 2 to {at}"), view.fee_rows(2..=at), &error, is_right);
+        returns(format_args!("the header of block {at}"), view.header(at.into()), None);
+        returns(format_args!("the body of block {at}"), view.body(at.into()), None);
+        returns(format_args!("the receipts of block {at}"), view.receipts(at.into()), None);
+        returns(format_args!("the hash of block {at}"), view.canonical_hash(at), None);
     }
     let unknown = H256::repeat_byte(0xee);
-    assert!(view.header(unknown.into()).succeeds().is_none());
-    assert!(view.transaction_position(unknown).succeeds().is_none());
-    assert!(view.state(3).succeeds().code(unknown).succeeds().is_none());
-    assert!(view.side_block(unknown).succeeds().is_none());
+    returns("the header with an unknown hash", view.header(unknown.into()), None);
+    returns("the position of an unknown transaction", view.transaction_position(unknown), None);
+    returns("the code with an unknown hash", view.state(3).succeeds().code(unknown), None);
+    returns(
+        "whether an unknown hash is that of a side block",
+        view.side_block(unknown).map(|block| block.is_some()),
+        false,
+    );
 }

@@ -1,12 +1,14 @@
 //! Logs and fees over ranges of blocks.
 
 use super::reading::filled;
-use super::{Content, Open, Random, Succeeds, TestChain, TestTransaction};
+use super::sentence::{Succeeds, equals, fails, returns};
+use super::{Content, Open, Random, TestChain, TestTransaction};
 use crate::backend::{BackendError, LogFilter};
 use crate::block::LogPosition;
 use crate::context::{Context, Interrupted};
 use node_types::U256;
 use node_types::consensus::Log;
+use std::fmt;
 use std::time::Duration;
 
 /// Returns all logs of `chain` with their positions, in order.
@@ -52,24 +54,54 @@ fn check_candidates(mut random: Random, chain: &TestChain, candidates: Candidate
         let from = LogPosition { block: random.below(61), log_index: random.below(4) };
         let (to, limit) = (random.below(61), random.below(12) as usize);
         let got = candidates(&filter, from, to, limit);
-        let case = format!("{filter:?} from {from:?} to {to}, at most {limit}: {got:?}");
+        let case = Case { filter: &filter, from, to, limit };
         let within = |position: &LogPosition| *position >= from && position.block <= to;
-        assert!(got.len() <= limit, "there are more positions than the limit, {case}");
-        assert!(got.is_sorted_by(|a, b| a < b), "the positions are not ascending, {case}");
+        assert!(got.len() <= limit, "{case}: the backend returned {} positions", got.len());
+        if let Some(pair) = got.windows(2).find(|pair| pair[0] >= pair[1]) {
+            panic!("{case}: expected ascending positions, the backend returned {} before {}", At(pair[0]), At(pair[1]));
+        }
         for position in &got {
             let exists = logs.iter().any(|(other, _)| other == position);
-            assert!(within(position) && exists, "{position:?} is not the position of a log in the range, {case}");
+            let what = if exists { "outside of the range" } else { "where there is no log" };
+            assert!(within(position) && exists, "{case}: the backend returned {}, {what}", At(*position));
         }
         let scanned = |position: &LogPosition| got.len() < limit || got.last().is_some_and(|last| position <= last);
         for (position, log) in &logs {
             if within(position) && asks_for(&filter, log) {
                 // Counted whatever the backend returns, which may be every position up to the limit.
                 matches += 1;
-                assert!(!scanned(position) || got.contains(position), "the log at {position:?} is missing, {case}");
+                let is_complete = !scanned(position) || got.contains(position);
+                assert!(is_complete, "{case}: the matching log at {} is missing", At(*position));
             }
         }
     }
     assert!(matches > 400, "the suite generated filters that match only {matches} logs; this is a defect of the suite");
+}
+
+/// The arguments of one search, in words.
+struct Case<'a> {
+    filter: &'a LogFilter,
+    from: LogPosition,
+    to: u64,
+    limit: usize,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { filter: LogFilter { addresses, topics }, from, to, limit } = self;
+        let (addresses, topics) = (addresses.len(), topics.len());
+        write!(f, "at most {limit} log candidates from {} up to block {to}, of ", At(*from))?;
+        write!(f, "{addresses} addresses (0: any) with {topics} topics")
+    }
+}
+
+/// A position in words.
+struct At(LogPosition);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "log {} of block {}", self.0.log_index, self.0.block)
+    }
 }
 
 pub(super) fn log_scans_can_be_interrupted(open: Open<'_>) {
@@ -77,8 +109,10 @@ pub(super) fn log_scans_can_be_interrupted(open: Open<'_>) {
     let view = filled(open, &chain).view().succeeds();
     let context = Context::unbounded().with_timeout(Duration::ZERO);
     let from = LogPosition { block: 0, log_index: 0 };
-    let answer = view.log_candidates(&context, &LogFilter::default(), from, 10, 100);
-    assert!(matches!(answer, Err(BackendError::Interrupted(Interrupted::DeadlineExceeded))), "{answer:?}");
+    let candidates = view.log_candidates(&context, &LogFilter::default(), from, 10, 100);
+    fails("log candidates after the deadline", candidates, "Interrupted(DeadlineExceeded)", |error| {
+        matches!(error, BackendError::Interrupted(Interrupted::DeadlineExceeded))
+    });
 }
 
 pub(super) fn fee_rows(open: Open<'_>) {
@@ -101,18 +135,19 @@ pub(super) fn fee_rows(open: Open<'_>) {
     let view = filled(open, &chain).view().succeeds();
     for (first, last) in [(0, 3), (1, 3), (2, 2), (0, 0)] {
         let rows = view.fee_rows(first..=last).succeeds();
-        assert_eq!(rows.len() as u64, last - first + 1);
+        equals(format_args!("the number of fee rows of blocks {first} to {last}"), rows.len() as u64, last - first + 1);
         for (number, row) in (first..).zip(rows) {
-            assert_eq!(row.header, chain.blocks()[number as usize].header);
+            let header = chain.blocks()[number as usize].header.clone();
+            equals(format_args!("the header in the fee row of block {number}"), row.header, header);
             let expected = number.checked_sub(1).map(|index| blocks[index as usize].1);
             let expected: Vec<_> =
                 expected.iter().flatten().map(|(tip, gas): &(u64, u64)| (U256::from(*tip), *gas)).collect();
-            assert_eq!(*row.tips, expected, "block {number}");
+            equals(format_args!("the tips in the fee row of block {number}"), &*row.tips, &expected);
         }
     }
     #[allow(clippy::reversed_empty_ranges, reason = "an empty range is the case")]
-    let none = view.fee_rows(2..=1).succeeds();
-    assert_eq!(none, []);
+    let none = view.fee_rows(2..=1);
+    returns("the fee rows of an empty range", none, Vec::new());
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Changes of the chain, side blocks and records.
 
 use super::reading::{filled, one_change};
-use super::{Content, Exists, Open, Random, Succeeds, TestChain, check_view};
+use super::sentence::{Exists, Succeeds, equals, fails, returns};
+use super::{Content, Open, Random, TestChain, check_view};
 use crate::backend::{BackendError, HeadChange, HeadListener, Record, RecordKind, RecordWrite};
 use crate::block::{BlockRef, ExecutedBlock, SealedHeader};
 use crate::state::{AccountChange, AccountState};
@@ -37,12 +38,14 @@ pub(super) fn a_wrong_state_root_changes_nothing(open: Open<'_>) {
     let backend = filled(open, &kept);
     let wrong = H256::repeat_byte(7);
     let expected = chain.head().header.header.state_root;
-    match backend.append(with_header(chain.head(), |header| header.state_root = wrong)) {
-        Err(BackendError::StateRootMismatch { block: 6, header, computed }) => {
-            assert_eq!((header, computed), (wrong, expected));
-        }
-        other => panic!("{other:?}"),
-    }
+    let appended = backend.append(with_header(chain.head(), |header| header.state_root = wrong));
+    let error = format!("StateRootMismatch for block 6 with the roots {wrong:#x} and {expected:#x}");
+    fails(
+        "appending block 6 with a wrong state root",
+        appended,
+        &error,
+        |error| matches!(error, BackendError::StateRootMismatch { block: 6, header, computed } if (*header, *computed) == (wrong, expected)),
+    );
     check_view(&*backend.view().succeeds(), &kept);
     backend.append(chain.head().clone()).succeeds();
     check_view(&*backend.view().succeeds(), &chain);
@@ -60,13 +63,14 @@ pub(super) fn rejects_blocks_with_another_parent(open: Open<'_>) {
         with_header(&chain.blocks()[5], |header| header.number = u64::MAX),
     ];
     for stranger in strangers {
-        let reference = stranger.header.block_ref();
-        match backend.append(stranger) {
-            Err(BackendError::NotAChild { block, parent }) => {
-                assert_eq!((block, parent), (reference, kept.head().header.block_ref()));
-            }
-            other => panic!("{reference}: {other:?}"),
-        }
+        let (reference, head) = (stranger.header.block_ref(), kept.head().header.block_ref());
+        let error = format!("NotAChild for that block and its supposed parent {head}");
+        fails(
+            format_args!("appending block {reference} to another"),
+            backend.append(stranger),
+            &error,
+            |error| matches!(error, BackendError::NotAChild { block, parent } if (*block, *parent) == (reference, head)),
+        );
         check_view(&*backend.view().succeeds(), &kept);
     }
 }
@@ -75,17 +79,19 @@ pub(super) fn switching(open: Open<'_>) {
     for seed in 30..40 {
         let (main, side) = fork(seed, 20, 12, 10);
         let backend = filled(open, &main);
-        let change = backend.switch(12, side.above(12)).succeeds();
         let removed = references(&main.above(12)).into_iter().rev().collect();
-        assert_eq!(change, HeadChange { removed, added: references(&side.above(12)) });
+        let change = HeadChange { removed, added: references(&side.above(12)) };
+        returns("the change by a switch to another branch", backend.switch(12, side.above(12)), change);
         let view = backend.view().succeeds();
         check_view(&*view, &side);
         for block in main.above(12) {
             for transaction in &block.body.transactions {
-                assert_eq!(view.transaction_position(transaction.hash).succeeds(), None, "it was taken back");
+                let what = format_args!("the position of transaction {:#x} of a removed block", transaction.hash);
+                returns(what, view.transaction_position(transaction.hash), None);
             }
-            let kept = view.side_block(block.header.hash).succeeds().exists("a block that was taken back");
-            assert_eq!((&kept.header, &kept.changes), (&block.header, &block.changes));
+            let kept = view.side_block(block.header.hash).succeeds().exists("a removed block as a side block");
+            equals("the header of a removed block", kept.header, block.header);
+            equals("the changes of a removed block", kept.changes, block.changes);
         }
         backend.switch(12, main.above(12)).succeeds();
         check_view(&*backend.view().succeeds(), &main);
@@ -96,7 +102,7 @@ pub(super) fn switching_to_an_empty_branch(open: Open<'_>) {
     let chain = Random(41).chain(10);
     let backend = filled(open, &chain);
     let nothing = HeadChange { removed: Vec::new(), added: Vec::new() };
-    assert_eq!(backend.switch(10, Vec::new()).succeeds(), nothing);
+    returns("the change by a switch to the head itself", backend.switch(10, Vec::new()), nothing);
     check_view(&*backend.view().succeeds(), &chain);
     for ancestor in [6, 0] {
         backend.switch(ancestor, Vec::new()).succeeds();
@@ -137,10 +143,11 @@ pub(super) fn a_switch_that_fails_changes_nothing(open: Open<'_>) {
         ("another ancestor", 3, branch.clone()),
         ("an ancestor above the head", 11, branch),
     ] {
-        assert!(backend.switch(ancestor, branch).is_err(), "{name}");
+        fails(format_args!("a switch with {name}"), backend.switch(ancestor, branch), "of the contract", |_| true);
         let view = backend.view().succeeds();
         check_view(&*view, &main);
-        assert!(view.side_block(side.blocks()[5].header.hash).succeeds().is_none(), "{name} stored a block");
+        let stored = view.side_block(side.blocks()[5].header.hash).map(|block| block.is_some());
+        returns(format_args!("whether a switch that failed because of {name} stored a block"), stored, false);
     }
 }
 
@@ -155,12 +162,14 @@ pub(super) fn side_blocks(open: Open<'_>) {
     check_view(&*view, &main);
     for block in side.above(6) {
         let kept = view.side_block(block.header.hash).succeeds().exists("a side block");
-        assert_eq!((&kept.header, &kept.body), (&block.header, &block.body));
-        assert_eq!((&kept.receipts, &kept.changes), (&block.receipts, &block.changes));
+        equals("the header of a side block", &kept.header, &block.header);
+        equals("the body of a side block", &kept.body, &block.body);
+        equals("the receipts of a side block", &kept.receipts, &block.receipts);
+        equals("the changes of a side block", &kept.changes, &block.changes);
         let id = block.header.hash.into();
-        assert_eq!(view.header(id).succeeds(), Some(block.header));
-        assert_eq!(view.body(id).succeeds(), Some(block.body));
-        assert_eq!(view.receipts(id).succeeds(), Some(block.receipts));
+        returns("the header of a side block by its hash", view.header(id), Some(block.header));
+        returns("the body of a side block by its hash", view.body(id), Some(block.body));
+        returns("the receipts of a side block by its hash", view.receipts(id), Some(block.receipts));
     }
     backend.switch(6, side.above(6)).succeeds();
     check_view(&*backend.view().succeeds(), &side);
@@ -175,8 +184,8 @@ pub(super) fn old_side_blocks_are_kept(open: Open<'_>) {
     }
     backend.keep_side_block(side.clone()).succeeds();
     backend.append(main.push(Content::default())).succeeds();
-    let kept = backend.view().succeeds().side_block(side.header.hash).succeeds();
-    assert_eq!(kept.map(|block| block.header), Some(side.header));
+    let kept = backend.view().succeeds().side_block(side.header.hash).map(|kept| kept.map(|block| block.header));
+    returns("a side block 1500 blocks below the head", kept, Some(side.header));
 }
 
 pub(super) fn views_do_not_change(open: Open<'_>) {
@@ -215,16 +224,16 @@ pub(super) fn listeners_receive_changes_in_order(open: Open<'_>) {
     backend.append(two.clone()).succeeds();
     backend.subscribe(second.clone());
     backend.append(three.clone()).succeeds();
-    backend.append(three.clone()).unwrap_err();
+    fails("appending block 3 again", backend.append(three.clone()), "NotAChild", |_| true);
     let switched = backend.switch(1, side.above(1)).succeeds();
-    backend.switch(7, Vec::new()).unwrap_err();
+    fails("a switch to block 7, above the head", backend.switch(7, Vec::new()), "UnknownBlock(7)", |_| true);
     backend.keep_side_block(two.clone()).succeeds();
     let cut = backend.switch(0, Vec::new()).succeeds();
 
     let appended = |block| HeadChange { removed: Vec::new(), added: references(&[block]) };
     let all = [appended(two), appended(three), switched, cut];
-    assert_eq!(*first.0.lock(), all);
-    assert_eq!(*second.0.lock(), all[1..]);
+    equals("the changes that a listener received", &first.0.lock()[..], &all[..]);
+    equals("the changes that a later listener received", &second.0.lock()[..], &all[1..]);
 }
 
 pub(super) fn records(open: Open<'_>) {
@@ -242,8 +251,11 @@ pub(super) fn records(open: Open<'_>) {
             RecordWrite::Delete(Filter, b"c".to_vec()),
         ])
         .succeeds();
-    assert_eq!(backend.records(Filter).succeeds(), [record(b"", b"2"), record(b"aa", b"3"), record(b"b", b"1")]);
-    assert_eq!(backend.records(PoolTransaction).succeeds(), [record(b"b", b"4")]);
+    let filters = vec![record(b"", b"2"), record(b"aa", b"3"), record(b"b", b"1")];
+    returns("the records of filters, by key", backend.records(Filter), filters);
+    returns("the records of the pool", backend.records(PoolTransaction), vec![record(b"b", b"4")]);
+    returns("the record of a filter", backend.record(Filter, b"aa"), Some(b"3".to_vec()));
+    returns("a record that was deleted", backend.record(Filter, b"c"), None);
     backend
         .write_records(&[
             put(Filter, b"aa", b""),
@@ -252,6 +264,11 @@ pub(super) fn records(open: Open<'_>) {
             RecordWrite::Delete(PoolTransaction, b"none".to_vec()),
         ])
         .succeeds();
-    assert_eq!(backend.records(Filter).succeeds(), [record(b"", b"2"), record(b"aa", b"")]);
-    assert_eq!(backend.records(PoolTransaction).succeeds(), [record(b"b", b"4")]);
+    let filters = vec![record(b"", b"2"), record(b"aa", b"")];
+    returns("the records of filters after one was deleted", backend.records(Filter), filters);
+    returns(
+        "the records of the pool after those of filters changed",
+        backend.records(PoolTransaction),
+        vec![record(b"b", b"4")],
+    );
 }
