@@ -40,7 +40,7 @@ pub fn export_blocks(
 }
 
 /// Returns the block in its encoded form.
-fn whole_block(header: &SealedHeader, body: &Body) -> Block {
+pub(crate) fn whole_block(header: &SealedHeader, body: &Body) -> Block {
     Block {
         header: header.header.clone(),
         transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),

@@ -1,6 +1,7 @@
 //! Import of single blocks on any branch.
 
 use crate::branch::is_preferred;
+use crate::export::whole_block;
 use crate::import_error::ImportError;
 use crate::prepared::PreparedBlock;
 use crate::validation::{
@@ -131,6 +132,24 @@ impl BlockImporter {
         Ok(Imported::SideBranch)
     }
 
+    /// Appends a block that was executed before its parent was stored. If the head is another block by now, the block is
+    /// imported anew.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub(crate) fn append(&self, context: &Context, block: ExecutedBlock) -> Result<Imported, ImportError> {
+        context.check()?;
+        let appended = {
+            let _writing = self.writing.lock();
+            self.backend.append(block.clone())
+        };
+        match appended {
+            Ok(()) => Ok(Imported::Appended),
+            Err(BackendError::NotAChild { .. }) => self.import_block(context, whole_block(&block.header, &block.body)),
+            Err(error) => Err(wrong_state_root(block.header.block_ref(), error)),
+        }
+    }
+
     /// Makes the block `hash` the head, whether or not its branch is preferred.
     ///
     /// If the block is canonical, the blocks above it become side blocks.
@@ -145,7 +164,7 @@ impl BlockImporter {
     }
 
     /// Validates and executes a block on top of `parent`, a canonical block of `view`. Does not check the state root.
-    fn execute(
+    pub(crate) fn execute(
         &self,
         context: &Context,
         view: &dyn View,

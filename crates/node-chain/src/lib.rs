@@ -28,6 +28,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod ahead;
 mod branch;
 mod export;
 pub mod genesis;

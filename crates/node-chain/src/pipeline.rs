@@ -1,15 +1,18 @@
-//! Import of chain files. Other threads read and decode blocks and recover senders ahead of execution.
+//! Import of chain files, in stages that run on threads of their own: reading, decoding with the recovery of senders, execution,
+//! and storage.
 
+use crate::ahead::{Ahead, Next};
 use crate::import_error::ImportError;
 use crate::importer::{BlockImporter, Imported};
 use crate::prepared::PreparedBlock;
 use crate::stream::{BlockStream, RawBlock, StreamError};
 use node_core::backend::View;
-use node_core::block::BlockHashOrNumber;
+use node_core::block::{BlockHashOrNumber, ExecutedBlock};
 use node_core::context::Context;
 use node_types::consensus::DecodeError;
 use node_types::{BlockNumber, keccak256};
 use rlp::Rlp;
+use std::convert::Infallible;
 use std::io::{BufReader, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -23,6 +26,9 @@ const BATCH_BYTES: usize = 1 << 20;
 
 /// Maximum number of batches in each queue before and after a worker. Bounds memory while keeping workers busy.
 const QUEUED_BATCHES: usize = 4;
+
+/// Maximum number of executed blocks that wait to be stored.
+const QUEUED_BLOCKS: usize = 16;
 
 /// Maximum number of threads that decode blocks and recover senders. Execution cannot keep up with more.
 const MAX_WORKERS: usize = 8;
@@ -86,10 +92,21 @@ enum Known {
     NotYet(Box<PreparedBlock>),
 }
 
+/// A block for the storing thread.
+enum Step {
+    /// It is stored already. Holds its number.
+    Already(BlockNumber),
+    /// It was executed on top of the block before.
+    Executed(ExecutedBlock),
+    /// It is not the next block of the chain. It has to be imported before any other block is executed: the sender is dropped then.
+    Apart(Box<PreparedBlock>, SyncSender<Infallible>),
+}
+
 /// Imports a chain file of any length: concatenated RLP-encoded blocks. Blocks that are already known are skipped after a
 /// look at their header.
 ///
-/// Blocks are executed on the calling thread, and read and decoded on others. `progress` is called after each block.
+/// Blocks are stored by the calling thread, while other threads read, decode and execute later ones. `progress` is called after
+/// each block.
 ///
 /// # Errors
 /// Returns a [`FileError`] for the first block that cannot be read, decoded or imported. The blocks before it stay
@@ -113,33 +130,35 @@ pub fn import_file(
             outputs.push(prepared);
         }
         scope.spawn(move || read(reader, &inputs));
+        let (executed, steps) = sync_channel(QUEUED_BLOCKS);
+        scope.spawn(move || execute(&outputs, &executed, importer, context));
 
         let mut summary = ImportSummary::default();
-        // Workers get batches in turn, so their results come in turn. The first closed channel means the end of the file.
-        for output in (0..outputs.len()).cycle() {
-            let Ok(batch) = outputs[output].recv() else { break };
-            for prepared in batch {
-                let Prepared { offset, block } = prepared?;
-                let (number, gas, imported) = match block {
-                    Known::Already(number) => {
-                        let checked = context.check().map_err(ImportError::from);
-                        (number, 0, checked.map(|()| Imported::AlreadyKnown))
-                    }
-                    Known::NotYet(block) => {
-                        (block.header.number, block.header.gas_used, importer.import(context, *block))
-                    }
-                };
-                match imported.map_err(|source| FileError::Import { offset, source: Box::new(source) })? {
-                    Imported::AlreadyKnown => summary.known += 1,
-                    Imported::Appended | Imported::SideBranch | Imported::Switched(_) => {
-                        summary.imported += 1;
-                        summary.gas += gas;
-                    }
+        for step in steps {
+            let (offset, step) = step?;
+            let (number, gas, imported) = match step {
+                Step::Already(number) => {
+                    let checked = context.check().map_err(ImportError::from);
+                    (number, 0, checked.map(|()| Imported::AlreadyKnown))
                 }
-                summary.elapsed = start.elapsed();
-                let blocks = summary.imported + summary.known;
-                progress(&Progress { number, blocks, gas: summary.gas, elapsed: summary.elapsed });
+                Step::Executed(block) => {
+                    let header = &block.header.header;
+                    (header.number, header.gas_used, importer.append(context, block))
+                }
+                Step::Apart(block, _done) => {
+                    (block.header.number, block.header.gas_used, importer.import(context, *block))
+                }
+            };
+            match imported.map_err(|source| FileError::Import { offset, source: Box::new(source) })? {
+                Imported::AlreadyKnown => summary.known += 1,
+                Imported::Appended | Imported::SideBranch | Imported::Switched(_) => {
+                    summary.imported += 1;
+                    summary.gas += gas;
+                }
             }
+            summary.elapsed = start.elapsed();
+            let blocks = summary.imported + summary.known;
+            progress(&Progress { number, blocks, gas: summary.gas, elapsed: summary.elapsed });
         }
         Ok(summary)
     })
@@ -179,6 +198,47 @@ fn prepare(work: &Receiver<Batch<RawBlock>>, done: &SyncSender<Batch<Prepared>>,
         let prepared = batch.into_iter().map(|raw| raw.and_then(prepare)).collect();
         if done.send(prepared).is_err() {
             return;
+        }
+    }
+}
+
+/// Executes the blocks of all workers in the order of the file, until there are no more or one is invalid.
+fn execute(
+    workers: &[Receiver<Batch<Prepared>>],
+    done: &SyncSender<Result<(u64, Step), FileError>>,
+    importer: &BlockImporter,
+    context: &Context,
+) {
+    let mut ahead = Ahead::new(importer);
+    // Workers get batches in turn, so their results come in turn. The first closed channel means the end of the file.
+    for worker in workers.iter().cycle() {
+        let Ok(batch) = worker.recv() else { return };
+        for prepared in batch {
+            let mut wait = None;
+            let mut execute = |Prepared { offset, block }| {
+                let next = match block {
+                    Known::Already(number) => return Ok((offset, Step::Already(number))),
+                    Known::NotYet(block) => ahead.execute(context, *block),
+                };
+                match next {
+                    Ok(Next::Executed(block)) => Ok((offset, Step::Executed(block))),
+                    Ok(Next::Apart(block)) => {
+                        let (imported, imports) = sync_channel(0);
+                        wait = Some(imports);
+                        Ok((offset, Step::Apart(block, imported)))
+                    }
+                    Err(source) => Err(FileError::Import { offset, source: Box::new(source) }),
+                }
+            };
+            let step = prepared.and_then(&mut execute);
+            let failed = step.is_err();
+            if done.send(step).is_err() || failed {
+                return;
+            }
+            if let Some(imports) = wait {
+                // Nothing is ever sent: this waits for the sender to be dropped.
+                let _ = imports.recv();
+            }
         }
     }
 }

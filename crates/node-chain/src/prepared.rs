@@ -7,7 +7,7 @@ use node_core::executor::TransactionError;
 use node_core::trie::ordered_root;
 use node_types::consensus::DecodeError;
 use node_types::consensus::{Block, Header, Transaction, Withdrawal};
-use node_types::{Address, H256, U256, keccak256};
+use node_types::{Address, H256, U256, keccak256, keccak256_all};
 
 /// A decoded block with its hashes, roots and senders.
 #[derive(Clone, Debug)]
@@ -61,8 +61,9 @@ impl PreparedBlock {
 
     fn of(block: Block, size: u64, senders: &dyn SenderRecovery) -> Self {
         let encoded: Vec<Vec<u8>> = block.transactions.iter().map(Transaction::encode).collect();
-        let signed = block.transactions.into_iter().zip(&encoded).map(|(transaction, encoded)| SignedTransaction {
-            hash: keccak256(encoded),
+        let hashes = keccak256_all(&encoded);
+        let signed = block.transactions.into_iter().zip(hashes).map(|(transaction, hash)| SignedTransaction {
+            hash,
             sender: senders.sender(&transaction),
             transaction,
         });

@@ -230,6 +230,8 @@ impl NewState {
     }
 
     fn add_nodes(&mut self, trie: TrieId, rows: Vec<NewRow>) {
+        self.rows.reserve(rows.len());
+        self.nodes.reserve(rows.len());
         for NewRow { position, value, stored } in rows {
             self.rows.push((Key::of_node(trie, position.len() as u8, position.packed()), value.into()));
             self.nodes.push((trie, position, Arc::new(stored)));

@@ -6,11 +6,16 @@ use node_types::consensus::Block;
 
 /// Encoded empty blocks of the development chain.
 fn blocks(count: u64) -> Vec<Vec<u8>> {
+    branch(count, b"")
+}
+
+/// The same, distinguished from other branches by `extra`.
+fn branch(count: u64, extra: &'static [u8]) -> Vec<Vec<u8>> {
     let genesis = dev_genesis();
     let chain = chain_of(&genesis);
     let mut parent = chain.backend().view().unwrap().header(0.into()).unwrap().unwrap();
     for _ in 0..count {
-        parent = grow(&chain, &genesis.spec, &parent, 12, b"").1;
+        parent = grow(&chain, &genesis.spec, &parent, 12, extra).1;
     }
     let mut file = Vec::new();
     let view = chain.backend().view().unwrap();
@@ -70,6 +75,61 @@ fn blocks_before_a_fault_stay_imported() {
         let got = chained(&result.expect_err(&expected));
         assert!(got.starts_with(&expected), "got: {got}\nwant: {expected}");
         assert_eq!(head, 3, "{expected}");
+    }
+}
+
+#[test]
+fn a_wrong_state_root_ends_the_import_before_the_blocks_that_were_executed_on_top_of_it() {
+    let blocks = blocks(3);
+    let genesis = dev_genesis();
+    let mut wrong = Block::decode(&blocks[1]).unwrap();
+    wrong.header.state_root.0[0] ^= 1;
+    let mut child = Block::decode(&blocks[2]).unwrap();
+    child.header.parent_hash = wrong.header.hash();
+    let chain = chain_of(&genesis);
+    let file = [blocks[0].clone(), rlp::encode(&wrong).to_vec(), rlp::encode(&child).to_vec()].concat();
+    let error = chained(&import_file(&chain, &Context::unbounded(), &file[..], |_| {}).unwrap_err());
+    let expected = format!("block 2 ({:#x}) is invalid: state root ", wrong.header.hash());
+    assert!(error.contains(&expected), "got: {error}\nwant: {expected}");
+    assert_eq!(chain.backend().view().unwrap().head().number, 1);
+}
+
+#[test]
+fn blocks_of_several_branches_are_imported_in_the_order_of_the_file() {
+    let (a, b) = (branch(9, b"a"), branch(9, b"b"));
+    // Which blocks of which branch follow each other; the branch of the head in the end, and how many were known.
+    type Parts<'a> = &'a [(&'a [Vec<u8>], std::ops::Range<usize>)];
+    let cases: [(Parts<'_>, &[Vec<u8>], usize, u64); 5] = [
+        (&[(&a, 0..3), (&b, 0..6), (&a, 3..5)], &b, 6, 0),
+        (&[(&a, 0..3), (&b, 0..6), (&a, 3..9), (&b, 6..9)], &a, 9, 0),
+        (&[(&a, 0..3), (&b, 0..2), (&a, 3..9)], &a, 9, 0),
+        (&[(&a, 0..5), (&a, 2..7), (&a, 0..9)], &a, 9, 10),
+        (&[(&a, 0..1), (&b, 0..1), (&b, 0..2), (&a, 1..2), (&b, 0..1)], &b, 2, 2),
+    ];
+    for (parts, winner, height, known) in cases {
+        let file: Vec<u8> = parts.iter().flat_map(|(branch, range)| branch[range.clone()].concat()).collect();
+        let chain = chain_of(&dev_genesis());
+        let summary = import_file(&chain, &Context::unbounded(), &file[..], |_| {}).unwrap();
+        let blocks: usize = parts.iter().map(|(_, range)| range.len()).sum();
+        assert_eq!((summary.known, summary.imported), (known, blocks as u64 - known));
+        let expected = Block::decode(&winner[height - 1]).unwrap().header.hash();
+        assert_eq!(chain.backend().view().unwrap().head().hash, expected);
+    }
+}
+
+#[test]
+fn another_import_into_the_same_chain_does_not_disturb() {
+    let (a, b) = (branch(40, b"a"), branch(60, b"b"));
+    for _ in 0..5 {
+        let chain = chain_of(&dev_genesis());
+        let import = |file: Vec<u8>| import_file(&chain, &Context::unbounded(), &file[..], |_| {}).unwrap();
+        let (first, second) = thread::scope(|scope| {
+            let (first, second) = (scope.spawn(|| import(a.concat())), scope.spawn(|| import(b.concat())));
+            (first.join().unwrap(), second.join().unwrap())
+        });
+        assert_eq!((first.imported + first.known, second.imported + second.known), (40, 60));
+        let expected = Block::decode(&b[59]).unwrap().header.hash();
+        assert_eq!(chain.backend().view().unwrap().head().hash, expected);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::candidates::Candidates;
 use super::fees::fee_row;
+use super::state_cache::{CachedState, StateCache};
 use super::{AccountProof, BackendError, FeeRow, LogFilter, StateView, View, has_storage_after};
 use crate::block::{
     BlockHashOrNumber, BlockLogs, BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader, TransactionPosition,
@@ -25,6 +26,8 @@ pub struct LayeredView {
     /// The blocks above the ancestor, ascending.
     layers: Vec<ExecutedBlock>,
     edits: Option<Edited>,
+    /// A cache of the state as of the head.
+    cache: Option<Arc<StateCache>>,
 }
 
 /// Edits of the state as of a block, to which no header commits.
@@ -49,13 +52,19 @@ impl LayeredView {
             }
             head = block;
         }
-        Ok(Self { base, ancestor, head, layers, edits: None })
+        Ok(Self { base, ancestor, head, layers, edits: None, cache: None })
     }
 
     /// Applies `changes` to the state as of `block`. All else is that of the base.
     pub fn with_edits(base: Arc<dyn View>, block: BlockNumber, changes: Arc<StateChanges>) -> Self {
         let head = base.head();
-        Self { base, ancestor: head.number, head, layers: Vec::new(), edits: Some(Edited { block, changes }) }
+        let edits = Some(Edited { block, changes });
+        Self { base, ancestor: head.number, head, layers: Vec::new(), edits, cache: None }
+    }
+
+    /// Reads the state as of the head through `cache`, which must be empty or a cache of that state.
+    pub fn with_cache(self, cache: Arc<StateCache>) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 
     fn layer(&self, number: BlockNumber) -> Option<&ExecutedBlock> {
@@ -85,6 +94,22 @@ impl LayeredView {
         }
     }
 
+    /// Returns the state as of a block without the cache.
+    fn uncached(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
+        self.check(at)?;
+        let base = self.base.state(at.min(self.ancestor))?;
+        if let Some(edits) = self.edits.as_ref().filter(|edits| edits.block == at) {
+            return Ok(Box::new(ChangedState { base, changes: vec![&edits.changes], at, proves_unchanged: true }));
+        }
+        if at <= self.ancestor {
+            return Ok(base);
+        }
+        // `at` is not above the head, so there are at least this many layers.
+        let layers = &self.layers[..(at - self.ancestor) as usize];
+        let changes = layers.iter().map(|layer| &*layer.changes).collect();
+        Ok(Box::new(ChangedState { base, changes, at, proves_unchanged: false }))
+    }
+
     /// Returns an error for blocks above the head.
     fn check(&self, number: BlockNumber) -> Result<(), BackendError> {
         if number > self.head.number { Err(BackendError::UnknownBlock(number)) } else { Ok(()) }
@@ -101,18 +126,11 @@ impl View for LayeredView {
     }
 
     fn state(&self, at: BlockNumber) -> Result<Box<dyn StateView + '_>, BackendError> {
-        self.check(at)?;
-        let base = self.base.state(at.min(self.ancestor))?;
-        if let Some(edits) = self.edits.as_ref().filter(|edits| edits.block == at) {
-            return Ok(Box::new(ChangedState { base, changes: vec![&edits.changes], at, proves_unchanged: true }));
-        }
-        if at <= self.ancestor {
-            return Ok(base);
-        }
-        // `at` is not above the head, so there are at least this many layers.
-        let layers = &self.layers[..(at - self.ancestor) as usize];
-        let changes = layers.iter().map(|layer| &*layer.changes).collect();
-        Ok(Box::new(ChangedState { base, changes, at, proves_unchanged: false }))
+        let state = self.uncached(at)?;
+        Ok(match self.cache.as_deref().filter(|_| at == self.head.number) {
+            Some(cache) => Box::new(CachedState { state, cache }),
+            None => state,
+        })
     }
 
     /// `None` unless the fork begins below the edits: a second layer over this view serves as well, and the base's fork

@@ -27,6 +27,7 @@ mod health;
 mod layered;
 mod memory;
 mod record;
+mod state_cache;
 #[cfg(any(test, feature = "backend-tests"))]
 pub mod suite;
 mod view;
@@ -38,6 +39,7 @@ pub use health::BackendHealth;
 pub use layered::LayeredView;
 pub use memory::MemoryBackend;
 pub use record::{Record, RecordKind, RecordWrite};
+pub use state_cache::StateCache;
 pub use view::{AccountProof, FeeRow, LogFilter, StateView, StorageProof, View, has_storage_after};
 
 use crate::block::{BlockRef, ExecutedBlock};

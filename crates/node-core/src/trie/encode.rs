@@ -109,9 +109,14 @@ impl Reference {
         self.as_rlp() == [0x80]
     }
 
+    /// Returns whether the parent holds the hash of the child.
+    pub fn is_hash(&self) -> bool {
+        usize::from(self.length) == Self::HASH
+    }
+
     /// Returns the hash of the child, or `None` if the parent contains the child or there is none.
     pub fn hash(&self) -> Option<H256> {
-        (usize::from(self.length) == Self::HASH).then(|| H256::from_slice(&self.item[1..]))
+        self.is_hash().then(|| H256::from_slice(&self.item[1..]))
     }
 
     /// Returns the RLP item in the parent.

@@ -35,8 +35,9 @@ impl ChainVersion {
         if reference.number > MAX_BLOCK {
             return Err(StoreError::BeyondLimits(reference).into());
         }
-        let new = state::apply(&self.rows, Some(&mut *nodes), Some(parent.number), reference.number, &block.changes)?;
-        let written = new.nodes.clone();
+        let mut new =
+            state::apply(&self.rows, Some(&mut *nodes), Some(parent.number), reference.number, &block.changes)?;
+        let written = std::mem::take(&mut new.nodes);
         self.push(block, bytes, new)?;
         written.into_iter().for_each(|(trie, path, stored)| nodes.insert((trie, path), stored));
         Ok(())
@@ -157,7 +158,8 @@ impl ChainVersion {
     /// Turns the young generation into the old one, which must be empty.
     pub(crate) fn age(&mut self) {
         debug_assert_eq!(self.old_end, self.rows.limit);
-        self.rows.old = std::mem::take(&mut self.rows.young);
+        let young = Arc::new(self.rows.young.next());
+        self.rows.old = std::mem::replace(&mut self.rows.young, young);
         self.old_end = self.head.number;
     }
 }

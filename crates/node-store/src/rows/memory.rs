@@ -28,6 +28,11 @@ enum Versions {
 }
 
 impl Generation {
+    /// Creates an empty generation with room for as many keys as this one has.
+    pub(crate) fn next(&self) -> Self {
+        Self { rows: DashMap::with_capacity(self.rows.len()), count: AtomicUsize::new(0) }
+    }
+
     /// Returns the number of rows.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)

@@ -247,7 +247,7 @@ type OtherRow = (Vec<u8>, Vec<u8>);
 
 /// Returns all rows of a generation in the order of their keys: those that are keyed by block numbers, and all others.
 fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {
-    let (mut numbered, mut keyed) = (Vec::new(), Vec::new());
+    let (mut numbered, mut keyed) = (Vec::new(), Vec::with_capacity(generation.count()));
     generation.for_each(|key, rows| {
         let list = if key.table().is_numbered() { &mut numbered } else { &mut keyed };
         if key.table() == Table::Postings {

@@ -83,12 +83,15 @@ pub(crate) fn encode_children(whole: Option<u8>, extension: &[u8], mask: u16, ch
     {
         return [&[CHILD + mask.trailing_zeros() as u8], hash.as_bytes()].concat();
     }
-    let hashes: Option<Vec<_>> = children.iter().map(Reference::hash).collect();
-    let tag = whole.unwrap_or(DELTA) + if hashes.is_some() { 0 } else { ITEMS };
-    let mut out = [&[tag], extension, &mask.to_be_bytes()].concat();
-    match hashes {
-        Some(hashes) => hashes.iter().for_each(|hash| out.extend_from_slice(hash.as_bytes())),
-        None => children.iter().for_each(|child| out.extend_from_slice(child.as_rlp())),
+    let are_hashes = children.iter().all(Reference::is_hash);
+    let tag = whole.unwrap_or(DELTA) + if are_hashes { 0 } else { ITEMS };
+    let mut out = Vec::with_capacity(3 + extension.len() + 33 * children.len());
+    out.push(tag);
+    out.extend_from_slice(extension);
+    out.extend_from_slice(&mask.to_be_bytes());
+    for child in children {
+        // The first byte of a hash's RLP is its length.
+        out.extend_from_slice(&child.as_rlp()[usize::from(are_hashes)..]);
     }
     out
 }

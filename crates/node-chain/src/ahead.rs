@@ -1,0 +1,71 @@
+//! Executing blocks before the backend has stored their ancestors.
+
+use crate::import_error::ImportError;
+use crate::importer::BlockImporter;
+use crate::prepared::PreparedBlock;
+use node_core::backend::{BackendError, LayeredView, StateCache, View};
+use node_core::block::{BlockHashOrNumber, ExecutedBlock};
+use node_core::context::Context;
+use node_types::H256;
+use std::sync::Arc;
+
+/// Maximum number of accounts and slots in the cache, each of about 100 bytes.
+const MAX_CACHED: usize = 100_000;
+
+/// Executes consecutive blocks while another thread appends them to the backend, in the same order.
+pub(crate) struct Ahead<'a> {
+    importer: &'a BlockImporter,
+    /// The executed blocks that the backend may not have yet, oldest first.
+    blocks: Vec<ExecutedBlock>,
+    /// A cache of the state as of the block `cached`.
+    cache: Arc<StateCache>,
+    cached: H256,
+}
+
+/// What becomes of a block.
+pub(crate) enum Next {
+    /// It was executed, and has to be appended. Its state root has not been checked.
+    Executed(ExecutedBlock),
+    /// It is not the next block of the chain, and has to be imported once all earlier blocks are.
+    Apart(Box<PreparedBlock>),
+}
+
+impl<'a> Ahead<'a> {
+    pub(crate) fn new(importer: &'a BlockImporter) -> Self {
+        Self { importer, blocks: Vec::new(), cache: Arc::default(), cached: H256::zero() }
+    }
+
+    /// Validates and executes `block` if it is the next one: a child of the last executed block, or of the head if the backend
+    /// has them all.
+    pub(crate) fn execute(&mut self, context: &Context, block: PreparedBlock) -> Result<Next, ImportError> {
+        context.check()?;
+        let base = self.importer.backend().view()?;
+        let head = base.head().number;
+        self.blocks.retain(|executed| executed.header.header.number > head);
+        let view = match LayeredView::new(base, head, self.blocks.clone()) {
+            Ok(view) => view.with_cache(Arc::clone(&self.cache)),
+            // The head was changed by somebody else.
+            Err(BackendError::NotAChild { .. }) => return Ok(self.set_apart(block)),
+            Err(error) => return Err(error.into()),
+        };
+        let parent_hash = block.header.parent_hash;
+        let is_known = view.header(BlockHashOrNumber::Hash(block.hash))?.is_some();
+        let parent = view.header(BlockHashOrNumber::Hash(parent_hash))?;
+        let Some(parent) = parent.filter(|_| view.head().hash == parent_hash && !is_known) else {
+            return Ok(self.set_apart(block));
+        };
+        if self.cached != parent_hash || self.cache.count() > MAX_CACHED {
+            self.cache.clear();
+        }
+        let executed = self.importer.execute(context, &view, &parent, block)?;
+        self.cache.advance(&executed.changes);
+        self.cached = executed.header.hash;
+        self.blocks.push(executed.clone());
+        Ok(Next::Executed(executed))
+    }
+
+    fn set_apart(&mut self, block: PreparedBlock) -> Next {
+        self.blocks.clear();
+        Next::Apart(Box::new(block))
+    }
+}

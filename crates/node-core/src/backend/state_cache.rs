@@ -1,0 +1,148 @@
+//! Accounts and slots of one state, in memory.
+
+use super::{AccountProof, BackendError, StateView};
+use crate::state::{AccountState, StateChanges};
+use node_types::{Address, Bytes, H256, U256};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// Remembers the accounts and slots of one state that were read or changed lately, for executing a chain block by block.
+///
+/// [`advance`](Self::advance) turns it into the cache of the next state, so that what consecutive blocks share, such as the
+/// slots of system contracts, is read from the backend once.
+#[derive(Debug, Default)]
+pub struct StateCache(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    accounts: HashMap<Address, KnownAccount>,
+    /// Number of accounts and slots.
+    count: usize,
+}
+
+#[derive(Debug, Default)]
+struct KnownAccount {
+    /// `None` if it was not read.
+    account: Option<Option<AccountState>>,
+    slots: HashMap<H256, U256>,
+}
+
+impl StateCache {
+    /// Returns the number of accounts and slots in the cache.
+    pub fn count(&self) -> usize {
+        self.0.lock().count
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        *self.0.lock() = Known::default();
+    }
+
+    /// Applies `changes` to what is known: the cache is then that of the next state.
+    pub fn advance(&self, changes: &StateChanges) {
+        let known = &mut *self.0.lock();
+        for (address, change) in &changes.accounts {
+            let entry = known.accounts.entry(*address).or_default();
+            known.count += usize::from(entry.account.replace(change.account).is_none());
+            if change.clears_storage() {
+                known.count -= entry.slots.len();
+                entry.slots.clear();
+            }
+            for (slot, value) in &change.storage {
+                known.count += usize::from(entry.slots.insert(*slot, *value).is_none());
+            }
+        }
+    }
+}
+
+/// A state whose accounts and slots are read through a cache of that state.
+pub(super) struct CachedState<'a> {
+    pub(super) state: Box<dyn StateView + 'a>,
+    pub(super) cache: &'a StateCache,
+}
+
+impl StateView for CachedState<'_> {
+    fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
+        if let Some(account) = self.cache.0.lock().accounts.get(&address).and_then(|known| known.account) {
+            return Ok(account);
+        }
+        let account = self.state.account(address)?;
+        let known = &mut *self.cache.0.lock();
+        let entry = known.accounts.entry(address).or_default();
+        known.count += usize::from(entry.account.replace(account).is_none());
+        Ok(account)
+    }
+
+    fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
+        if let Some(value) = self.cache.0.lock().accounts.get(&address).and_then(|known| known.slots.get(&slot)) {
+            return Ok(*value);
+        }
+        let value = self.state.storage(address, slot)?;
+        let known = &mut *self.cache.0.lock();
+        let entry = known.accounts.entry(address).or_default();
+        known.count += usize::from(entry.slots.insert(slot, value).is_none());
+        Ok(value)
+    }
+
+    fn has_storage(&self, address: Address) -> Result<bool, BackendError> {
+        self.state.has_storage(address)
+    }
+
+    fn code(&self, hash: H256) -> Result<Option<Bytes>, BackendError> {
+        self.state.code(hash)
+    }
+
+    fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
+        self.state.proof(address, slots)
+    }
+
+    fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        self.state.root_after(changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::suite::Random;
+    use crate::backend::{LayeredView, MemoryBackend, StateBackend, View};
+    use std::sync::Arc;
+
+    #[test]
+    fn the_cache_of_every_block_returns_the_state_as_of_it() {
+        for seed in 0..20 {
+            let mut random = Random(seed);
+            let chain = random.chain(30);
+            let backend = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
+            let cache = Arc::<StateCache>::default();
+            let mut layers = Vec::new();
+            for block in chain.above(0) {
+                cache.advance(&block.changes);
+                layers.push(block);
+                if random.once_in(4) {
+                    layers.drain(..).for_each(|block| backend.append(block).unwrap());
+                }
+                if random.once_in(12) {
+                    cache.clear();
+                    assert_eq!(cache.count(), 0);
+                }
+                let base = backend.view().unwrap();
+                let number = base.head().number + layers.len() as u64;
+                let plain = LayeredView::new(Arc::clone(&base), base.head().number, layers.clone()).unwrap();
+                let cached = LayeredView::new(Arc::clone(&base), base.head().number, layers.clone()).unwrap();
+                let cached = cached.with_cache(Arc::clone(&cache));
+                let (expected, state) = (plain.state(number).unwrap(), cached.state(number).unwrap());
+                // Not all of them, so that some are read for the first time in later blocks; twice, so that some are known.
+                for _ in 0..20 {
+                    let (address, slot) = (random.address(), random.slot());
+                    assert_eq!(state.account(address).unwrap(), expected.account(address).unwrap(), "seed {seed}");
+                    let value = expected.storage(address, slot).unwrap();
+                    assert_eq!(state.storage(address, slot).unwrap(), value, "seed {seed}, block {number}");
+                }
+                let known = cache.0.lock();
+                let count = |account: &KnownAccount| usize::from(account.account.is_some()) + account.slots.len();
+                assert_eq!(known.count, known.accounts.values().map(count).sum::<usize>());
+            }
+        }
+    }
+}
