@@ -36,7 +36,7 @@
 //!
 //! * `alloy`: conversions from and to the types of alloy; see the module `alloy`.
 //! * `schema`: a JSON Schema for every wire type; see the module `wire::schema`.
-//! * `serde`: `Serialize` and `Deserialize` for [`Address`](crate::Address), [`H256`](crate::H256) and [`U256`](crate::U256),
+//! * `serde`: `Serialize` and `Deserialize` for [`Address`], [`H256`] and [`U256`],
 //!   as `0x` and hex digits, for types of your own. The encodings of [`wire`] are the same with and without it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

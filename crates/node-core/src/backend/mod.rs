@@ -6,8 +6,7 @@
 //! The state "as of block n" is the state after block n was executed.
 //!
 //! The shortest backend holds a [`MemoryBackend`] for reads, stores each change in the closure of
-//! [`append_with`](MemoryBackend::append_with) and the like, and blocks as the bytes of
-//! [`ExecutedBlock::encode`](crate::block::ExecutedBlock::encode).
+//! [`append_with`](MemoryBackend::append_with) and the like, and blocks as the bytes of [`ExecutedBlock::encode`].
 //!
 //! The traits are the contract, and `suite` (feature backend-tests) tests all of it. In short:
 //!
