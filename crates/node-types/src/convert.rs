@@ -173,6 +173,12 @@ impl<const N: usize> From<[u8; N]> for Bytes {
     }
 }
 
+impl<const N: usize> From<&[u8; N]> for Bytes {
+    fn from(bytes: &[u8; N]) -> Self {
+        Self::from(bytes.as_slice())
+    }
+}
+
 impl From<Bytes> for Vec<u8> {
     fn from(bytes: Bytes) -> Self {
         bytes.0.into()
@@ -225,6 +231,7 @@ mod tests {
         assert_eq!(U256::from(Word::from(U256::one())), U256::one());
         assert_eq!(H256::from(StorageKey::from(U256::from(256))), H256::from_low_u64_be(256));
         assert_eq!(Vec::from(Bytes::from(vec![1, 2])), [1, 2]);
+        assert_eq!(Bytes::from(b"ab"), Bytes::from([b'a', b'b']));
         assert_eq!(Data(Bytes::from([9])).as_ref(), [9]);
         assert_eq!(AddressFilter::from(Address::zero()).0, [Address::zero()]);
         assert_eq!(TopicFilter::from(hash).0, [hash]);
