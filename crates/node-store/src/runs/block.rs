@@ -28,6 +28,11 @@ impl BlockBuilder {
         self.entries == 0
     }
 
+    /// Returns whether there are two entries or more.
+    pub(super) fn has_many(&self) -> bool {
+        self.entries > 1
+    }
+
     /// Returns the length of the block in bytes, without the offsets.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()

@@ -143,7 +143,8 @@ impl RunWriter {
         }
         self.levels[0].add(self.index.last(), &value);
         let mut level = 0;
-        while self.levels[level].len() >= self.sizes.block {
+        // A block of one entry would leave the level above as long, and the levels would never end.
+        while self.levels[level].len() >= self.sizes.block && self.levels[level].has_many() {
             self.end_index_block(level)?;
             level += 1;
         }
