@@ -110,6 +110,17 @@ impl Server {
         Self::listening(&mut command(arguments), Transport::Http1, None)
     }
 
+    /// Like [`start`](Self::start), with `folder` as the working folder and that of the user, of temporary files and of data.
+    ///
+    /// # Panics
+    /// If the server ends before it listens.
+    pub fn start_in<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut command = command(arguments);
+        command.current_dir(folder);
+        command.envs(["HOME", "TMPDIR", "XDG_DATA_HOME"].map(|name| (name, folder)));
+        Self::listening(&mut command, Transport::Http1, None)
+    }
+
     /// Like [`start`](Self::start), for requests over `transport`.
     pub fn over<A: AsRef<OsStr>>(transport: Transport, arguments: impl IntoIterator<Item = A>) -> Self {
         Self::listening_over(transport, command(arguments))
@@ -206,6 +217,18 @@ impl Server {
                 count => return count,
             }
         }
+    }
+
+    /// The files outside `/dev` that the process has open. None for a server in this process.
+    ///
+    /// # Panics
+    /// If the process has ended.
+    pub fn open_files(&self) -> Vec<PathBuf> {
+        let Some(child) = &self.child else { return Vec::new() };
+        let opened = std::fs::read_dir(format!("/proc/{}/fd", child.id())).expect("the process runs");
+        let targets = opened.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        // Sockets, pipes and the like have no absolute path.
+        targets.filter(|path| path.is_absolute() && !path.starts_with("/dev")).collect()
     }
 
     /// The number of threads and of open files of the process, and its memory in MiB; zeros if it is not known.

@@ -253,9 +253,12 @@ fn refuses_pruned_states() {
     let output = run_to_end(["--data-dir", &data, "--prune-before", "61"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains(above));
+
+    // In memory.
+    check_pruned(&Server::start(["--strict", "--import", &chain, "--prune-before", "40"]), &reference, 40);
     let output = run_to_end(["--prune-before", "1"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("error: --prune-before needs a folder"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--prune-before 1 is above the head, block 0"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use node_chain::genesis::DEV_GENESIS;
 use node_tests::generator::{CONTRACT, EVENT, Generator, Shape, slot_key};
-use node_tests::server::{Server, run_to_end, spawn};
+use node_tests::server::{Server, free_port, run_to_end, spawn};
 use node_tests::wallet::{ALICE, hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
@@ -23,10 +23,14 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::of(BLOCKS)
+    }
+
+    fn of(blocks: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let shape = Shape { transactions_per_block: 4, ..Shape::default() };
         let mut file = File::create(folder.path().join("chain.rlp")).unwrap();
-        Generator::new(shape).write(BLOCKS, &mut file).unwrap();
+        Generator::new(shape).write(blocks, &mut file).unwrap();
         Self { folder }
     }
 
@@ -111,6 +115,23 @@ fn a_restart_changes_no_response() {
     let before = responses(&server);
     drop(server);
     assert_same(&before, &responses(&Server::start(fixture.import())), "imported again");
+}
+
+#[test]
+fn a_chain_in_memory_moves_to_runs_and_makes_no_file() {
+    let fixture = Fixture::of(400);
+    let empty = tempfile::tempdir().unwrap();
+    let import = ["--strict".to_owned(), "--import".to_owned(), fixture.path("chain.rlp")];
+    let metrics = ["--metrics-addr".to_owned(), format!("127.0.0.1:{}", free_port())];
+    let server = Server::start_in(empty.path(), import.into_iter().chain(metrics.clone()));
+    assert_same(&responses(&server), &responses(&Server::start(fixture.import())), "against a folder");
+    let metrics = Server::at(metrics[1].parse().unwrap()).get("/metrics").text;
+    let runs = metrics.lines().find_map(|line| line.strip_prefix("ethnode_storage_files "));
+    assert!(runs.unwrap().parse::<u64>().unwrap() > 2, "more than the genesis block is in runs: {runs:?}");
+
+    assert_eq!(server.open_files(), [Path::new(""); 0]);
+    assert!(server.end("TERM").success());
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::files;
 use crate::options::{CacheOptions, ExistingChain, StorageOptions};
 use node_chain::genesis::{ContinueError, Continued};
 use node_chain::{Genesis, dev_genesis};
-use node_core::backend::{BackendError, MemoryBackend, StateBackend};
+use node_core::backend::{BackendError, StateBackend};
 use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
 use node_store::{Options, Store, StoreError, SyncPolicy};
@@ -77,7 +77,7 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
 /// The backend of a chain.
 pub(crate) struct Backend {
     pub(crate) backend: Arc<dyn StateBackend>,
-    /// The backend again if it is a folder, which can be synced, pruned and backed up.
+    /// The backend again if it is a store, which can be synced, pruned and backed up.
     pub(crate) store: Option<Arc<Store>>,
 }
 
@@ -89,10 +89,13 @@ pub(crate) fn backend(
     caches: &CacheOptions,
     sync: SyncPolicy,
 ) -> Result<Backend, CommandError> {
-    let Some(path) = folder else {
-        return Ok(Backend { backend: Arc::new(MemoryBackend::new(genesis.block())?), store: None });
+    let store = match folder {
+        Some(path) => create_store(path, genesis, caches, sync)?,
+        None => {
+            Store::in_memory(genesis.block(), Options { cache_bytes: caches.cache_bytes(), ..Options::in_memory() })?
+        }
     };
-    let store = Arc::new(create_store(path, genesis, caches, sync)?);
+    let store = Arc::new(store);
     Ok(Backend { backend: store.clone(), store: Some(store) })
 }
 

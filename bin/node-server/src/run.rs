@@ -66,9 +66,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     let folder = open::folder(&options.storage, &genesis)?;
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
-    if folder.is_none() && options.prune.prune_before.is_some() {
-        return Err(CommandError::InMemory { needed_by: "--prune-before" });
-    }
     let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
     let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
     let served = if options.chain.import.is_empty() {

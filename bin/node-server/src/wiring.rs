@@ -18,7 +18,7 @@ const CLIENT_VERSION: &str = concat!("node-server/", env!("CARGO_PKG_VERSION"));
 /// The parts that are needed to import and serve a chain.
 pub(crate) struct Wiring {
     pub(crate) backend: Arc<dyn StateBackend>,
-    /// The backend if it is a store; `None` for a chain in memory.
+    /// The backend if it is a store.
     pub(crate) store: Option<Arc<Store>>,
     evm: Arc<EvmExecutor>,
     spec: Arc<ChainSpec>,
@@ -58,7 +58,7 @@ impl Wiring {
         Ok(self.store.as_ref().map_or(Ok(()), |store| store.set_sync_policy(SyncPolicy::Always))?)
     }
 
-    /// Makes everything durable. Dropping the backend may not do this, because requests that exceeded their deadline may still hold
+    /// Makes everything in a folder durable. Dropping the backend may not do this, because requests that exceeded their deadline may still hold
     /// it.
     pub(crate) fn flush(&self) -> Result<(), CommandError> {
         Ok(self.store.as_ref().map_or(Ok(()), |store| store.flush())?)

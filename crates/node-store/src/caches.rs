@@ -1,19 +1,22 @@
 //! Caches of decoded objects, bounded in bytes.
 
+use crate::chain::NextState;
 use crate::rows::SnapshotId;
-use node_core::block::{BlockLog, BlockLogs, Body, SealedHeader};
+use node_core::block::{BlockLog, BlockLogs, Body, RecoveredTransaction, SealedHeader};
 use node_core::caches::CacheUse;
 use node_types::consensus::Receipt;
 use node_types::{BlockNumber, Bytes, H256, U256};
+use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Caches whose keys are hashes of blocks or code, or places in a snapshot of the database. The value of such a key
-/// never changes, so entries are never invalidated.
+/// What all versions of a chain share. The keys of most caches are hashes of blocks or code, or places in a snapshot of the
+/// database. The value of such a key never changes, so entries are never invalidated.
 pub(crate) struct Caches {
+    pub(crate) next: Mutex<NextState>,
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
@@ -29,7 +32,10 @@ pub(crate) struct Caches {
 impl Caches {
     /// Creates caches of `bytes` bytes in total.
     pub(crate) fn new(bytes: u64) -> Self {
+        let nodes = bytes / 3;
+        let bytes = bytes - nodes;
         Self {
+            next: Mutex::new(NextState::new(nodes as usize)),
             // At the default size: the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
             headers: Cached::new(bytes / 8),
@@ -42,9 +48,11 @@ impl Caches {
         }
     }
 
-    pub(crate) fn usage(&self) -> [CacheUse; 8] {
-        let Self { hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+    pub(crate) fn usage(&self) -> [CacheUse; 9] {
+        let Self { next, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
+        let next = next.lock().usage();
         [
+            next,
             hashes.usage("block_hashes"),
             headers.usage("headers"),
             bodies.usage("bodies"),
@@ -131,8 +139,13 @@ pub(crate) trait Decoded: Clone {
 }
 
 impl Decoded for Arc<SealedHeader> {}
-impl Decoded for Arc<Body> {}
 impl Decoded for Arc<Vec<(U256, u64)>> {}
+
+impl Decoded for Arc<Body> {
+    fn bytes(&self, encoded: usize) -> usize {
+        encoded + self.transactions.len() * size_of::<RecoveredTransaction>()
+    }
+}
 
 impl Decoded for Arc<Vec<Receipt>> {
     fn bytes(&self, encoded: usize) -> usize {

@@ -1,4 +1,4 @@
-//! A durable archive of a chain in one folder: every state of the chain with Merkle proofs, and an index of its logs.
+//! An archive of a chain, durable in one folder or in memory: every state of the chain with Merkle proofs, and an index of its logs.
 //!
 //! [`Store`] is a [`StateBackend`](node_core::backend::StateBackend). The newest blocks are in memory, and in a
 //! [write-ahead log](wal) that is synced before a change is acknowledged. Later they are in runs: immutable sorted files, merged in the background.

@@ -2,7 +2,7 @@
 
 use super::pool::QUEUED_PER_ACCOUNT;
 use node_chain::Genesis;
-use node_core::backend::{MemoryBackend, StateBackend, View};
+use node_core::backend::{StateBackend, View};
 use node_core::clock::ManualClock;
 use node_core::filters::FilterLimits;
 use node_core::node::{Finality, Limits, Node};
@@ -35,8 +35,13 @@ pub struct World {
 
 /// Where the chain is stored.
 enum Medium {
-    Memory(Arc<MemoryBackend>),
+    Memory(Arc<Store>),
     Folder(TempDir),
+}
+
+/// Small limits and caches, so that much is written to runs and read back.
+fn small(options: Options) -> Options {
+    Options { cache_bytes: 8 << 20, commit_rows: 2_000, blocks_in_memory: 8, ..options }
 }
 
 impl World {
@@ -45,7 +50,9 @@ impl World {
         let medium = if in_folder {
             Medium::Folder(tempfile::tempdir().expect("a folder"))
         } else {
-            Medium::Memory(Arc::new(MemoryBackend::new(genesis.block()).expect("a genesis block")))
+            Medium::Memory(Arc::new(
+                Store::in_memory(genesis.block(), small(Options::in_memory())).expect("a genesis block"),
+            ))
         };
         Self { genesis, clock: Arc::new(ManualClock::at(clock)), order, coinbase, medium, node: None }
     }
@@ -81,12 +88,9 @@ impl World {
         self.node = None;
         let backend: Arc<dyn StateBackend> = match &self.medium {
             Medium::Memory(backend) => backend.clone(),
-            Medium::Folder(folder) => {
-                // Small limits and caches, so that much is written to the database and read back.
-                let options =
-                    Options { cache_bytes: 8 << 20, commit_rows: 2_000, blocks_in_memory: 8, ..Options::default() };
-                Arc::new(Store::open(folder.path(), self.genesis.block(), options).expect("the folder opens"))
-            }
+            Medium::Folder(folder) => Arc::new(
+                Store::open(folder.path(), self.genesis.block(), small(Options::default())).expect("the folder opens"),
+            ),
         };
         let spec = Arc::new(self.genesis.spec.clone());
         let production = Production { mining, order: self.order, coinbase: Some(self.coinbase) };

@@ -1,7 +1,10 @@
 //! One version of a chain.
 
+mod next;
 mod view;
 mod write;
+
+pub(crate) use next::NextState;
 
 use crate::caches::Caches;
 use crate::error::StoreError;

@@ -211,6 +211,13 @@ impl StateView for ChainState<'_> {
     }
 
     fn root_after(&self, changes: &StateChanges) -> Result<H256, BackendError> {
+        if self.at == self.chain.head.number
+            // A block is being appended otherwise.
+            && let Some(mut next) = self.chain.caches.next.try_lock()
+            && let Some(root) = next.prepare(&self.chain.rows, self.chain.head, changes)?
+        {
+            return Ok(root);
+        }
         // Applied as those of the block after the head, whatever the block of this state is, so that new storage tries have
         // unused ids.
         Ok(state::apply(&self.chain.rows, None, Some(self.at), self.chain.head.number + 1, changes)?.root)

@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::keys::{Key, MAX_BLOCK, Table};
 use crate::postings;
 use crate::rows::{Tables, Value};
-use crate::state::{self, NodeCache};
+use crate::state;
 use crate::values;
 use node_core::backend::{BackendError, View, fee_row};
 use node_core::block::{BlockHashOrNumber, BlockRef, ExecutedBlock};
@@ -21,13 +21,8 @@ impl ChainVersion {
         self.push(genesis, bytes, new)
     }
 
-    /// Appends `block` to the head. `bytes` is its encoding, `nodes` the cache of nodes of the head's state.
-    pub(crate) fn extend(
-        &mut self,
-        block: &ExecutedBlock,
-        bytes: &BlockBytes,
-        nodes: &mut NodeCache,
-    ) -> Result<(), BackendError> {
+    /// Appends `block` to the head. `bytes` is its encoding.
+    pub(crate) fn extend(&mut self, block: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
         let (reference, parent) = (block.header.block_ref(), self.head);
         if parent.number.checked_add(1) != Some(reference.number) || block.header.header.parent_hash != parent.hash {
             return Err(BackendError::NotAChild { block: reference, parent });
@@ -35,11 +30,12 @@ impl ChainVersion {
         if reference.number > MAX_BLOCK {
             return Err(StoreError::BeyondLimits(reference).into());
         }
-        let mut new =
-            state::apply(&self.rows, Some(&mut *nodes), Some(parent.number), reference.number, &block.changes)?;
+        let caches = Arc::clone(&self.caches);
+        let mut next = caches.next.lock();
+        let mut new = next.after(&self.rows, parent, &block.changes)?;
         let written = std::mem::take(&mut new.nodes);
         self.push(block, bytes, new)?;
-        written.into_iter().for_each(|(trie, path, stored)| nodes.insert((trie, path), stored));
+        next.appended(reference.hash, written);
         Ok(())
     }
 

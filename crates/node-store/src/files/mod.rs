@@ -1,4 +1,4 @@
-//! The port to the disk: a folder of files without subfolders.
+//! The port to the disk, or to memory: a folder of files without subfolders.
 //!
 //! Runs and the write-ahead log use the disk only through this port, so that tests can simulate power cuts that
 //! affect both at the same moment.
@@ -6,9 +6,13 @@
 mod disk;
 #[cfg(any(test, feature = "test-faults"))]
 pub mod faults;
+mod memory;
+mod nowhere;
 
 pub use disk::{DiskFolder, FolderError};
 pub(crate) use disk::{LOCK_FILE, create_folder, sync_folder};
+pub(crate) use memory::MemoryFolder;
+pub(crate) use nowhere::Nowhere;
 
 use std::fmt::Debug;
 use std::io;
@@ -42,6 +46,11 @@ pub trait Folder: Debug + Send + Sync {
     fn path(&self) -> Option<&Path> {
         None
     }
+
+    /// Returns whether all files are lost when the process ends, so that no log is kept in front of them.
+    fn is_volatile(&self) -> bool {
+        false
+    }
 }
 
 /// Something of fixed content that can be read in parts: an open file, or an object of a store. Threads may share it.
@@ -55,6 +64,15 @@ pub trait Object: Debug + Send + Sync {
 
     /// Fills `buffer` with the bytes at `offset`. Fails with [`io::ErrorKind::UnexpectedEof`] if it ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Calls `visit` once with the `length` bytes at `offset`, without copying them if they are in memory. Fails as
+    /// [`read_at`](Object::read_at).
+    fn visit_at(&self, offset: u64, length: usize, visit: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let mut bytes = vec![0; length];
+        self.read_at(offset, &mut bytes)?;
+        visit(&bytes);
+        Ok(())
+    }
 }
 
 /// An open file with positioned reads and writes. Threads may share it.

@@ -40,6 +40,11 @@ impl BlockCache {
         }
     }
 
+    /// Forgets what is cached of runs that do not exist any more.
+    pub(crate) fn forget(&self, exists: impl Fn(RunId) -> bool) {
+        self.0.retain(|(run, _), _| exists(*run));
+    }
+
     /// Returns the content of a frame. `read` is called if it is not cached; `keep` puts the result into the cache.
     pub(super) fn get_or(
         &self,

@@ -95,9 +95,10 @@ fn open_frame(run: RunId, offset: u64, frame: &[u8]) -> io::Result<Arc<[u8]>> {
 /// Reads the content of a frame.
 pub(super) fn read_frame(file: &dyn Object, run: RunId, handle: Handle) -> io::Result<Arc<[u8]>> {
     // Handles come from frames with a checksum, so that their lengths can be trusted.
-    let mut frame = vec![0; usize::try_from(handle.length).unwrap_or(usize::MAX)];
-    file.read_at(handle.offset, &mut frame)?;
-    open_frame(run, handle.offset, &frame)
+    let length = usize::try_from(handle.length).unwrap_or(usize::MAX);
+    let mut content = Err(io::ErrorKind::UnexpectedEof.into());
+    file.visit_at(handle.offset, length, &mut |frame| content = open_frame(run, handle.offset, frame))?;
+    content
 }
 
 /// Magic number at the end of a file.

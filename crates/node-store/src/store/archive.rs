@@ -158,12 +158,12 @@ impl Archive {
             manifest.numbered.iter().chain(&manifest.keyed).any(|run| run.id == id) || state.unlisted.contains(&id)
         };
         self.shared.failed.forget(listed);
-        for name in self.folder.list()? {
-            if RunId::of_file_name(&name).is_some_and(|id| !listed(id)) {
-                self.folder.remove(&name)?;
-            }
+        let mut unlisted = self.folder.list()?;
+        unlisted.retain(|name| RunId::of_file_name(name).is_some_and(|id| !listed(id)));
+        if !unlisted.is_empty() {
+            self.shared.cache.forget(listed);
         }
-        Ok(())
+        unlisted.iter().try_for_each(|name| self.folder.remove(name))
     }
 
     /// Merges runs if there are many because merging falls behind, so that reading never looks into more.

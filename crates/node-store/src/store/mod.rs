@@ -1,4 +1,4 @@
-//! The backend: a folder with runs and a write-ahead log.
+//! The backend: a folder with runs and a write-ahead log, or memory with runs.
 
 mod archive;
 mod backup;
@@ -27,7 +27,6 @@ use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::files::Folder;
 use crate::journal;
-use crate::state::{NodeCache, nodes_usage};
 use crate::wal::{Sequence, Wal, WalError, WalOptions};
 use archive::Archive;
 use healing::FailedWrites;
@@ -78,6 +77,22 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Returns the default options of a store in memory.
+    ///
+    /// Runs take a fraction of the memory of the rows that they are made of, so these are moved early. That also makes removing
+    /// blocks cheap, which copies the rows.
+    pub fn in_memory() -> Self {
+        Self {
+            commit_rows: 5_000,
+            memory_bytes: 8 << 20,
+            sync: SyncPolicy::OnDemand,
+            log: WalOptions { buffer_bytes: 64 << 10, ..WalOptions::default() },
+            ..Self::default()
+        }
+    }
+}
+
 /// When changes become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
@@ -88,7 +103,7 @@ pub enum SyncPolicy {
     OnDemand,
 }
 
-/// A [`StateBackend`] that stores a chain in one folder, with every state of the chain.
+/// A [`StateBackend`] that stores a chain in one folder, or in memory, with every state of the chain.
 ///
 /// A change is made to a clone of the newest version of the chain, which shares unchanged data; it is written to the
 /// log and synced; then the clone replaces the original. Views are references to the version that was newest when they
@@ -144,14 +159,10 @@ struct Shared {
     log_bytes: AtomicUsize,
     records: RwLock<Records>,
     listeners: RwLock<Vec<Arc<dyn HeadListener>>>,
-    /// The use of the writer's cache of nodes after the last change, for readers that do not wait for the writer.
-    nodes: Mutex<CacheUse>,
 }
 
 /// State of the one thread that changes the chain.
 struct Writer {
-    /// Cache of nodes of the head's state.
-    nodes: NodeCache,
     state: WriterState,
     /// The last entry of the log that runs have.
     logged: Sequence,
@@ -244,12 +255,13 @@ impl Store {
         self.sync()
     }
 
-    /// Moves all changes to runs, so that the next start does not read the log.
+    /// Moves all changes to runs, so that the next start does not read the log. Does nothing in memory, where there is no next
+    /// start.
     ///
     /// # Errors
     /// Fails if a run or the manifest cannot be written.
     pub fn flush(&self) -> Result<(), BackendError> {
-        Ok(self.shared.flush()?)
+        if self.folder().is_volatile() { Ok(()) } else { Ok(self.shared.flush()?) }
     }
 
     /// Returns the genesis file of the chain, or `None` if none was recorded.
@@ -279,7 +291,7 @@ impl Store {
 impl Drop for Store {
     /// Saves the next start the reading of the log. If it fails, the log has everything.
     fn drop(&mut self) {
-        let _ = self.shared.flush();
+        let _ = self.flush();
         self.shared.writer.lock().closing = true;
         self.shared.turn.notify_all();
         // An unfinished merge is abandoned.
@@ -297,14 +309,14 @@ impl Shared {
     /// Applies `change` to a clone of the chain, logs `entry`, publishes the clone and notifies the listeners.
     fn change(
         &self,
-        change: impl FnOnce(&mut ChainVersion, &mut NodeCache) -> Result<(HeadChange, Vec<u8>), BackendError>,
+        change: impl FnOnce(&mut ChainVersion) -> Result<(HeadChange, Vec<u8>), BackendError>,
     ) -> Result<HeadChange, BackendError> {
         let mut writer = self.writer.lock();
         self.check(&writer)?;
         // If it panics, the state that it leaves is unknown.
         writer.state = WriterState::Poisoned;
         let mut chain = ChainVersion::clone(&self.current.read());
-        let (change, entry) = match change(&mut chain, &mut writer.nodes) {
+        let (change, entry) = match change(&mut chain) {
             Ok(done) => done,
             Err(error) => {
                 self.forget(&mut writer);
@@ -323,7 +335,6 @@ impl Shared {
         };
         writer.state = WriterState::Ready;
         writer.published = sequence;
-        *self.nodes.lock() = nodes_usage(&writer.nodes);
         writer.stamp(&change, sequence);
         self.publish(chain);
         self.notify(&change);
@@ -331,9 +342,8 @@ impl Shared {
         Ok(change)
     }
 
-    /// Removes cached nodes and rows of blocks that were not added.
+    /// Removes rows of blocks that were not added.
     fn forget(&self, writer: &mut Writer) {
-        writer.nodes.clear();
         let mut chain = ChainVersion::clone(&self.current.read());
         chain.forget_above_head();
         self.publish(chain);
@@ -420,13 +430,9 @@ impl Writer {
     }
 }
 
-fn append(
-    chain: &mut ChainVersion,
-    block: &ExecutedBlock,
-    nodes: &mut NodeCache,
-) -> Result<(HeadChange, Vec<u8>), BackendError> {
+fn append(chain: &mut ChainVersion, block: &ExecutedBlock) -> Result<(HeadChange, Vec<u8>), BackendError> {
     let bytes = BlockBytes::encode(block);
-    chain.extend(block, &bytes, nodes)?;
+    chain.extend(block, &bytes)?;
     Ok((HeadChange { removed: Vec::new(), added: vec![chain.head] }, journal::append(block, &bytes)))
 }
 
@@ -434,7 +440,6 @@ fn switch(
     chain: &mut ChainVersion,
     ancestor: BlockNumber,
     branch: Vec<ExecutedBlock>,
-    nodes: &mut NodeCache,
 ) -> Result<(HeadChange, Vec<u8>), BackendError> {
     if ancestor > chain.head.number {
         return Err(BackendError::UnknownBlock(ancestor));
@@ -443,13 +448,10 @@ fn switch(
         return Err(BackendError::StatePruned { block: ancestor, earliest: chain.earliest });
     }
     let mut change = HeadChange { removed: chain.take_back(ancestor)?, added: Vec::new() };
-    if !change.removed.is_empty() {
-        nodes.clear();
-    }
     let mut encoded = Vec::with_capacity(branch.len());
     for block in branch {
         let bytes = BlockBytes::encode(&block);
-        chain.extend(&block, &bytes, nodes)?;
+        chain.extend(&block, &bytes)?;
         change.added.push(chain.head);
         encoded.push((block, bytes));
     }
@@ -477,24 +479,24 @@ impl StateBackend for Store {
     }
 
     fn append(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.shared.change(|chain, nodes| append(chain, &block, nodes)).map(drop)
+        self.shared.change(|chain| append(chain, &block)).map(drop)
     }
 
     fn switch(&self, ancestor: BlockNumber, branch: Vec<ExecutedBlock>) -> Result<HeadChange, BackendError> {
-        let switched = self.shared.change(|chain, nodes| switch(chain, ancestor, branch.clone(), nodes));
+        let switched = self.shared.change(|chain| switch(chain, ancestor, branch.clone()));
         if !switched.as_ref().is_err_and(is_too_large) {
             return switched;
         }
         // An entry of the log for each block, and one that refers to them.
         branch.iter().try_for_each(|block| self.keep_side_block(block.clone()))?;
-        self.shared.change(|chain, nodes| {
+        self.shared.change(|chain| {
             let entry = journal::switch_to(ancestor, &branch);
-            Ok((switch(chain, ancestor, branch, nodes)?.0, entry))
+            Ok((switch(chain, ancestor, branch)?.0, entry))
         })
     }
 
     fn keep_side_block(&self, block: ExecutedBlock) -> Result<(), BackendError> {
-        self.shared.change(|chain, _| keep_side_block(chain, block)).map(drop)
+        self.shared.change(|chain| keep_side_block(chain, block)).map(drop)
     }
 
     fn subscribe(&self, listener: Arc<dyn HeadListener>) {
@@ -545,7 +547,7 @@ impl StateBackend for Store {
     }
 
     fn caches(&self) -> Vec<CacheUse> {
-        let mut caches = vec![self.shared.archive.shared().cache.usage(), *self.shared.nodes.lock()];
+        let mut caches = vec![self.shared.archive.shared().cache.usage()];
         caches.extend(self.shared.chain().caches.usage());
         caches
     }

@@ -12,12 +12,11 @@ use crate::caches::Caches;
 use crate::chain::ChainVersion;
 use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder};
+use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
 use crate::journal::{Entry, kind_of};
 use crate::keys::Table;
 use crate::rows::{PRESENT, Tables};
 use crate::side_blocks::SideBlocks;
-use crate::state::{node_cache, nodes_usage};
 use crate::wal::{self, Sequence, Wal};
 use node_core::backend::BackendError;
 use node_core::block::ExecutedBlock;
@@ -40,6 +39,17 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_in(Arc::new(folder), genesis, options)
+    }
+
+    /// Creates a chain in memory with the given genesis block. It ends when the store is dropped.
+    ///
+    /// Everything is as in a folder, with the same runs, but there is no log. [`Options::in_memory`] has options for it.
+    ///
+    /// # Errors
+    /// [`BackendError::NotGenesis`] unless the number of `genesis` is 0, [`BackendError::StateRootMismatch`], and if no thread can
+    /// be started.
+    pub fn in_memory(genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
+        Self::open_in(Arc::new(MemoryFolder::default()), genesis, options)
     }
 
     /// As [`Self::open`], in any implementation of [`Folder`].
@@ -98,16 +108,14 @@ impl Store {
             Wal::check_presence(&*folder).map_err(StoreError::from)?;
         }
         let logged = meta.map_or(Sequence::default(), |meta| meta.logged);
-        let log = Wal::open(Arc::clone(&folder), logged, options.log).map_err(StoreError::from)?;
-        let nodes = node_cache(options.cache_bytes / 8);
+        let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
+        let log = Wal::open(log_folder, logged, options.log).map_err(StoreError::from)?;
         let tables = archive.tables();
         let (side_blocks, records) = read_others(&tables)?;
-        let caches = Arc::new(Caches::new(options.cache_bytes as u64 / 4));
+        let caches = Arc::new(Caches::new(options.cache_bytes as u64 - run_cache_bytes(&options)));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
-        let nodes_use = nodes_usage(&nodes);
         let writer = Writer {
-            nodes,
             state: WriterState::Ready,
             logged,
             entries: VecDeque::new(),
@@ -134,7 +142,6 @@ impl Store {
             log_bytes: AtomicUsize::new(0),
             records: RwLock::new(records),
             listeners: RwLock::default(),
-            nodes: Mutex::new(nodes_use),
         });
         let mut store = Self { shared, threads: Vec::new() };
         // What an unfinished process left. If it cannot be removed, it is after the next flush.
@@ -176,7 +183,6 @@ impl Shared {
             let wal::Entry { sequence, payload } = entry.map_err(StoreError::from)?;
             self.check(&writer)?;
             let mut chain = ChainVersion::clone(&self.current.read());
-            let nodes = &mut writer.nodes;
             let change = match Entry::decode(&payload)? {
                 Entry::Records(writes) => {
                     drop(self.records.write().write(writes));
@@ -184,12 +190,12 @@ impl Shared {
                 }
                 // Runs may have the first entries already.
                 Entry::Append(block) if chain.canonical(block.header.header.number)? == Some(block.header.hash) => None,
-                Entry::Append(block) => Some(append(&mut chain, &block, nodes)?),
-                Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch, nodes)?),
+                Entry::Append(block) => Some(append(&mut chain, &block)?),
+                Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
                 Entry::SwitchTo(ancestor, branch) => {
                     let block = |hash| chain.side_blocks.get(hash).cloned().ok_or(Malformed("an entry of the log"));
                     let branch = branch.into_iter().map(block).collect::<Result<_, _>>().map_err(StoreError::from)?;
-                    Some(switch(&mut chain, ancestor, branch, nodes)?)
+                    Some(switch(&mut chain, ancestor, branch)?)
                 }
                 Entry::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
             };

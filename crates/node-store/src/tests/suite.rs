@@ -1,7 +1,7 @@
-//! The suite for all backends, with rows in memory, in the database, and in both.
+//! The suite for all backends, with rows in memory, in runs, and in both; in a folder and without one.
 
 use super::small;
-use crate::{Store, SyncPolicy};
+use crate::{Options, Store, SyncPolicy};
 use node_core::backend::{StateBackend, suite};
 use node_core::block::ExecutedBlock;
 use std::cell::Cell;
@@ -23,11 +23,20 @@ fn passes_the_suite_in_memory() {
 }
 
 #[test]
-fn passes_the_suite_in_the_database() {
+fn passes_the_suite_in_runs() {
     run(1);
 }
 
 #[test]
-fn passes_the_suite_in_memory_and_database() {
+fn passes_the_suite_in_memory_and_runs() {
     run(7);
+}
+
+#[test]
+fn passes_the_suite_without_a_folder() {
+    for blocks_in_memory in [1, 7] {
+        let options = small(blocks_in_memory, SyncPolicy::Always);
+        suite::run(&|genesis| Box::new(Store::in_memory(genesis, options).unwrap()));
+    }
+    suite::run(&|genesis| Box::new(Store::in_memory(genesis, Options::in_memory()).unwrap()));
 }

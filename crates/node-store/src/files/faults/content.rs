@@ -1,13 +1,15 @@
 //! The contents of a file before and after a power cut.
 
+use crate::files::memory::Content;
+
 /// The unit in which a torn write reaches the disk.
 const SECTOR: usize = 512;
 
 #[derive(Debug, Default)]
-pub(super) struct Content {
-    seen: Vec<u8>,
+pub(super) struct Contents {
+    seen: Content,
     /// The bytes that a power cut certainly preserves.
-    durable: Vec<u8>,
+    durable: Content,
     /// The changes that lead from the durable contents to the visible contents, in order, unless a sync failed.
     unsynced: Vec<Change>,
 }
@@ -19,22 +21,24 @@ pub(super) enum Change {
 }
 
 impl Change {
-    fn apply(&self, bytes: &mut Vec<u8>) {
+    fn apply(&self, content: &mut Content) {
         match self {
-            Self::Write { offset, data } => write(bytes, *offset, data),
-            Self::SetLen(size) => bytes.resize(*size, 0),
+            Self::Write { offset, data } => content.write(*offset, data),
+            Self::SetLen(size) => content.resize(*size),
         }
     }
 }
 
-impl Content {
+impl Contents {
     /// Returns contents that are durable.
-    pub(super) fn durable(bytes: Vec<u8>) -> Self {
-        Self { seen: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+    pub(super) fn durable(bytes: &[u8]) -> Self {
+        let mut seen = Content::default();
+        seen.write(0, bytes);
+        Self { durable: seen.clone(), seen, unsynced: Vec::new() }
     }
 
     /// Returns the visible contents.
-    pub(super) fn seen(&self) -> &[u8] {
+    pub(super) fn seen(&self) -> &Content {
         &self.seen
     }
 
@@ -66,23 +70,16 @@ impl Content {
     }
 }
 
-fn write(bytes: &mut Vec<u8>, offset: usize, data: &[u8]) {
-    if bytes.len() < offset + data.len() {
-        bytes.resize(offset + data.len(), 0);
-    }
-    bytes[offset..offset + data.len()].copy_from_slice(data);
-}
-
-fn tear(bytes: &mut Vec<u8>, offset: usize, data: &[u8], random: &mut Random) {
+fn tear(content: &mut Content, offset: usize, data: &[u8], random: &mut Random) {
     if random.below(2) == 0 {
         let cut = random.below(data.len() + 1);
-        return write(bytes, offset, &data[..cut]);
+        return content.write(offset, &data[..cut]);
     }
     let mut at = 0;
     while at < data.len() {
         let end = data.len().min(at + SECTOR - (offset + at) % SECTOR);
         if random.below(2) == 0 {
-            write(bytes, offset + at, &data[at..end]);
+            content.write(offset + at, &data[at..end]);
         }
         at = end;
     }

@@ -1,7 +1,8 @@
 //! The port on a simulated disk.
 
-use super::content::{Change, Content};
+use super::content::{Change, Contents};
 use super::{Disk, NameChange};
+use crate::files::memory::position;
 use crate::files::{File, Folder, Object};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
@@ -37,7 +38,7 @@ impl Folder for FaultyFolder {
             return Ok(self.handle(index));
         }
         let index = disk.contents.len();
-        disk.contents.push(Content::default());
+        disk.contents.push(Contents::default());
         disk.names.insert(name.to_owned(), index);
         disk.unsynced_names.push(NameChange::Create(name.to_owned(), index));
         Ok(self.handle(index))
@@ -77,11 +78,7 @@ impl Object for FaultyFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let disk = operate(&self.disk, self.run)?;
-        let seen = disk.contents[self.index].seen();
-        let start = position(offset)?;
-        let end = start.checked_add(buffer.len()).ok_or(io::ErrorKind::InvalidInput)?;
-        buffer.copy_from_slice(seen.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        disk.contents[self.index].seen().read(position(offset)?, buffer)
     }
 }
 
@@ -136,8 +133,4 @@ fn operate(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
 fn lock(disk: &Mutex<Disk>, run: u64) -> io::Result<MutexGuard<'_, Disk>> {
     let disk = disk.lock();
     if disk.run == run { Ok(disk) } else { Err(io::Error::other("the process of this handle has ended")) }
-}
-
-fn position(offset: u64) -> io::Result<usize> {
-    usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

@@ -5,7 +5,7 @@ mod content;
 mod handles;
 
 use super::Folder;
-use content::{Content, Fate, Random};
+use content::{Contents, Fate, Random};
 use handles::FaultyFolder;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ impl FaultyDisk {
     /// exist.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk.lock();
-        let content = Content::durable(bytes);
+        let content = Contents::durable(&bytes);
         let index = disk.names.get(name).copied().unwrap_or(disk.contents.len());
         match disk.contents.get_mut(index) {
             Some(old) => *old = content,
@@ -154,7 +154,7 @@ struct Disk {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     unsynced_names: Vec<NameChange>,
-    contents: Vec<Content>,
+    contents: Vec<Contents>,
     fail_in: Option<u64>,
     /// Whether that failure is one of space.
     fails_for_space: bool,
@@ -194,7 +194,7 @@ impl Disk {
         let named: BTreeSet<&usize> = self.names.values().chain(self.durable_names.values()).chain(created).collect();
         for (index, content) in self.contents.iter_mut().enumerate() {
             if !named.contains(&index) {
-                *content = Content::default();
+                *content = Contents::default();
             }
         }
     }

@@ -1,0 +1,73 @@
+//! What is known of the head's state that the next block needs.
+
+use crate::error::StoreError;
+use crate::keys::TrieId;
+use crate::rows::Rows;
+use crate::state::{self, NewState, NodeCache, node_cache, nodes_usage};
+use crate::trie::Stored;
+use node_core::block::BlockRef;
+use node_core::caches::CacheUse;
+use node_core::state::StateChanges;
+use node_types::H256;
+use node_types::trie::NibblePath;
+use std::sync::Arc;
+
+/// The trie nodes of the head's state, and the state after it if its root was requested already.
+///
+/// A block that is produced here is appended right after its state root was requested for its header. So its tries are computed once.
+pub(crate) struct NextState {
+    /// The block to whose state all this belongs. If it is no longer the head, it is of no use.
+    head: H256,
+    nodes: NodeCache,
+    prepared: Option<(StateChanges, NewState)>,
+}
+
+impl NextState {
+    /// Returns an empty cache of `bytes` bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { head: H256::zero(), nodes: node_cache(bytes), prepared: None }
+    }
+
+    pub(crate) fn usage(&self) -> CacheUse {
+        nodes_usage(&self.nodes)
+    }
+
+    /// Returns the root of the state after `changes` of `head`, or `None` if nothing is known of that block.
+    pub(super) fn prepare(
+        &mut self,
+        rows: &Rows,
+        head: BlockRef,
+        changes: &StateChanges,
+    ) -> Result<Option<H256>, StoreError> {
+        if self.head != head.hash {
+            return Ok(None);
+        }
+        let new = state::apply(rows, Some(&mut self.nodes), Some(head.number), head.number + 1, changes)?;
+        let root = new.root;
+        self.prepared = Some((changes.clone(), new));
+        Ok(Some(root))
+    }
+
+    /// Returns the state after `changes` of `head`, whose rows are `rows`.
+    pub(super) fn after(
+        &mut self,
+        rows: &Rows,
+        head: BlockRef,
+        changes: &StateChanges,
+    ) -> Result<NewState, StoreError> {
+        if self.head != head.hash {
+            self.nodes.clear();
+            (self.head, self.prepared) = (head.hash, None);
+        }
+        match self.prepared.take() {
+            Some((prepared, new)) if prepared == *changes => Ok(new),
+            _ => state::apply(rows, Some(&mut self.nodes), Some(head.number), head.number + 1, changes),
+        }
+    }
+
+    /// Notes that `head` was appended, and that it wrote `nodes`.
+    pub(super) fn appended(&mut self, head: H256, nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>) {
+        self.head = head;
+        nodes.into_iter().for_each(|(trie, path, stored)| self.nodes.insert((trie, path), stored));
+    }
+}
