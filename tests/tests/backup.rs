@@ -7,11 +7,12 @@ use node_tests::server::{Server, node_server};
 use node_tests::wallet::{hex, sign, transfer};
 use node_types::consensus::TransactionBody;
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::SystemTime;
 use tempfile::TempDir;
 
 fn command(words: &str, data: &Path) -> Command {
@@ -41,6 +42,15 @@ fn head(server: &Server) -> u64 {
     server.get("/blockNumber/").field("BlockNumber").as_str().unwrap().parse().unwrap()
 }
 
+/// Ends a thread when it is dropped, also by a failed assertion.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_backup_under_load_contains_every_acknowledged_transaction() {
     let folder = TempDir::new().unwrap();
@@ -49,6 +59,7 @@ fn a_backup_under_load_contains_every_acknowledged_transaction() {
     let filter = server.get("/newBlockFilter/").field("FilterId").as_str().unwrap().to_owned();
     let done = AtomicBool::new(false);
     let sent = thread::scope(|scope| {
+        let _ending = Ending(&done);
         let sender = scope.spawn(|| {
             let mut hashes: Vec<String> = Vec::new();
             while !done.load(Ordering::Relaxed) {
@@ -65,7 +76,6 @@ fn a_backup_under_load_contains_every_acknowledged_transaction() {
         }
         let before = head(&server);
         let result = backup(&data, &dest).unwrap();
-        assert_eq!(result["served"], true);
         assert!(result["head"]["number"].as_u64().unwrap() >= before, "{result} of {before}");
         let after = head(&server);
         while head(&server) < after + 5 {
@@ -124,27 +134,25 @@ fn the_documented_migration_reproduces_the_chain() {
 }
 
 #[test]
-fn a_killed_server_leaves_no_copy_that_looks_complete() {
+fn a_killed_backup_leaves_no_copy_that_looks_complete() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (import_chain(&folder, 150), folder.path().join("copy"));
     let part = folder.path().join("copy.part");
     let mut in_the_middle = 0;
     for _ in 0..20 {
-        let server = Server::start(["--data-dir", data.to_str().unwrap()]);
-        let client = command("backup", &data).arg(&dest).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut backup =
+            command("backup", &data).arg(&dest).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while !part.join("wal-synced").exists() && !dest.exists() {
             thread::yield_now();
         }
-        server.end("KILL");
-        let output = client.wait_with_output().unwrap();
-        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+        backup.kill().unwrap();
+        backup.wait().unwrap();
         if dest.exists() {
             // The kill came too late.
             assert!(run(&mut command("verify", &dest)).is_ok());
             fs::remove_dir_all(&dest).unwrap();
             continue;
         }
-        assert!(!output.status.success() && reported.contains("ended before the backup was complete"), "{reported}");
         assert!(run(&mut command("verify", &part)).is_err());
         in_the_middle += 1;
         if in_the_middle == 3 {
@@ -154,7 +162,7 @@ fn a_killed_server_leaves_no_copy_that_looks_complete() {
     assert!(in_the_middle > 0, "no kill came in time");
     // Incomplete copies do not affect later backups, and the folder itself is unchanged.
     let result = backup(&data, &dest).unwrap();
-    assert_eq!((&result["served"], &result["head"]["number"]), (&json!(false), &json!(150)));
+    assert_eq!(result["head"]["number"], 150);
     assert!(!part.exists());
     for whole in [&dest, &data] {
         assert_eq!(run(&mut command("verify", whole)).unwrap()["head"]["number"], 150);
@@ -162,21 +170,76 @@ fn a_killed_server_leaves_no_copy_that_looks_complete() {
 }
 
 #[test]
-fn stopping_the_server_cancels_the_backup() {
+fn refuses_destinations_that_have_something_to_lose() {
     let folder = TempDir::new().unwrap();
     let (data, dest) = (folder.path().join("data"), folder.path().join("copy"));
     let server = dev(&data, &[]);
-    assert!(data.join("control.sock").exists());
-    assert!(server.end("TERM").success());
-    assert!(!data.join("control.sock").exists());
     let refused = backup(&data, &data.join("inside")).unwrap_err();
     assert!(refused.contains("is inside the folder"), "{refused}");
     fs::create_dir(&dest).unwrap();
     fs::write(dest.join("letter"), "x").unwrap();
     let refused = backup(&data, &dest).unwrap_err();
     assert!(refused.contains("exists and is not an empty folder"), "{refused}");
-    let running = dev(&data, &[]);
-    let refused = backup(&data, &dest).unwrap_err();
-    assert!(refused.contains("exists and is not an empty folder"), "{refused}");
-    drop(running);
+    assert!(server.end("TERM").success());
+}
+
+/// The name, the length and the time of the last change of each file in a folder.
+fn files(folder: &Path) -> Vec<(String, u64, SystemTime)> {
+    let file = |entry: DirEntry| {
+        let metadata = entry.metadata().unwrap();
+        (entry.file_name().into_string().unwrap(), metadata.len(), metadata.modified().unwrap())
+    };
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| file(entry.unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn commands_that_read_change_nothing_and_need_no_lock() {
+    let folder = TempDir::new().unwrap();
+    let (data, chain) = (import_chain(&folder, 30), folder.path().join("copy.rlp"));
+    // A log that is not in runs yet, as a killed server leaves it.
+    let server = dev(&data, &[]);
+    server.post("/dev/mine/", json!({"Blocks": 5}).to_string());
+    server.end("KILL");
+    let before = files(&data);
+    let lock = fs::File::open(data.join("lock")).unwrap();
+    lock.try_lock().unwrap();
+    for words in ["verify", "stats"] {
+        assert_eq!(run(&mut command(words, &data)).unwrap()["head"]["number"], 35, "{words}");
+    }
+    assert_eq!(run(command("export", &data).arg(&chain)).unwrap()["to"], 35);
+    backup(&data, &folder.path().join("copy")).unwrap();
+    assert_eq!(files(&data), before);
+    let refused = run(&mut command("prune --before 3", &data)).unwrap_err();
+    assert!(refused.contains("in use by another process"), "{refused}");
+}
+
+#[test]
+fn a_folder_can_be_read_at_any_moment_while_a_server_writes() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("data");
+    let server = dev(&data, &[]);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _ending = Ending(&done);
+        scope.spawn(|| {
+            // Not endlessly, since a longer chain takes longer to verify.
+            for _ in 0..100 {
+                if !done.load(Ordering::Relaxed) {
+                    assert_eq!(server.post("/dev/mine/", json!({"Blocks": 20}).to_string()).status, 200);
+                }
+            }
+        });
+        let mut last = 0;
+        for round in 0..8 {
+            let before = head(&server);
+            let words = ["verify", "stats"][round % 2];
+            let read = run(&mut command(words, &data)).unwrap();
+            let found = read["head"]["number"].as_u64().unwrap();
+            assert!(found >= before.max(last), "{words}: {found}, {before}, {last}");
+            last = found;
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }

@@ -272,7 +272,7 @@ fn refuses_unusable_folders() {
 
     fixture.result(all[0]);
     let server = fixture.server(&[]);
-    for words in all {
+    for words in ["import chain.rlp", "prune --before 1"] {
         assert!(fixture.refusal(words).ends_with("is in use by another process"), "{words}");
     }
     drop(server);

@@ -7,8 +7,7 @@ use node_core::node::NodeError;
 use node_core::producer::ProducerError;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
-use node_store::files::FolderError;
-use node_store::{BackupError, Difference, StoreError};
+use node_store::{BackupError, Difference};
 use node_types::BlockNumber;
 use std::error::Error;
 use std::fmt;
@@ -60,14 +59,6 @@ pub(crate) enum CommandError {
     Difference(Box<Difference>),
     #[error(transparent)]
     Backup(#[from] BackupError),
-    #[error("the folder {} is in use by a process that does not accept requests", .path.display())]
-    NoControl { path: PathBuf, source: io::Error },
-    #[error("the process that uses the folder refused the backup: {message}")]
-    Refused { message: String },
-    #[error("the process that uses the folder ended before the backup was complete")]
-    ServerGone,
-    #[error("the path {} is not UTF-8", .path.display())]
-    NotText { path: PathBuf },
     #[error("{url} does not respond")]
     NoResponse { url: String, source: Box<ureq::Error> },
     #[cfg(feature = "tls")]
@@ -105,12 +96,6 @@ impl CommandError {
             other => Box::new(other),
         };
         Self::Store { path: path.to_owned(), source }
-    }
-
-    /// Whether another process uses the folder.
-    pub(crate) fn is_locked(&self) -> bool {
-        let Self::Store { source, .. } = self else { return false };
-        matches!(source.downcast_ref(), Some(StoreError::Folder(FolderError::Locked { .. })))
     }
 }
 

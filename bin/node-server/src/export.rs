@@ -55,7 +55,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<(), CommandError> {
         return Err(CommandError::Exists { path: options.file.clone() });
     }
     let shutdown = Shutdown::on_signals()?;
-    let store = open::open_existing(&options.chain, "export")?;
+    let store = open::open_snapshot(&options.chain, "export")?;
     let view = store.view()?;
     let range = range(options, view.head().number)?;
     if let Some(block) = first_edited_block(&store, *range.end())? {

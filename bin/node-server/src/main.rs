@@ -5,7 +5,6 @@
 mod backup;
 mod build_info;
 mod cli;
-mod control;
 mod data_dir;
 mod dev;
 mod error;

@@ -91,8 +91,10 @@ pub(crate) fn backend(
 ) -> Result<Backend, CommandError> {
     let store = match folder {
         Some(path) => create_store(path, genesis, caches, sync)?,
+        // What a cache of runs saves is only their decompression.
         None => {
-            Store::in_memory(genesis.block(), Options { cache_bytes: caches.cache_bytes(), ..Options::in_memory() })?
+            let cache_bytes = caches.cache_bytes() / 4;
+            Store::in_memory(genesis.block(), Options { cache_bytes, ..Options::in_memory() })?
         }
     };
     let store = Arc::new(store);
@@ -117,14 +119,20 @@ pub(crate) fn evm(spec: &Arc<ChainSpec>, caches: &CacheOptions) -> Arc<EvmExecut
     Arc::new(EvmExecutor::with_code_cache(spec.clone(), caches.code_cache_bytes()))
 }
 
-/// Opens an existing chain for `command`, which appears in errors.
-pub(crate) fn open_existing(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
-    open_folder(&existing_folder(chain, command)?, chain)
+/// Opens an existing chain as of now for `command`, which appears in errors and changes nothing. A server may go on using it.
+pub(crate) fn open_snapshot(chain: &ExistingChain, command: &'static str) -> Result<Store, CommandError> {
+    let path = existing_folder(chain, command)?;
+    let store = Store::open_snapshot(&path, store_options(&chain.storage.caches));
+    checked(store, &path, chain)
 }
 
 /// Opens the chain in `path` with the options of `chain`.
 pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
-    let store = Store::open_existing(path, store_options(&chain.storage.caches));
+    checked(Store::open_existing(path, store_options(&chain.storage.caches)), path, chain)
+}
+
+/// Checks that a chain is the one of the genesis file, if there is one.
+fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
     let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
         let genesis = read_genesis(Some(genesis))?;

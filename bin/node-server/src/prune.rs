@@ -26,7 +26,7 @@ pub(crate) struct PruneOptions {
 
 /// Drops the states of a folder before `--before`.
 pub(crate) fn run(options: &PruneOptions) -> Result<(), CommandError> {
-    let store = open::open_existing(&options.chain, "prune")?;
+    let store = open::open_folder(&open::existing_folder(&options.chain, "prune")?, &options.chain)?;
     check_floor(&store, "--before", options.before)?;
     let pruned = prune(&store, options.before)?;
     let value = json!({

@@ -1,6 +1,5 @@
 //! `node-server run`: imports chain files and serves the chain until a signal arrives.
 
-use crate::control::Control;
 use crate::error::{CommandError, Sources};
 use crate::files;
 use crate::metrics;
@@ -67,7 +66,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
     let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
-    let control = folder.zip(wiring.store.as_ref()).and_then(|(folder, store)| Control::open(&folder, store));
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
             let node = node(options, &wiring, is_built_in)?;
@@ -86,7 +84,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         Err(stopped @ CommandError::Stopped { .. }) => tracing::info!("{stopped}"),
         served => served?,
     }
-    drop(control);
     wiring.flush()
 }
 

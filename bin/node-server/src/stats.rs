@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Counts the rows and bytes of each table.
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
-    let store = open::open_existing(&options.chain, "stats")?;
+    let store = open::open_snapshot(&options.chain, "stats")?;
     // Rows still in memory are in no run yet.
     store.flush()?;
     let stats = store.stats()?;

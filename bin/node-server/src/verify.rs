@@ -43,7 +43,7 @@ pub(crate) fn check(
 pub(crate) fn run(options: &InspectOptions) -> Result<(), CommandError> {
     let json = options.output.json;
     let shutdown = Shutdown::on_signals()?;
-    let mut store = open::open_existing(&options.chain, "verify")?;
+    let mut store = open::open_snapshot(&options.chain, "verify")?;
     let Outcome { verified, blocks, seconds } = check(&mut store, "verify", json, shutdown.context())?;
     let Verified { head, earliest_state, edited, difference } = verified;
     if difference.is_none() || json {

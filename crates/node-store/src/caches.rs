@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// database. The value of such a key never changes, so entries are never invalidated.
 pub(crate) struct Caches {
     pub(crate) next: Mutex<NextState>,
+    /// The use of the nodes in `next` after the last block, for readers that do not wait for the next one.
+    pub(crate) nodes: Mutex<CacheUse>,
     pub(crate) hashes: BlockHashes,
     pub(crate) headers: ByHash<Arc<SealedHeader>>,
     pub(crate) bodies: ByHash<Arc<Body>>,
@@ -34,8 +36,10 @@ impl Caches {
     pub(crate) fn new(bytes: u64) -> Self {
         let nodes = bytes / 3;
         let bytes = bytes - nodes;
+        let next = NextState::new(nodes as usize);
         Self {
-            next: Mutex::new(NextState::new(nodes as usize)),
+            nodes: Mutex::new(next.usage()),
+            next: Mutex::new(next),
             // At the default size: the hashes of 300,000 blocks.
             hashes: BlockHashes::new(bytes / 4),
             headers: Cached::new(bytes / 8),
@@ -49,10 +53,9 @@ impl Caches {
     }
 
     pub(crate) fn usage(&self) -> [CacheUse; 9] {
-        let Self { next, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
-        let next = next.lock().usage();
+        let Self { next: _, nodes, hashes, headers, bodies, receipts, new_logs, logs, tips, code } = self;
         [
-            next,
+            *nodes.lock(),
             hashes.usage("block_hashes"),
             headers.usage("headers"),
             bodies.usage("bodies"),

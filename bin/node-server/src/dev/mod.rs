@@ -14,7 +14,6 @@ pub(crate) use anvil_options::instead;
 pub(crate) use options::DevOptions;
 pub(crate) use terminal::{RequestLayer, Terminal};
 
-use crate::control::Control;
 use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::values::reachable;
@@ -76,7 +75,6 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             (DevNodeError::Backend(error), Some(folder)) => CommandError::store(folder, error),
             (error, _) => error.into(),
         })?;
-    let control = folder.zip(store.as_ref()).and_then(|(folder, store)| Control::open(folder, store));
     let state_files = &options.storage.state_files;
     let mut dumped = None;
     if let Some(producer) = chain.producer() {
@@ -111,7 +109,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         notify::ready(address);
         Ok::<_, CommandError>(())
     })?;
-    drop((control, following, writing));
+    drop((following, writing));
     dumped.map_or(Ok(()), |file| file.write())?;
     // Dropping the node may not close the store, because requests that exceeded their deadline may still hold it.
     Ok(store.map_or(Ok(()), |store| store.flush())?)

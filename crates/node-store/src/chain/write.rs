@@ -36,6 +36,7 @@ impl ChainVersion {
         let written = std::mem::take(&mut new.nodes);
         self.push(block, bytes, new)?;
         next.appended(reference.hash, written);
+        *caches.nodes.lock() = next.usage();
         Ok(())
     }
 

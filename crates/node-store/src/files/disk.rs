@@ -112,6 +112,11 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     fs::File::open(path)?.sync_all()
 }
 
+/// Opens a file that will not be written.
+pub(crate) fn open_read_only(path: &Path) -> io::Result<Arc<dyn File>> {
+    Ok(Arc::new(DiskFile(fs::File::open(path)?)))
+}
+
 #[derive(Debug)]
 struct DiskFile(fs::File);
 

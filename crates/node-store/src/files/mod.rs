@@ -10,7 +10,7 @@ mod memory;
 mod nowhere;
 
 pub use disk::{DiskFolder, FolderError};
-pub(crate) use disk::{LOCK_FILE, create_folder, sync_folder};
+pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, sync_folder};
 pub(crate) use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
 

@@ -193,7 +193,9 @@ impl Shared {
                 .map(|(key, value)| (&**key, &**value))
                 .chain(others.iter().map(|(key, value)| (&**key, &**value))),
         };
-        self.archive.keep_up();
+        if self.options.merge {
+            self.archive.keep_up();
+        }
         self.archive.add(rows, chain.rows.limit, meta)?;
         *self.stored_side_blocks.lock() = side_blocks;
         // Under the lock, so that a merger that has just found nothing to do waits already.

@@ -9,6 +9,7 @@ mod merger;
 mod meta;
 mod open;
 mod prune;
+mod snapshot;
 mod stats;
 mod verify;
 
@@ -56,6 +57,8 @@ pub struct Options {
     pub blocks_in_memory: BlockNumber,
     /// Maximum bytes of blocks and records that are moved to runs at once, however few rows they are.
     pub memory_bytes: usize,
+    /// Whether runs are merged, so that reading looks into few of them. Merging rewrites what is stored several times.
+    pub merge: bool,
     /// After a failed write, the time between two attempts to write again.
     pub retry: Duration,
     /// Options of the write-ahead log.
@@ -70,6 +73,7 @@ impl Default for Options {
             commit_rows: 100_000,
             blocks_in_memory: 128,
             memory_bytes: 64 << 20,
+            merge: true,
             retry: Duration::from_secs(1),
             // The log is dropped in whole segments, so small ones leave less to read at the start.
             log: WalOptions { segment_bytes: 16 << 20, ..WalOptions::default() },
@@ -84,6 +88,7 @@ impl Options {
     /// blocks cheap, which copies the rows.
     pub fn in_memory() -> Self {
         Self {
+            cache_bytes: 64 << 20,
             commit_rows: 5_000,
             memory_bytes: 8 << 20,
             sync: SyncPolicy::OnDemand,

@@ -4,6 +4,7 @@ use super::archive::Archive;
 use super::healing::PROBE;
 use super::manifest;
 use super::meta::{LAYOUT, side_block_key};
+use super::snapshot::SnapshotFolder;
 use super::{
     Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, run_cache_bytes, switch,
 };
@@ -74,6 +75,22 @@ impl Store {
         }
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_or_begin(Arc::new(folder), None, options)
+    }
+
+    /// Opens the chain in `path` as of now, without locking or changing the folder: a process that has it open may go on writing,
+    /// and permission to read is enough. Changes are kept in memory and end with the store.
+    ///
+    /// The chain has every change that was acknowledged before the call, and perhaps changes that are being written.
+    ///
+    /// # Errors
+    /// Fails if there is no chain, if its layout is not supported, if files are damaged or cannot be read.
+    pub fn open_snapshot(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
+        if !Self::exists(&path) {
+            return Err(StoreError::NoChain.into());
+        }
+        let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
+        // Merged runs would take as much memory as the folder is large.
+        Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
     }
 
     /// Returns whether there is a chain in `path`.
@@ -148,7 +165,9 @@ impl Store {
         let archive = &store.shared.archive;
         let _ = archive.settle().and_then(|()| Ok(archive.remove_unlisted()?));
         store.spawn("store-flusher", Shared::run_flusher)?;
-        store.spawn("store-merger", Shared::run_merger)?;
+        if options.merge {
+            store.spawn("store-merger", Shared::run_merger)?;
+        }
         let begun = match (&meta, &genesis) {
             (None, Some(genesis)) => store.shared.begin(genesis),
             _ => Ok(()),

@@ -28,6 +28,42 @@ fn count(store: &Store) -> u64 {
 
 #[test]
 fn a_copy_is_consistent_while_others_write() {
+    copies_while_others_write(3, backed_up);
+}
+
+#[test]
+fn a_snapshot_is_consistent_while_others_write() {
+    copies_while_others_write(8, |store, folder, _| {
+        let copy = Store::open_snapshot(folder.join("data"), small(4, SyncPolicy::Always)).unwrap();
+        let head = copy.view().unwrap().head().number;
+        assert!(store.view().unwrap().head().number >= head);
+        (head, copy)
+    });
+}
+
+/// Copies a store to a folder, and opens the copy. Returns the reported head, too.
+fn backed_up(store: &Store, folder: &Path, name: &str) -> (u64, Store) {
+    let mut last = None;
+    let backup = store.backup(&folder.join(name), &Context::unbounded(), |progress| {
+        assert!(progress.rows <= progress.of);
+        last = Some(progress);
+    });
+    let backup = backup.unwrap();
+    assert!(backup.rows > 0 && last.is_some_and(|last| last.rows <= backup.rows), "{backup:?}");
+    assert!(!folder.join(format!("{name}.part")).exists());
+    (backup.head.number, Store::open_existing(folder.join(name), small(4, SyncPolicy::Always)).unwrap())
+}
+
+/// Ends a thread when it is dropped, also by a failed assertion.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn copies_while_others_write(times: u64, copy: impl Fn(&Store, &Path, &str) -> (u64, Store)) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(11);
     let mut chain = random.chain(0);
@@ -37,6 +73,7 @@ fn a_copy_is_consistent_while_others_write() {
     let done = AtomicBool::new(false);
     let mut copies = Vec::new();
     let chain = thread::scope(|scope| {
+        let _ending = Ending(&done);
         let writer = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 random.extend(&mut chain, 1);
@@ -46,29 +83,22 @@ fn a_copy_is_consistent_while_others_write() {
             }
             chain
         });
-        for name in ["first", "second", "third"] {
+        for number in 0..times {
             let before = store.view().unwrap().head().number;
-            let mut last = None;
-            let backup = store.backup(&folder.path().join(name), &Context::unbounded(), |progress| {
-                assert!(progress.rows <= progress.of);
-                last = Some(progress);
-            });
-            copies.push((name, before, backup.unwrap()));
-            while store.view().unwrap().head().number < before + 40 {
+            copies.push((before, copy(&store, folder.path(), &format!("copy-{number}"))));
+            while store.view().unwrap().head().number < before + 120 / times {
                 thread::yield_now();
             }
         }
         done.store(true, Ordering::Relaxed);
         writer.join().unwrap()
     });
-    for (name, before, backup) in copies {
-        assert!(backup.head.number >= before && backup.rows > 0, "{backup:?}");
-        assert!(!folder.path().join(format!("{name}.part")).exists());
-        let copy = Store::open_existing(folder.path().join(name), options).unwrap();
+    for (before, (reported, copy)) in copies {
+        assert!(reported >= before, "{reported} after {before}");
         let view = copy.view().unwrap();
         let head = view.head().number;
         // The copy also has the changes between the moment of the head and the last entry.
-        assert!(head >= backup.head.number, "{head} {backup:?}");
+        assert!(head >= reported, "{head} after {reported}");
         assert!((head..=head + 1).contains(&count(&copy)), "{head} and {}", count(&copy));
         let reference = MemoryBackend::new(chain.blocks()[0].clone()).unwrap();
         chain.up_to(head).above(0).into_iter().for_each(|block| reference.append(block).unwrap());

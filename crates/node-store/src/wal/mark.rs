@@ -10,7 +10,7 @@ use crate::files::{File, Folder};
 use std::io;
 use std::sync::Arc;
 
-pub(super) const MARK_NAME: &str = "wal-synced";
+pub(crate) const MARK_NAME: &str = "wal-synced";
 
 /// Two slots, written in turn. They are in different sectors, so that a torn write damages only one.
 const SLOT_OFFSETS: [u64; 2] = [0, 512];

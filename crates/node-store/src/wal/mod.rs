@@ -18,6 +18,8 @@ pub use entries::{Entries, Entry};
 pub use error::WalError;
 pub use format::{MAX_PAYLOAD, Sequence};
 
+pub(crate) use mark::MARK_NAME;
+
 use crate::files::Folder;
 use format::{FrameHeader, checksum};
 use parking_lot::{Condvar, Mutex, MutexGuard};

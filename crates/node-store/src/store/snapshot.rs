@@ -1,0 +1,128 @@
+//! A folder as it is at one moment, although another process may change it.
+
+use super::manifest;
+use crate::files::{File, Folder, LOCK_FILE, MemoryFolder, open_read_only};
+use crate::wal;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// How often a folder is opened that changes meanwhile, and the time between two attempts. An attempt takes a millisecond, and
+/// manifests change a few times in a second during imports, otherwise seldom.
+const ATTEMPTS: u32 = 400;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What a crash at one moment would leave of a folder. Changes are kept in memory: nothing is written to the folder, and it is
+/// not locked.
+#[derive(Debug)]
+pub(super) struct SnapshotFolder {
+    path: PathBuf,
+    /// The runs, opened so that they can be read after they were removed.
+    runs: Mutex<BTreeMap<String, Arc<dyn File>>>,
+    /// The log, the manifests, and what was created here.
+    memory: MemoryFolder,
+}
+
+impl SnapshotFolder {
+    /// Reads the log and the manifests of a folder, and opens its other files.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        for _ in 0..ATTEMPTS {
+            match Self::attempt(&path) {
+                Ok(Some(folder)) => return Ok(folder),
+                Ok(None) => {}
+                // A file was removed after it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            thread::sleep(PAUSE);
+        }
+        Err(io::Error::other("its files change too fast to be read"))
+    }
+
+    /// Returns `None` if files that belong together may be of different moments.
+    fn attempt(path: &Path) -> io::Result<Option<Self>> {
+        // The mark says up to which entry the log is complete. Entries that are added after it was read do no harm.
+        let mark = match fs::read(path.join(wal::MARK_NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            mark => Some(mark?),
+        };
+        let before = names(path)?;
+        let mut files = BTreeMap::new();
+        for name in before.iter().filter(|name| *name != wal::MARK_NAME && *name != LOCK_FILE) {
+            files.insert(name.clone(), open_read_only(&path.join(name))?);
+        }
+        // A manifest is replaced before the files are removed that only the old one needs.
+        let manifests = |names: Vec<String>| names.into_iter().filter_map(|name| manifest::number_of(&name));
+        if !manifests(before).eq(manifests(names(path)?)) {
+            return Ok(None);
+        }
+        let memory = MemoryFolder::default();
+        if let Some(mark) = mark {
+            memory.create(wal::MARK_NAME)?.write_at(0, &mark)?;
+        }
+        for (name, file) in &files {
+            if wal::is_log_file(name) || manifest::number_of(name).is_some() {
+                let size = usize::try_from(file.size()?).map_err(io::Error::other)?;
+                let mut content = vec![0; size];
+                file.read_at(0, &mut content)?;
+                memory.create(name)?.write_at(0, &content)?;
+            }
+        }
+        files.retain(|name, _| !(wal::is_log_file(name) || manifest::number_of(name).is_some()));
+        Ok(Some(Self { path: path.to_owned(), runs: Mutex::new(files), memory }))
+    }
+}
+
+/// Returns the names of the files in a folder, in ascending order.
+fn names(path: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.extend(entry.file_name().into_string().ok());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+impl Folder for SnapshotFolder {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        match self.runs.lock().get(name) {
+            Some(file) => Ok(Arc::clone(file)),
+            None => self.memory.open(name),
+        }
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+        self.runs.lock().remove(name);
+        self.memory.create(name)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = self.memory.list()?;
+        names.extend(self.runs.lock().keys().cloned());
+        Ok(names)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match self.runs.lock().remove(name) {
+            Some(_) => Ok(()),
+            None => self.memory.remove(name),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
