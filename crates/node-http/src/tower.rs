@@ -177,7 +177,8 @@ fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
         _ => actix_http::Version::HTTP_11,
     };
     head.peer_addr = parts.extensions.get::<SocketAddr>().copied();
-    for (name, value) in &parts.headers {
+    // The connection is not ours, so that it cannot become a WebSocket.
+    for (name, value) in parts.headers.iter().filter(|(name, _)| *name != http::header::UPGRADE) {
         let name = name.as_str().parse::<actix_http::header::HeaderName>().ok()?;
         head.headers_mut().append(name, actix_http::header::HeaderValue::from_bytes(value.as_bytes()).ok()?);
     }

@@ -129,6 +129,7 @@ mod tests {
         let cases = [
             ("gzip", Some(Some(Packing::Gzip))),
             ("GZIP", Some(Some(Packing::Gzip))),
+            #[cfg(feature = "compression")]
             (" br ", Some(Some(Packing::Brotli))),
             ("identity", Some(None)),
             ("", Some(None)),

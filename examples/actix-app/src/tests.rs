@@ -42,6 +42,14 @@ async fn a_scope_has_the_routes_with_their_limits() {
         let body = String::from_utf8(read_body(response).await.to_vec()).unwrap();
         assert!(body.contains("/api/node/schemas/"), "{peer}: {body}");
     }
+    // JSON-RPC, at the prefix with a slash and without.
+    for path in ["/api/node", "/api/node/"] {
+        let message = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+        let message =
+            TestRequest::post().uri(path).insert_header(("content-type", "application/json")).set_payload(message);
+        let response = call_service(&app, message.peer_addr("10.0.0.5:1".parse().unwrap()).to_request()).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+    }
     let long = TestRequest::post().uri("/api/node/call").insert_header(("content-type", "application/json"));
     let long = long.peer_addr("10.0.0.3:1".parse().unwrap()).set_payload("x".repeat(65));
     assert_eq!(call_service(&app, long.to_request()).await.status(), StatusCode::PAYLOAD_TOO_LARGE);

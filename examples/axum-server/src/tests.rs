@@ -75,6 +75,11 @@ async fn a_service_responds_to_every_request() {
     let mut service = NodeService::new(chain.node().clone(), HttpConfig::default()).unwrap();
     let json =
         |method: &str, uri: &str| Request::builder().method(method).uri(uri).header("content-type", "application/json");
+    let handshake = |uri: &str| {
+        let request = json("GET", uri).header("upgrade", "websocket").header("connection", "upgrade");
+        let request = request.header("accept", "application/json").header("sec-websocket-version", "13");
+        request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+    };
     let broken = futures_util::stream::iter([Ok("{"), Err(std::io::Error::other("the client has left"))]);
     let long = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>("          ".repeat(10_000)));
     let text = |text: &str| Body::from(text.to_owned());
@@ -92,6 +97,7 @@ async fn a_service_responds_to_every_request() {
         (json("GET", "/chainId/").header("x-name", "\u{e9}").body(text("")), 200),
         (json("GET", "/chainId/").version(axum::http::Version::HTTP_3).body(text("")), 200),
         (json("GET", "/ws").header("upgrade", "websocket").header("connection", "upgrade").body(text("")), 426),
+        (handshake("/ws").body(text("")), 426),
     ];
     for (request, expected) in cases {
         let request = request.unwrap();

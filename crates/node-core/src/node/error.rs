@@ -20,7 +20,7 @@ use std::time::Duration;
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NodeError {
     /// Fields are out of range, or contradict each other.
-    #[error("the request is invalid")]
+    #[error("the request is invalid{}", listed(.0))]
     Invalid(Vec<Fault>),
     /// The canonical chain has no such block.
     #[error("the canonical chain has no block {block}")]
@@ -186,6 +186,12 @@ impl From<FilterError> for NodeError {
             FilterError::Backend(error) => error.into(),
         }
     }
+}
+
+/// Returns the faults after a colon, or nothing if there are none.
+fn listed(faults: &[Fault]) -> String {
+    let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
+    if faults.is_empty() { String::new() } else { format!(": {}", faults.join("; ")) }
 }
 
 impl From<InvalidFilterId> for NodeError {

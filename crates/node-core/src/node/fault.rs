@@ -26,6 +26,15 @@ impl Fault {
     }
 }
 
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field {
+            Field::Request => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
+    }
+}
+
 /// A field of a request. `Display` is its name in camel case, as JSON-RPC spells it: `fromBlock`, `topics[1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {

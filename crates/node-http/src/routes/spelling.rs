@@ -2,8 +2,8 @@
 
 use super::operation::Operation;
 use actix_web::dev::ServiceRequest;
-use actix_web::http::Uri;
 use actix_web::http::uri::PathAndQuery;
+use actix_web::http::{Method, Uri};
 use std::collections::HashSet;
 
 /// Recognizes alternative spellings of paths under a base path.
@@ -24,7 +24,20 @@ impl Spellings {
 
     /// Replaces an alternative spelling of the request's path by the canonical one.
     pub(crate) fn normalize(&self, request: &mut ServiceRequest) {
-        let Some(path) = self.canonical(request.uri().path()) else { return };
+        if let Some(path) = self.canonical(request.uri().path()) {
+            Self::replace(request, path);
+        }
+    }
+
+    /// Adds the slash to the base path itself, where JSON-RPC messages are sent.
+    pub(crate) fn complete(&self, request: &mut ServiceRequest) {
+        if request.method() == Method::POST && !self.base.is_empty() && request.uri().path() == self.base {
+            Self::replace(request, [&self.base, "/"].concat());
+        }
+    }
+
+    /// Replaces the path, but not the query.
+    fn replace(request: &mut ServiceRequest, path: String) {
         let mut parts = request.uri().clone().into_parts();
         let path = match request.uri().query() {
             Some(query) => [&path, "?", query].concat(),
