@@ -1,9 +1,8 @@
 //! Export of the canonical chain as a chain file.
 
 use node_core::backend::{BackendError, View};
-use node_core::block::{BlockHashOrNumber, Body, SealedHeader};
+use node_core::block::BlockHashOrNumber;
 use node_types::BlockNumber;
-use node_types::consensus::Block;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
@@ -34,17 +33,7 @@ pub fn export_blocks(
         let (Some(header), Some(body)) = (view.header(id)?, view.body(id)?) else {
             return Err(BackendError::UnknownBlock(number).into());
         };
-        writer.write_all(&rlp::encode(&whole_block(&header, &body)))?;
+        writer.write_all(&rlp::encode(&body.with_header(&header.header)))?;
     }
     Ok(())
-}
-
-/// Returns the block in its encoded form.
-pub(crate) fn whole_block(header: &SealedHeader, body: &Body) -> Block {
-    Block {
-        header: header.header.clone(),
-        transactions: body.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
-        ommers: body.ommers.clone(),
-        withdrawals: body.withdrawals.clone(),
-    }
 }

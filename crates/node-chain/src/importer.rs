@@ -1,7 +1,6 @@
 //! Import of single blocks on any branch.
 
 use crate::branch::is_preferred;
-use crate::export::whole_block;
 use crate::import_error::ImportError;
 use crate::prepared::PreparedBlock;
 use crate::validation::{
@@ -145,7 +144,9 @@ impl BlockImporter {
         };
         match appended {
             Ok(()) => Ok(Imported::Appended),
-            Err(BackendError::NotAChild { .. }) => self.import_block(context, whole_block(&block.header, &block.body)),
+            Err(BackendError::NotAChild { .. }) => {
+                self.import_block(context, block.body.with_header(&block.header.header))
+            }
             Err(error) => Err(wrong_state_root(block.header.block_ref(), error)),
         }
     }

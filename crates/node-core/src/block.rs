@@ -1,7 +1,7 @@
 //! Blocks with their hashes, senders and totals, which are computed once.
 
 use crate::state::StateChanges;
-use node_types::consensus::{Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
+use node_types::consensus::{Block, Header, Log, Receipt, Signature, Transaction, TransactionBody, Withdrawal};
 use node_types::{Address, BlockNumber, H256, U256, keccak256};
 use rlp::RlpStream;
 use std::fmt;
@@ -123,6 +123,18 @@ pub struct Body {
     pub ommers: Vec<Header>,
     /// Withdrawals, since Shanghai.
     pub withdrawals: Option<Vec<Withdrawal>>,
+}
+
+impl Body {
+    /// Returns the block with this body and `header`, as it is encoded in chain files.
+    pub fn with_header(&self, header: &Header) -> Block {
+        Block {
+            header: header.clone(),
+            transactions: self.transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
+            ommers: self.ommers.clone(),
+            withdrawals: self.withdrawals.clone(),
+        }
+    }
 }
 
 /// A block with the results of its execution.

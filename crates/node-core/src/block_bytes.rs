@@ -14,15 +14,9 @@ impl ExecutedBlock {
     ///
     /// The encoding never changes.
     pub fn encode(&self) -> Vec<u8> {
-        let Body { transactions, ommers, withdrawals } = &*self.body;
-        let block = Block {
-            header: self.header.header.clone(),
-            transactions: transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
-            ommers: ommers.clone(),
-            withdrawals: withdrawals.clone(),
-        };
+        let transactions = &self.body.transactions;
         let mut stream = RlpStream::new_list(5);
-        stream.append(&block).begin_list(transactions.len());
+        stream.append(&self.body.with_header(&self.header.header)).begin_list(transactions.len());
         for transaction in transactions {
             stream.append(&transaction.sender);
         }

@@ -5,7 +5,6 @@ use super::{Field, Node, NodeError};
 use crate::backend::BackendError;
 use crate::block::{BlockHashOrNumber, Body, SealedHeader};
 use crate::context::Context;
-use node_types::consensus::Block;
 use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
 
@@ -23,14 +22,7 @@ pub struct FoundBlock {
 impl FoundBlock {
     /// Returns the RLP of the block: header, transactions, ommers and withdrawals.
     pub fn encode(&self) -> Vec<u8> {
-        let Body { transactions, ommers, withdrawals } = &*self.body;
-        let block = Block {
-            header: self.header.header.clone(),
-            transactions: transactions.iter().map(|recovered| recovered.transaction.clone()).collect(),
-            ommers: ommers.clone(),
-            withdrawals: withdrawals.clone(),
-        };
-        block.encode()
+        self.body.with_header(&self.header.header).encode()
     }
 
     /// Reads a block, canonical or not.

@@ -53,9 +53,9 @@ impl SnapshotFolder {
             mark => Some(mark?),
         };
         let before = names(path)?;
-        let mut files = BTreeMap::new();
+        let mut files = Vec::new();
         for name in before.iter().filter(|name| *name != wal::MARK_NAME && *name != LOCK_FILE) {
-            files.insert(name.clone(), open_read_only(&path.join(name))?);
+            files.push((name.clone(), open_read_only(&path.join(name))?));
         }
         // A manifest is replaced before the files are removed that only the old one needs.
         let manifests = |names: Vec<String>| names.into_iter().filter_map(|name| manifest::number_of(&name));
@@ -66,16 +66,18 @@ impl SnapshotFolder {
         if let Some(mark) = mark {
             memory.create(wal::MARK_NAME)?.write_at(0, &mark)?;
         }
-        for (name, file) in &files {
-            if wal::is_log_file(name) || manifest::number_of(name).is_some() {
+        let mut runs = BTreeMap::new();
+        for (name, file) in files {
+            if wal::is_log_file(&name) || manifest::number_of(&name).is_some() {
                 let size = usize::try_from(file.size()?).map_err(io::Error::other)?;
                 let mut content = vec![0; size];
                 file.read_at(0, &mut content)?;
-                memory.create(name)?.write_at(0, &content)?;
+                memory.create(&name)?.write_at(0, &content)?;
+            } else {
+                runs.insert(name, file);
             }
         }
-        files.retain(|name, _| !(wal::is_log_file(name) || manifest::number_of(name).is_some()));
-        Ok(Some(Self { path: path.to_owned(), runs: Mutex::new(files), memory }))
+        Ok(Some(Self { path: path.to_owned(), runs: Mutex::new(runs), memory }))
     }
 }
 
