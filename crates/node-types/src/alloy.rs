@@ -1,8 +1,9 @@
 //! Conversions from and to the types of alloy, for programs that use both.
 //!
 //! [`ToAlloy`] and [`ToNode`] convert what both sides can hold: primitive types, block identifiers, logs, accounts,
-//! withdrawals. Headers, transactions, receipts and blocks convert with `TryFrom` through the encoding that Ethereum defines
-//! for them, and fail if one side does not have a field of the other. Encodings of the HTTP interface, such as
+//! withdrawals. Headers, transactions (signed, unsigned, and with blobs), receipts, blocks and requests convert with `TryFrom`
+//! through the encoding that Ethereum defines for them, and fail if one side does not have a field of the other. Only a
+//! block hash loses something, alloy's `require_canonical`: a [`BlockId`] has none, and no operation needs it. Encodings of the HTTP interface, such as
 //! [`HashData`](crate::wire::HashData), dereference to what they hold, and convert like it.
 //!
 //! # Examples
@@ -22,12 +23,14 @@
 //! # Ok::<(), alloy_rlp::Error>(())
 //! ```
 
+mod transactions;
+
 use crate::consensus::{
     AccessListItem, Account, Authorization, Block, Bloom, DecodeError, Header, Log, PooledTransaction, Receipt,
-    Signature, Transaction, Withdrawal,
+    Signature, Transaction, TransactionType, Withdrawal,
 };
 use crate::{Address, BlockId, BlockNumberOrTag, Bytes, H256, U256};
-use alloy_consensus::{ReceiptEnvelope, TrieAccount, TxEnvelope};
+use alloy_consensus::{ReceiptEnvelope, TrieAccount, TxEnvelope, TxType};
 use alloy_eips::eip2718::{Eip2718Error, Eip2718Result};
 use alloy_eips::{Decodable2718, Encodable2718, eip2930, eip4895, eip7702};
 use alloy_primitives as theirs;
@@ -151,6 +154,22 @@ convert! {
             s: authorization.s().to_node(),
         };
 
+    TransactionType, TxType:
+        transaction_type => match transaction_type {
+            TransactionType::Legacy => TxType::Legacy,
+            TransactionType::AccessList => TxType::Eip2930,
+            TransactionType::DynamicFee => TxType::Eip1559,
+            TransactionType::Blob => TxType::Eip4844,
+            TransactionType::SetCode => TxType::Eip7702,
+        },
+        transaction_type => match transaction_type {
+            TxType::Legacy => TransactionType::Legacy,
+            TxType::Eip2930 => TransactionType::AccessList,
+            TxType::Eip1559 => TransactionType::DynamicFee,
+            TxType::Eip4844 => TransactionType::Blob,
+            TxType::Eip7702 => TransactionType::SetCode,
+        };
+
     BlockNumberOrTag, alloy_eips::BlockNumberOrTag:
         block => match *block {
             BlockNumberOrTag::Number(number) => alloy_eips::BlockNumberOrTag::Number(number),
@@ -221,15 +240,8 @@ convert_encoded! {
     Header, alloy_consensus::Header: alloy_rlp::Error, decode_rlp, alloy_rlp::encode;
     Block, alloy_consensus::Block<TxEnvelope>: alloy_rlp::Error, decode_rlp, alloy_rlp::encode;
     Transaction, TxEnvelope: Eip2718Error, decode_2718, Encodable2718::encoded_2718;
+    PooledTransaction, TxEnvelope: Eip2718Error, decode_2718, Encodable2718::encoded_2718;
     Receipt, ReceiptEnvelope: Eip2718Error, decode_2718, Encodable2718::encoded_2718;
-}
-
-impl TryFrom<&TxEnvelope> for PooledTransaction {
-    type Error = DecodeError;
-
-    fn try_from(theirs: &TxEnvelope) -> Result<Self, DecodeError> {
-        Self::decode(&theirs.encoded_2718())
-    }
 }
 
 fn decode_rlp<T: Decodable>(mut bytes: &[u8]) -> Result<T, alloy_rlp::Error> {
@@ -254,7 +266,9 @@ mod tests {
             account in account(),
             withdrawal in withdrawal(),
             authorization in authorization(),
+            transaction_type in transaction_type(),
         ) {
+            prop_assert_eq!(transaction_type.to_alloy().to_node(), transaction_type);
             prop_assert_eq!(log.to_alloy().to_node(), log);
             prop_assert_eq!(account.to_alloy().to_node(), account);
             prop_assert_eq!(withdrawal.to_alloy().to_node(), withdrawal);

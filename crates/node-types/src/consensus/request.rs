@@ -1,5 +1,6 @@
 //! Execution-layer requests (EIP-7685).
 
+use super::DecodeError;
 use crate::{Bytes, H256};
 use hmac_sha256::Hash as Sha256;
 
@@ -28,6 +29,21 @@ impl Request {
     /// Returns the type byte followed by the requests.
     pub fn encode(&self) -> Vec<u8> {
         [&[self.request_type as u8], self.data.as_ref()].concat()
+    }
+
+    /// Decodes the type byte and the requests that follow it.
+    ///
+    /// # Errors
+    /// If the type byte is missing or unknown.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (type_byte, data) = bytes.split_first().ok_or(DecodeError::Truncated { field: "request" })?;
+        let request_type = match type_byte {
+            0 => RequestType::Deposit,
+            1 => RequestType::Withdrawal,
+            2 => RequestType::Consolidation,
+            other => return Err(DecodeError::UnknownRequestType(*other)),
+        };
+        Ok(Self { request_type, data: data.to_vec().into() })
     }
 }
 

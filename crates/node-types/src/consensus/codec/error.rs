@@ -41,6 +41,9 @@ pub enum DecodeError {
     /// The type byte is not that of a known transaction type.
     #[error("transaction type {0} is not supported")]
     UnknownTransactionType(u8),
+    /// The type byte is not that of a known request type.
+    #[error("request type {0} is not supported")]
+    UnknownRequestType(u8),
     /// A blob or set-code transaction has no recipient.
     #[error("a transaction of type {} cannot create a contract", *transaction_type as u8)]
     ContractCreation { transaction_type: TransactionType },
@@ -66,6 +69,7 @@ impl From<DecodeError> for rlp::DecoderError {
             DecodeError::NonCanonicalLength { .. } | DecodeError::LeadingZeros { .. } => Self::RlpInvalidIndirection,
             DecodeError::Overflow { .. } | DecodeError::UnexpectedLength { .. } => Self::RlpInvalidLength,
             DecodeError::UnknownTransactionType(_) => Self::Custom("unknown transaction type"),
+            DecodeError::UnknownRequestType(_) => Self::Custom("unknown request type"),
             DecodeError::ContractCreation { .. } => Self::Custom("transaction without recipient"),
             DecodeError::InvalidV { .. } => Self::Custom("invalid signature v"),
             DecodeError::InvalidStatus => Self::Custom("invalid receipt status"),
