@@ -26,10 +26,18 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Context {
-    deadline: Option<Instant>,
+    deadline: Option<Deadline>,
     gas_budget: u64,
     client: Option<ClientId>,
     shared: Arc<Shared>,
+}
+
+/// When the time of a request is over.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    at: Instant,
+    /// The time that it had.
+    timeout: Duration,
 }
 
 #[derive(Default)]
@@ -76,8 +84,13 @@ impl Context {
     /// Sets the deadline to `timeout` from now, unless it is earlier already.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        let deadline = Instant::now().checked_add(timeout);
-        Self { deadline: self.deadline.into_iter().chain(deadline).min(), ..self }
+        let new = Instant::now().checked_add(timeout).map(|at| Deadline { at, timeout });
+        Self { deadline: self.deadline.into_iter().chain(new).min_by_key(|deadline| deadline.at), ..self }
+    }
+
+    /// Returns the [timeout](Self::with_timeout) that ends first; `None` without one.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.timeout)
     }
 
     /// Limits the gas of each execution.
@@ -149,7 +162,8 @@ impl Context {
     pub(crate) fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> Result<MutexGuard<'a, T>, Interrupted> {
         loop {
             self.check()?;
-            let left = self.deadline.map_or(LOCK_WAIT, |deadline| deadline.saturating_duration_since(Instant::now()));
+            let left =
+                self.deadline.map_or(LOCK_WAIT, |deadline| deadline.at.saturating_duration_since(Instant::now()));
             if let Some(guard) = mutex.try_lock_for(left.min(LOCK_WAIT)) {
                 return Ok(guard);
             }
@@ -165,7 +179,7 @@ impl Context {
             return Err(Interrupted::Cancelled);
         }
         match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Interrupted::DeadlineExceeded),
+            Some(deadline) if Instant::now() >= deadline.at => Err(Interrupted::DeadlineExceeded),
             _ => Ok(()),
         }
     }

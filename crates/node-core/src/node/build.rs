@@ -116,7 +116,7 @@ impl Node {
             Ok(recovered)
         };
         let assembled = assemble(context, &*self.executor, view, header, withdrawals, fill);
-        Ok(built(assembled.map_err(|error| self.not_built(error))?, sidecars))
+        Ok(built(assembled.map_err(|error| not_built(error, context))?, sidecars))
     }
 
     /// Builds a block with the best transactions of the pool.
@@ -130,18 +130,18 @@ impl Node {
         let (best, gas_limit) = (self.pool.best_for(&header), header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let assembled = assemble(context, &*self.executor, view, header, withdrawals, fill);
-        let assembled = assembled.map_err(|error| self.not_built(error))?;
+        let assembled = assembled.map_err(|error| not_built(error, context))?;
         let transactions = assembled.block.body.transactions.iter();
         let sidecars =
             transactions.filter_map(|transaction| self.pool.get(transaction.hash)?.sidecar.clone()).collect();
         Ok(built(assembled, sidecars))
     }
+}
 
-    fn not_built(&self, error: ExecutionError) -> NodeError {
-        match error {
-            error @ (ExecutionError::Refused(_) | ExecutionError::SystemContract { .. }) => NodeError::NotBuilt(error),
-            error => NodeError::of_call(error, self.limits.call_timeout),
-        }
+fn not_built(error: ExecutionError, context: &Context) -> NodeError {
+    match error {
+        error @ (ExecutionError::Refused(_) | ExecutionError::SystemContract { .. }) => NodeError::NotBuilt(error),
+        error => NodeError::of_call(error, context),
     }
 }
 

@@ -14,10 +14,11 @@ impl Node {
     pub fn call(&self, context: &Context, call: &Call, block: BlockId) -> Result<Bytes, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+        let context = self.call_context(context);
         let outcome = self
             .executor
-            .call(&self.call_context(context), &*snapshot.view, &header.header, call)
-            .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
+            .call(&context, &*snapshot.view, &header.header, call)
+            .map_err(|error| NodeError::of_call(error, &context))?;
         match outcome {
             CallOutcome::Returned { output, .. } => Ok(output),
             CallOutcome::Failed(failure) => Err(failure.into()),
@@ -31,10 +32,11 @@ impl Node {
     pub fn estimate_gas(&self, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+        let context = self.call_context(context);
         let outcome = self
             .executor
-            .estimate(&self.call_context(context), &*snapshot.view, &header.header, call)
-            .map_err(|error| NodeError::of_call(error, self.limits.call_timeout))?;
+            .estimate(&context, &*snapshot.view, &header.header, call)
+            .map_err(|error| NodeError::of_call(error, &context))?;
         match outcome {
             EstimateOutcome::Gas(gas) => Ok(gas),
             EstimateOutcome::Failed(failure) => Err(failure.into()),

@@ -3,7 +3,7 @@
 use super::fault::{Fault, Field};
 use super::limits::Limit;
 use crate::backend::BackendError;
-use crate::context::Interrupted;
+use crate::context::{Context, Interrupted};
 use crate::executor::{CallFailure, ExecutionError};
 use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, Rejection};
@@ -11,7 +11,6 @@ use crate::producer::ProducerError;
 use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
 use std::fmt;
-use std::time::Duration;
 
 /// Why an operation failed. `Display` is one sentence for the caller, and [`kind`](Self::kind) is for programs.
 /// `field` is what in the request caused the error.
@@ -41,7 +40,7 @@ pub enum NodeError {
         reason: Option<String>,
         output: Bytes,
     },
-    /// The call could not be executed, or not to its end.
+    /// The call could not be executed, or not to its end. The limit is [`Limit::CallTimeout`] if its time ran out.
     #[error("{reason}")]
     ExecutionFailed {
         /// A sentence that begins with geth's words.
@@ -137,15 +136,18 @@ impl NodeError {
         }
     }
 
-    /// Converts the error of a call. `timeout` is the longest that the call may take.
-    pub(super) fn of_call(error: ExecutionError, timeout: Duration) -> Self {
+    /// Converts the error of a call that ran in `context`.
+    pub(super) fn of_call(error: ExecutionError, context: &Context) -> Self {
         match error {
             ExecutionError::Refused(refusal) => Self::execution_failed(refusal),
             ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => Self::execution_failed(error),
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
                 Interrupted::DeadlineExceeded => Self::ExecutionFailed {
-                    reason: format!("execution aborted (timeout = {timeout:?})"),
+                    reason: match context.timeout() {
+                        Some(timeout) => format!("execution aborted (timeout = {timeout:?})"),
+                        None => "execution aborted".to_owned(),
+                    },
                     limit: Some(Limit::CallTimeout),
                 },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),

@@ -103,8 +103,8 @@ impl Node {
     pub fn simulate(
         &self,
         context: &Context,
-        block: BlockId,
         simulation: Simulation,
+        block: BlockId,
     ) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let snapshot = self.snapshot_for(context, block)?;
         let base = snapshot.state(block, Field::BlockNumber)?;
@@ -253,7 +253,7 @@ impl Run<'_> {
     fn failed(&self, error: ExecutionError) -> SimulateError {
         match error {
             ExecutionError::Override(error) => error.into(),
-            error => NodeError::of_call(error, self.node.limits.call_timeout).into(),
+            error => NodeError::of_call(error, &self.context).into(),
         }
     }
 }
@@ -302,7 +302,7 @@ mod tests {
 
     fn simulate(world: &World, blocks: Vec<SimulationBlock>) -> Result<Vec<SimulatedBlock>, SimulateError> {
         let simulation = Simulation { blocks, ..Simulation::default() };
-        world.node.simulate(&Context::unbounded(), BlockId::latest(), simulation)
+        world.node.simulate(&Context::unbounded(), simulation, BlockId::latest())
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(blocks.len(), times.len());
         assert_eq!(world.backend.view().unwrap().head(), head, "nothing of it stays");
         let simulation = Simulation { blocks: vec![at(None, None)], validation: true, ..Simulation::default() };
-        let valid = world.node.simulate(&Context::unbounded(), BlockId::earliest(), simulation).unwrap();
+        let valid = world.node.simulate(&Context::unbounded(), simulation, BlockId::earliest()).unwrap();
         let header = &valid[0].block.header.header;
         assert_eq!((header.number, header.base_fee_per_gas), (1, Some(BASE_FEE - BASE_FEE / 8)));
     }
@@ -365,7 +365,7 @@ mod tests {
         };
         let run = |budget, calls| {
             let context = Context::unbounded().with_gas_budget(budget);
-            world.node.simulate(&context, BlockId::latest(), simulation(calls))
+            world.node.simulate(&context, simulation(calls), BlockId::latest())
         };
         // What is left of the budget, and not more than what is left of the block.
         assert_eq!(limits(&run(100_000, 2).unwrap()), [100_000, 100_000 - GAS, 100_000 - 2 * GAS]);
@@ -422,7 +422,7 @@ mod tests {
         let context = Context::unbounded();
         context.cancel();
         let simulation = Simulation { blocks: vec![at(None, None)], ..Simulation::default() };
-        let ended = world.node.simulate(&context, BlockId::latest(), simulation).unwrap_err();
+        let ended = world.node.simulate(&context, simulation, BlockId::latest()).unwrap_err();
         assert!(matches!(ended, SimulateError::Node(NodeError::Interrupted(_))), "{ended}");
     }
 }

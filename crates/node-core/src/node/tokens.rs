@@ -92,7 +92,7 @@ impl Node {
 
     /// Returns the storage slots that a call reads.
     fn slots_read(&self, context: &Context, call: &Call) -> Result<BTreeSet<Slot>, NodeError> {
-        let read = self.create_access_list(context, BlockId::latest(), call)?.access_list;
+        let read = self.create_access_list(context, call, BlockId::latest())?.access_list;
         let slots = |item: AccessListItem| item.storage_keys.into_iter().map(move |key| (item.address, key));
         Ok(read.into_iter().flat_map(slots).collect())
     }

@@ -81,9 +81,9 @@ impl Node {
     pub fn trace_call(
         &self,
         context: &Context,
+        call: &Call,
         block: BlockId,
         index: Option<u64>,
-        call: &Call,
         options: &TraceOptions,
     ) -> Result<Trace, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
@@ -92,7 +92,7 @@ impl Node {
         let Some(index) = index else {
             let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
             let trace = self.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
-            return trace.map_err(|error| self.not_traced(error));
+            return trace.map_err(|error| self.not_traced(error, &context));
         };
         let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
         let count = replay.body.transactions.len();
@@ -110,14 +110,15 @@ impl Node {
     pub fn create_access_list(
         &self,
         context: &Context,
-        block: BlockId,
         call: &Call,
+        block: BlockId,
     ) -> Result<AccessListOutcome, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+        let context = self.call_context(context);
         self.executor
-            .access_list(&self.call_context(context), &*snapshot.view, &header.header, call)
-            .map_err(|error| self.not_traced(error.into()))
+            .access_list(&context, &*snapshot.view, &header.header, call)
+            .map_err(|error| NodeError::of_call(error, &context))
     }
 
     /// Returns what the executor records when the trace has `written` bytes already.
@@ -133,11 +134,11 @@ impl Node {
         }
     }
 
-    fn not_traced(&self, error: TraceError) -> NodeError {
+    fn not_traced(&self, error: TraceError, context: &Context) -> NodeError {
         match error {
             TraceError::Options(message) => NodeError::invalid(Field::Request, message),
             TraceError::TooLarge => NodeError::TraceTooLarge { limit: self.limits.trace_bytes },
-            TraceError::Execution(error) => NodeError::of_call(error, self.limits.call_timeout),
+            TraceError::Execution(error) => NodeError::of_call(error, context),
         }
     }
 }
@@ -178,7 +179,7 @@ impl Replay {
             }
             work(block)
         };
-        run().map_err(|error| node.not_traced(error))
+        run().map_err(|error| node.not_traced(error, context))
     }
 }
 
@@ -257,7 +258,7 @@ mod tests {
         let (world, _) = world();
         let call = Call { from: address(9), ..Call::default() };
         let trace = |block, index| {
-            let trace = world.node.trace_call(&Context::unbounded(), block, index, &call, &OPTIONS)?;
+            let trace = world.node.trace_call(&Context::unbounded(), &call, block, index, &OPTIONS)?;
             Ok::<_, NodeError>(trace.get().to_owned())
         };
         let nine = format!("{:#x}", address(9));
@@ -272,7 +273,7 @@ mod tests {
             );
         }
         assert!(matches!(trace(BlockId::earliest(), Some(0)), Err(NodeError::GenesisNotTraceable)));
-        let list = world.node.create_access_list(&Context::unbounded(), BlockId::number(2), &call).unwrap();
+        let list = world.node.create_access_list(&Context::unbounded(), &call, BlockId::number(2)).unwrap();
         assert_eq!(list.access_list[0].storage_keys, [H256::from_low_u64_be(2)]);
     }
 

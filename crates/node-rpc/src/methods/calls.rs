@@ -40,7 +40,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (Object(simulation), block): (Object<Simulation>, BlockParam)| {
                 let whole = simulation.whole();
                 let simulation = simulation.read(scope.node.spec().chain_id)?;
-                let blocks = scope.node.simulate(scope.context, block.0, simulation)?;
+                let blocks = scope.node.simulate(scope.context, simulation, block.0)?;
                 Ok(blocks.into_iter().map(|block| SimulatedBlock::of(block, whole)).collect::<Vec<_>>())
             },
         )

@@ -57,7 +57,7 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (Object(call), block, config): (Object<CallArguments>, BlockParam, TraceConfig)| {
                 let CallConfig { state_overrides, block_overrides, index } = config.of_call;
                 let call = call.read_with(scope.node.spec().chain_id, state_overrides, block_overrides)?;
-                Ok(scope.node.trace_call(scope.context, block.0, index, &call, &config.trace)?)
+                Ok(scope.node.trace_call(scope.context, &call, block.0, index, &config.trace)?)
             },
         )
         .code(),
@@ -76,7 +76,7 @@ fn access_list(
     (Object(call), block, state): (Object<CallArguments>, BlockParam, Option<StateOverrides>),
 ) -> Result<AccessList, RpcError> {
     let call = call.read_with(scope.node.spec().chain_id, state, None)?;
-    let found = scope.node.create_access_list(scope.context, block.0, &call)?;
+    let found = scope.node.create_access_list(scope.context, &call, block.0)?;
     Ok(AccessList {
         access_list: found.access_list.iter().map(AccessListItem::from).collect(),
         error: found.error,
