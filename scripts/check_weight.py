@@ -4,7 +4,6 @@
 Counts what `cargo tree` lists for one package alone: normal dependencies on this platform. The exit status is 1 if there are
 more than the limit, which rises only with a reason.
 """
-import os
 import subprocess
 import sys
 
@@ -19,9 +18,7 @@ LIMITS = [
 def crates(package: str, options: list[str]) -> set[str]:
     """Returns the crates that `package` needs, with their versions."""
     command = ["cargo", "tree", "--locked", "-p", package, *options, "-e", "normal", "--prefix", "none", "-f", "{p}"]
-    # Only the features that this package itself requests.
-    environment = {**os.environ, "CARGO_RESOLVER_FEATURE_UNIFICATION": "selected"}
-    lines = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return {" ".join(line.split()[:2]) for line in lines if line}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Have the light client, and the client in WebAssembly on Node.js, verify what a development chain serves."""
+"""Have the light client, alloy's client of JSON-RPC, and the client in WebAssembly on Node.js verify what a development chain serves."""
 import argparse
 import json
 import subprocess
@@ -22,17 +22,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True, help="the server")
     server_binary = parser.parse_args().bin
-    light_client = ["cargo", "run", "--quiet", "--locked", "-p", "example-light-client", "--"]
-    subprocess.run([*light_client[:1], "build", *light_client[2:-1]], cwd=ROOT, check=True)
+    clients = ["example-light-client", "example-rpc-client"]
+    subprocess.run(["cargo", "build", "--quiet", "--locked", *(f"-p={name}" for name in clients)], cwd=ROOT, check=True)
+    light_client, rpc_client = (ROOT / "target/debug" / name for name in clients)
     with Server(server_binary, "dev", "--data-dir", ":memory:") as server:
         timers = [threading.Timer(seconds, mine, [server.url]) for seconds in (1, 3)]
         for timer in timers:
             timer.start()
         followed = subprocess.run(
-            [*light_client, server.url, ACCOUNT, "0", "3", "latest"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
+            [light_client, server.url, ACCOUNT, "0", "3", "latest"], check=True, capture_output=True, text=True, timeout=60
         ).stdout
         print(followed, end="")
         assert len(followed.splitlines()) == 3, followed
+        subprocess.run([rpc_client, server.url], check=True, timeout=60)
         if WASM.exists():
             subprocess.run(["node", ROOT / "examples/wasm-client/client.mjs", server.url, ACCOUNT, WASM], check=True, timeout=60)
         else:

@@ -36,6 +36,7 @@
 //! # Features
 //! * backend-tests, off by default: the suite of tests for backends, in the module `backend::suite`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod accounts;

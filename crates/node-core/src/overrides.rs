@@ -82,6 +82,7 @@ fn set<T: Copy>(field: &mut T, value: Option<T>) {
 
 /// An invalid override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OverrideError {
     /// There is no precompile to move at this address.
     #[error("account {0:#x} is not a precompile")]

@@ -4,6 +4,7 @@ use crate::{AccountOptions, Accounts, AccountsError, DevGenesis, DevGenesisError
 use node_chain::Genesis;
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::clock::{Clock, ManualClock};
+use node_core::executor::Execution;
 use node_core::filters::FilterLimits;
 use node_core::node::{Finality, Limits, Node};
 use node_core::pool::{PoolLimits, TransactionOrder};
@@ -71,8 +72,11 @@ pub struct DevNodeBuilder {
     pool_limits: PoolLimits,
     filter_limits: FilterLimits,
     code_cache_bytes: u64,
+    executor: Arc<MakeExecutor>,
     client_version: String,
 }
+
+type MakeExecutor = dyn Fn(EvmExecutor) -> Arc<dyn Execution> + Send + Sync;
 
 /// The genesis block.
 #[derive(Clone)]
@@ -102,6 +106,7 @@ impl Default for DevNodeBuilder {
             pool_limits: PoolLimits { minimum_tip: 0, ..PoolLimits::default() },
             filter_limits: FilterLimits::default(),
             code_cache_bytes: EvmExecutor::CODE_CACHE_BYTES,
+            executor: Arc::new(|executor| Arc::new(executor)),
             client_version: concat!("anvil/node-dev/v", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -243,6 +248,24 @@ impl DevNodeBuilder {
         self
     }
 
+    /// Executes blocks and calls by what `make` returns for the chain's executor: the same with precompiles, tracers or settings
+    /// of your own, or another one.
+    ///
+    /// # Examples
+    /// ```
+    /// use node_dev::DevNode;
+    ///
+    /// let chain = DevNode::builder()
+    ///     .executor(|evm| evm.with_configuration(|settings| settings.limit_contract_code_size = Some(100_000)))
+    ///     .spawn()?;
+    /// # Ok::<(), node_dev::DevNodeError>(())
+    /// ```
+    #[must_use]
+    pub fn executor<E: Execution + 'static>(mut self, make: impl Fn(EvmExecutor) -> E + Send + Sync + 'static) -> Self {
+        self.executor = Arc::new(move |executor| Arc::new(make(executor)));
+        self
+    }
+
     /// Sets the name and version that clientVersion returns. By default the name begins with `anvil`, by which clients such as
     /// Hardhat's network helpers recognize that the chain can be controlled.
     #[must_use]
@@ -283,8 +306,8 @@ impl DevNodeBuilder {
             None => (manual.clone() as Arc<dyn Clock>, Some(manual)),
         };
         let spec = Arc::new(genesis.spec.clone());
-        let evm = Arc::new(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes));
-        let node = Node::builder(backend, evm, spec)
+        let executor = (self.executor)(EvmExecutor::with_code_cache(spec.clone(), self.code_cache_bytes));
+        let node = Node::builder(backend, executor, spec)
             .accounts(Arc::new(accounts.clone()))
             .clock(clock)
             .production(self.production)

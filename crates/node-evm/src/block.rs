@@ -65,7 +65,7 @@ impl<'a> EvmBlock<'a> {
         let db = StateDb::new(view, parent, codes, fork)?;
         let cfg = extensions.configured(spec::configuration(spec, fork));
         let env = spec::environment(spec, fork, header);
-        let machine = Machine::new(fork, cfg, env, db, context, &extensions.precompiles);
+        let machine = Machine::new(fork, cfg, env, db, context, extensions.precompiles(spec::spec_id(fork)));
         let blob_base_fee = fees::blob_base_fee(spec, header).unwrap_or(U256::one());
         Ok(Self {
             run,

@@ -61,7 +61,8 @@ impl<'a> CallRun<'a> {
         cfg.tx_gas_limit_cap = Some(u64::MAX);
         let environment = environment(spec, fork, &header, call);
         overrides::apply(&mut db, &call.overrides)?;
-        let mut machine = Machine::new(fork, cfg, environment, db, context, &extensions.precompiles);
+        let mut machine =
+            Machine::new(fork, cfg, environment, db, context, extensions.precompiles(spec::spec_id(fork)));
         overrides::apply_to_precompiles(&mut machine, &call.overrides)?;
 
         let balance = machine.balance(call.from)?;

@@ -270,7 +270,7 @@ impl Database for StateDb<'_> {
 /// The error of the database, which revm passes on.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct DatabaseError(#[from] pub(crate) BackendError);
+pub struct DatabaseError(#[from] pub BackendError);
 
 impl DBErrorMarker for DatabaseError {}
 

@@ -4,7 +4,7 @@ use crate::access_list;
 use crate::block::EvmBlock;
 use crate::call::CallRun;
 use crate::code_cache::CodeCache;
-use crate::extension::{EvmInspector, Extensions, Precompile};
+use crate::extension::{EvmInspector, EvmPrecompiles, Extensions, Precompile};
 use crate::kzg::KzgVerifier;
 use crate::recovery::Secp256k1Recovery;
 use crate::run_context::RunContext;
@@ -23,6 +23,7 @@ use node_core::trace::{AccessListOutcome, Trace, TraceError, Tracing};
 use node_types::consensus::{BlobSidecar, Header, Signature};
 use node_types::{Address, H256};
 use revm::context::CfgEnv;
+use revm::primitives::hardfork::SpecId;
 use std::sync::Arc;
 
 /// The [`Execution`](node_core::executor::Execution) of one chain: code runs on revm, libsecp256k1 recovers senders, and
@@ -58,7 +59,7 @@ impl EvmExecutor {
     /// use node_types::Address;
     /// use std::sync::Arc;
     ///
-    /// let reverse = |call: &PrecompileCall<'_>| PrecompileOutcome::Returned {
+    /// let reverse = |call: PrecompileCall<'_, '_>| PrecompileOutcome::Returned {
     ///     gas_used: 100,
     ///     output: call.input.iter().rev().copied().collect(),
     /// };
@@ -68,6 +69,31 @@ impl EvmExecutor {
     #[must_use]
     pub fn with_precompile(mut self, address: Address, precompile: impl Precompile + 'static) -> Self {
         Arc::make_mut(&mut self.extensions.precompiles).insert(address, Arc::new(precompile));
+        self
+    }
+
+    /// Replaces the precompiles of every fork by those that `provide` creates for each block and call, from any
+    /// [`PrecompileProvider`](revm::handler::PrecompileProvider) of revm. Those of
+    /// [`with_precompile`](Self::with_precompile) stand before them.
+    ///
+    /// # Examples
+    /// ```
+    /// use node_core::forks::{ChainSpec, Fork};
+    /// use node_evm::EvmExecutor;
+    /// use node_evm::revm::handler::EthPrecompiles;
+    /// use node_evm::revm::primitives::hardfork::SpecId;
+    /// use std::sync::Arc;
+    ///
+    /// // The precompiles of Osaka at all times.
+    /// let executor = EvmExecutor::new(Arc::new(ChainSpec::at_genesis(1337, Fork::London)))
+    ///     .with_precompiles(|_| Box::new(EthPrecompiles::new(SpecId::OSAKA)));
+    /// ```
+    #[must_use]
+    pub fn with_precompiles(
+        mut self,
+        provide: impl Fn(SpecId) -> Box<dyn EvmPrecompiles> + Send + Sync + 'static,
+    ) -> Self {
+        self.extensions.provide = Some(Arc::new(provide));
         self
     }
 

@@ -1,46 +1,57 @@
 //! What callers add to the EVM: precompiles, settings, inspectors and tracers.
 
+use crate::database::DatabaseError;
 use crate::evm_context::EvmContext;
+use crate::precompiles::Precompiles;
 use crate::tracer::TracerMap;
 use node_types::{Address, Bytes, U256};
 use revm::Inspector;
 use revm::context::CfgEnv;
+use revm::handler::{EthPrecompiles, PrecompileProvider};
+use revm::interpreter::InterpreterResult;
+use revm::primitives::hardfork::SpecId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// A precompiled contract of the caller's own, seen by every kind of call. Implemented by closures.
 ///
-/// Its result must depend only on the call: blocks are executed again by whoever imports them.
+/// Its result must depend only on the call and the state: blocks are executed again by whoever imports them. It must not
+/// panic: that ends the operation, and a transaction that causes it remains in the pool.
 pub trait Precompile: Send + Sync {
     /// Runs a call of the contract.
-    fn run(&self, call: &PrecompileCall<'_>) -> PrecompileOutcome;
+    fn run(&self, call: PrecompileCall<'_, '_>) -> PrecompileOutcome;
 }
 
-impl<F: Fn(&PrecompileCall<'_>) -> PrecompileOutcome + Send + Sync> Precompile for F {
-    fn run(&self, call: &PrecompileCall<'_>) -> PrecompileOutcome {
+impl<F: Fn(PrecompileCall<'_, '_>) -> PrecompileOutcome + Send + Sync> Precompile for F {
+    fn run(&self, call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
         self(call)
     }
 }
 
 /// A call of a [`Precompile`].
-#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct PrecompileCall<'a> {
+pub struct PrecompileCall<'c, 'a> {
     /// The call data.
-    pub input: &'a [u8],
+    pub input: &'c [u8],
     /// Gas that may be used.
     pub gas_limit: u64,
     /// The account that calls.
     pub caller: Address,
+    /// The account whose storage and balance a contract would have: that of the precompile, or with DELEGATECALL and
+    /// CALLCODE the caller's.
+    pub address: Address,
     /// Value of the call in wei.
     pub value: U256,
-    /// Whether the call must not change the state.
+    /// Whether the call must not change the state. The precompile has to respect this.
     pub is_static: bool,
+    /// Block, transaction and state. A precompile charges for its reads and writes itself, through the gas that it says it
+    /// used. Its changes are undone if it does not return successfully.
+    pub context: &'c mut EvmContext<'a>,
 }
 
 /// The result of a call of a [`Precompile`]. Using more gas than the limit is the same as [`OutOfGas`](Self::OutOfGas).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum PrecompileOutcome {
     /// It succeeded.
@@ -61,7 +72,15 @@ pub enum PrecompileOutcome {
     OutOfGas,
     /// It failed for this reason. All gas is used.
     Failed(String),
+    /// It could not read the state. The operation ends with this error, and not as a failed call.
+    NoState(DatabaseError),
 }
+
+/// Precompiles of revm for the EVM of this crate: any type that implements [`PrecompileProvider`] for every context. See
+/// [`EvmExecutor::with_precompiles`](crate::EvmExecutor::with_precompiles).
+pub trait EvmPrecompiles: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult> {}
+
+impl<T: for<'a> PrecompileProvider<EvmContext<'a>, Output = InterpreterResult>> EvmPrecompiles for T {}
 
 /// An inspector of revm for the EVM of this crate: any type that implements [`Inspector`] for every context. See
 /// [`EvmExecutor::inspect_call`](crate::EvmExecutor::inspect_call).
@@ -74,15 +93,29 @@ pub(crate) type PrecompileMap = BTreeMap<Address, Arc<dyn Precompile>>;
 
 type Configure = dyn Fn(&mut CfgEnv) + Send + Sync;
 
+type Provide = dyn Fn(SpecId) -> Box<dyn EvmPrecompiles> + Send + Sync;
+
 /// What the EVM has beyond Ethereum's rules.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
+    /// Those that stand before the others.
     pub(crate) precompiles: Arc<PrecompileMap>,
+    /// Creates the others; `None` if they are Ethereum's.
+    pub(crate) provide: Option<Arc<Provide>>,
     pub(crate) configure: Option<Arc<Configure>>,
     pub(crate) tracers: TracerMap,
 }
 
 impl Extensions {
+    /// Returns the precompiles of a fork.
+    pub(crate) fn precompiles(&self, spec: SpecId) -> Precompiles {
+        let provided = match &self.provide {
+            Some(provide) => provide(spec),
+            None => Box::new(EthPrecompiles::new(spec)),
+        };
+        Precompiles::new(provided, self.precompiles.clone())
+    }
+
     /// Applies the caller's settings to those of a fork.
     pub(crate) fn configured(&self, mut cfg: CfgEnv) -> CfgEnv {
         if let Some(configure) = &self.configure {

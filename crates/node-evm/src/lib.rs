@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that depends on revm. The module `convert` converts between revm's types and those of
 //! node-types. [`builder`] opens a node with this executor; [`EvmExecutor::with_precompile`],
-//! [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
+//! [`with_precompiles`](EvmExecutor::with_precompiles), [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
 //! [`inspect_call`](EvmExecutor::inspect_call) extend it.
 //!
 //! ```
@@ -67,7 +67,7 @@ mod transaction;
 pub use database::{DatabaseError, StateDb};
 pub use evm_context::{EvmContext, RunState};
 pub use executor::{EvmExecutor, builder};
-pub use extension::{EvmInspector, Precompile, PrecompileCall, PrecompileOutcome};
+pub use extension::{EvmInspector, EvmPrecompiles, Precompile, PrecompileCall, PrecompileOutcome};
 pub use key::{InvalidKey, SecretKey};
 pub use kzg::KzgVerifier;
 pub use recovery::Secp256k1Recovery;

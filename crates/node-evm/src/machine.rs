@@ -4,7 +4,6 @@ use crate::collision::GuardedEvm;
 use crate::convert::{ToEvm, ToNode};
 use crate::database::{DatabaseError, StateDb};
 use crate::evm_context::{EvmContext, RunState};
-use crate::extension::PrecompileMap;
 use crate::inspection::Inspection;
 use crate::log_book::{LogBook, LogEntry};
 use crate::precompiles::Precompiles;
@@ -21,7 +20,6 @@ use revm::handler::{EvmTr, Handler, MainnetHandler};
 use revm::inspector::InspectorHandler;
 use revm::primitives::TxKind;
 use revm::state::EvmState;
-use std::sync::Arc;
 
 /// Why a transaction could not be executed.
 pub(crate) type Fault = EVMError<DatabaseError>;
@@ -49,7 +47,7 @@ impl<'a> Machine<'a> {
         block: BlockEnv,
         db: StateDb<'a>,
         context: &'a Context,
-        precompiles: &Arc<PrecompileMap>,
+        precompiles: Precompiles,
     ) -> Self {
         let spec = spec::spec_id(fork);
         let mut journaled_state = Journal::new(db);
@@ -70,13 +68,7 @@ impl<'a> Machine<'a> {
         };
         // Frames are allocated when they start: each has a stack of 32 KiB, and most runs need one or two.
         let frame_stack = FrameStack::new();
-        let evm = Evm {
-            ctx,
-            inspector: Inspection::default(),
-            instruction,
-            precompiles: Precompiles::new(spec, precompiles.clone()),
-            frame_stack,
-        };
+        let evm = Evm { ctx, inspector: Inspection::default(), instruction, precompiles, frame_stack };
         Self { evm: GuardedEvm(evm) }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::convert::{ToEvm, ToNode};
 use crate::evm_context::EvmContext;
-use crate::extension::{Precompile, PrecompileCall, PrecompileMap, PrecompileOutcome};
+use crate::extension::{EvmPrecompiles, Precompile, PrecompileCall, PrecompileMap, PrecompileOutcome};
 use node_core::executor::NamedContract;
-use revm::context::CfgEnv;
+use revm::context::{CfgEnv, ContextError, JournalTr, LocalContextTr};
 use revm::handler::{EthPrecompiles, PrecompileProvider, precompile_output_to_interpreter_result};
 use revm::interpreter::{CallInputs, InterpreterResult};
 use revm::precompile::{Precompile as EvmPrecompile, PrecompileHalt, PrecompileOutput};
@@ -14,37 +14,35 @@ use std::sync::Arc;
 
 /// The precompiles of a fork, with the overrides of a call applied. The fork's addresses stay warm in any case.
 pub(crate) struct Precompiles {
-    ethereum: EthPrecompiles,
+    provided: Box<dyn EvmPrecompiles>,
     /// Addresses whose precompile is disabled. Nearly always empty.
     replaced: Vec<Address>,
     /// New and original address of each moved precompile. The last entry for a new address applies.
     moved: Vec<(Address, Address)>,
-    /// The caller's own, which replace those of the fork.
+    /// The caller's own, which replace those that are provided.
     custom: Arc<PrecompileMap>,
-    /// All addresses that are warm; `None` if they are the fork's.
+    /// All addresses that are warm; `None` if they are those that are provided.
     warm: Option<AddressSet>,
 }
 
 impl Precompiles {
-    /// The precompiles of a fork.
-    pub(crate) fn new(spec: SpecId, custom: Arc<PrecompileMap>) -> Self {
-        let ethereum = EthPrecompiles::new(spec);
-        let mut precompiles = Self { ethereum, replaced: Vec::new(), moved: Vec::new(), custom, warm: None };
-        precompiles.warm_custom();
+    pub(crate) fn new(provided: Box<dyn EvmPrecompiles>, custom: Arc<PrecompileMap>) -> Self {
+        let mut precompiles = Self { provided, replaced: Vec::new(), moved: Vec::new(), custom, warm: None };
+        if !precompiles.custom.is_empty() {
+            let own = precompiles.custom.keys().map(ToEvm::to_evm);
+            precompiles.warm = Some(precompiles.provided_addresses().iter().copied().chain(own).collect());
+        }
         precompiles
     }
 
-    /// Adds the caller's precompiles to the addresses that are warm.
-    fn warm_custom(&mut self) {
-        if !self.custom.is_empty() {
-            let own = self.custom.keys().map(ToEvm::to_evm);
-            self.warm = Some(self.ethereum.warm_addresses().iter().copied().chain(own).collect());
-        }
+    fn provided_addresses(&self) -> &AddressSet {
+        PrecompileProvider::<EvmContext<'_>>::warm_addresses(&*self.provided)
     }
 
     /// Whether there is a precompile at `address` before overrides.
     fn is_original(&self, address: &Address) -> bool {
-        self.ethereum.contains(address) || self.custom.contains_key(&address.to_node())
+        PrecompileProvider::<EvmContext<'_>>::contains(&*self.provided, address)
+            || self.custom.contains_key(&address.to_node())
     }
 
     /// Disables the precompile at `address`, so that the account runs its own code.
@@ -74,23 +72,36 @@ impl Precompiles {
 }
 
 /// Runs a precompile of the caller.
-fn run_custom(precompile: &dyn Precompile, context: &EvmContext<'_>, inputs: &CallInputs) -> InterpreterResult {
-    let input = inputs.input.as_bytes(context);
-    let call = PrecompileCall {
+fn run_custom(precompile: &dyn Precompile, context: &mut EvmContext<'_>, inputs: &CallInputs) -> InterpreterResult {
+    let input = inputs.input.bytes(context);
+    let outcome = precompile.run(PrecompileCall {
         input: &input,
         gas_limit: inputs.gas_limit,
         caller: inputs.caller.to_node(),
+        address: inputs.target_address.to_node(),
         value: inputs.value.get().to_node(),
         is_static: inputs.is_static,
-    };
+        context: &mut *context,
+    });
     let reservoir = inputs.reservoir;
-    let output = match precompile.run(&call) {
+    let failed = |reason: String| PrecompileOutput::halt(PrecompileHalt::Other(reason.into()), reservoir);
+    let output = match outcome {
         PrecompileOutcome::Returned { gas_used, output } => PrecompileOutput::new(gas_used, output.to_evm(), reservoir),
         PrecompileOutcome::Reverted { gas_used, output } => {
             PrecompileOutput::revert(gas_used, output.to_evm(), reservoir)
         }
         PrecompileOutcome::OutOfGas => PrecompileOutput::halt(PrecompileHalt::OutOfGas, reservoir),
-        PrecompileOutcome::Failed(reason) => PrecompileOutput::halt(PrecompileHalt::Other(reason.into()), reservoir),
+        PrecompileOutcome::Failed(reason) => {
+            // As revm does for its own precompiles: only a call from outside shows the reason.
+            if context.journaled_state.depth() == 1 {
+                context.local.set_precompile_error_context(reason.clone());
+            }
+            failed(reason)
+        }
+        PrecompileOutcome::NoState(error) => {
+            context.error = Err(ContextError::Db(error));
+            failed(String::new())
+        }
     };
     precompile_output_to_interpreter_result(output, inputs.gas_limit)
 }
@@ -109,10 +120,9 @@ pub(crate) fn named(spec: SpecId) -> Vec<NamedContract> {
 impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
     type Output = InterpreterResult;
 
-    fn set_spec(&mut self, spec: <CfgEnv as revm::context::Cfg>::Spec) -> bool {
-        let changed = PrecompileProvider::<EvmContext<'a>>::set_spec(&mut self.ethereum, spec);
-        self.warm_custom();
-        changed
+    /// The fork of a block does not change.
+    fn set_spec(&mut self, _: <CfgEnv as revm::context::Cfg>::Spec) -> bool {
+        false
     }
 
     fn run(&mut self, context: &mut EvmContext<'a>, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
@@ -121,17 +131,17 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for Precompiles {
             return Ok(Some(run_custom(&**precompile, context, inputs)));
         }
         match origin {
-            Some(origin) if origin == inputs.bytecode_address => self.ethereum.run(context, inputs),
+            Some(origin) if origin == inputs.bytecode_address => self.provided.run(context, inputs),
             Some(origin) => {
                 let inputs = CallInputs { bytecode_address: origin, ..inputs.clone() };
-                self.ethereum.run(context, &inputs)
+                self.provided.run(context, &inputs)
             }
             None => Ok(None),
         }
     }
 
     fn warm_addresses(&self) -> &AddressSet {
-        self.warm.as_ref().unwrap_or_else(|| self.ethereum.warm_addresses())
+        self.warm.as_ref().unwrap_or_else(|| self.provided_addresses())
     }
 
     fn contains(&self, address: &Address) -> bool {

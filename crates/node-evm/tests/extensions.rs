@@ -3,14 +3,21 @@
 
 mod support;
 
+use node_core::backend::BackendError;
 use node_core::context::Context;
-use node_core::executor::{Call, CallFailure, CallOutcome, Executor};
+use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, Executor};
 use node_core::forks::Fork;
 use node_core::trace::{Trace, TraceError, Tracing};
 use node_evm::revm::Inspector;
+use node_evm::revm::context::JournalTr;
+use node_evm::revm::handler::EthPrecompiles;
 use node_evm::revm::interpreter::interpreter_types::Jumps;
 use node_evm::revm::interpreter::{CallInputs, CallOutcome as FrameOutcome, Interpreter};
-use node_evm::{EvmContext, EvmExecutor, Finished, PrecompileCall, PrecompileOutcome, Tracer, TracerOptions};
+use node_evm::revm::primitives::hardfork::SpecId;
+use node_evm::revm::primitives::{Address as EvmAddress, U256 as EvmU256};
+use node_evm::{
+    DatabaseError, EvmContext, EvmExecutor, Finished, PrecompileCall, PrecompileOutcome, Tracer, TracerOptions,
+};
 use node_types::consensus::{Header, LegacyTransaction, ReceiptOutcome};
 use node_types::{Address, Bytes};
 use serde_json::value::RawValue;
@@ -22,7 +29,7 @@ const BEEF: Address = node_types::H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 const CALLER: &str = "36 5f 5f 37 5f 5f 36 5f 61beef 5a fa 5f 52 3d 5f 6020 3e 3d 6020 01 5f f3";
 
 /// Returns the call data in reverse, for 100 gas. Refuses call data that begins with 0xff, and fails for 0xfe.
-fn reverse(call: &PrecompileCall<'_>) -> PrecompileOutcome {
+fn reverse(call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
     match call.input {
         [0xff, ..] => PrecompileOutcome::Reverted { gas_used: 100, output: Bytes::from([0x42]) },
         [0xfe, ..] => PrecompileOutcome::Failed("refused".to_owned()),
@@ -71,12 +78,69 @@ fn a_precompile_can_revert_fail_and_run_out_of_gas() {
         other => panic!("{other:?}"),
     };
     assert!(matches!(failed(0xff), CallFailure::Reverted { output, .. } if output[..] == [0x42]));
-    assert!(matches!(failed(0xfe), CallFailure::Halted { .. }));
+    assert!(matches!(failed(0xfe), CallFailure::Halted { reason } if reason == "precompile error: refused"));
     assert!(matches!(failed(0xfd), CallFailure::Halted { .. }));
     // A contract sees the failure, and what was returned.
     let reverted = returned(world.call(&call(CONTRACT, &[0xff])).unwrap());
     assert_eq!((word(&reverted[..32]), &reverted[32..]), (wei(0), [0x42].as_slice()));
     assert_eq!(word(&returned(world.call(&call(CONTRACT, &[0xfe])).unwrap())), wei(0));
+}
+
+/// Counts its calls in slot 0 of the account that it runs for, and returns the count. A static call only reads, and one with
+/// call data reverts.
+fn count(call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
+    counted(call).unwrap_or_else(PrecompileOutcome::NoState)
+}
+
+fn counted(call: PrecompileCall<'_, '_>) -> Result<PrecompileOutcome, DatabaseError> {
+    let (account, slot) = (EvmAddress::from(call.address.0), EvmU256::ZERO);
+    let journal = &mut call.context.journaled_state;
+    journal.load_account(account)?;
+    let count = journal.sload(account, slot)?.data + EvmU256::ONE;
+    if !call.is_static {
+        journal.sstore(account, slot, count)?;
+    }
+    let output = count.to_be_bytes::<32>().to_vec().into();
+    Ok(match call.input {
+        [] => PrecompileOutcome::Returned { gas_used: 22_100, output },
+        _ => PrecompileOutcome::Reverted { gas_used: 22_100, output },
+    })
+}
+
+#[test]
+fn a_precompile_reads_and_writes_the_state() {
+    // Calls 0xbeef by CALL twice, the second time with a byte of call data, which reverts, then by STATICCALL.
+    const CODE: &str =
+        "5f 5f 5f 5f 5f 61beef 5a f1 50 5f 5f 6001 5f 5f 61beef 5a f1 50 6020 5f 5f 5f 61beef 5a fa 50 6020 5f f3";
+    let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, CODE).slot(BEEF, 0, 7).balance(BEEF, wei(1)).build();
+    world.executor = EvmExecutor::new(world.spec.clone()).with_precompile(BEEF, count);
+    assert_eq!(word(&returned(world.call(&call(CONTRACT, &[])).unwrap())), wei(9));
+    let block = world.execute(&[send(legacy()), send(LegacyTransaction { nonce: 1, ..legacy() })]).unwrap();
+    assert_eq!(block.changes.accounts[&BEEF].storage[&slot(0)], wei(9));
+}
+
+#[test]
+fn a_precompile_that_cannot_read_the_state_ends_the_operation() {
+    let mut world = Genesis::at(Fork::Osaka).code(CONTRACT, CALLER).build();
+    let lost = |_: PrecompileCall<'_, '_>| PrecompileOutcome::NoState(DatabaseError(BackendError::UnknownBlock(5)));
+    world.executor = EvmExecutor::new(world.spec.clone()).with_precompile(BEEF, lost);
+    for to in [BEEF, CONTRACT] {
+        let error = world.call(&call(to, &[])).unwrap_err();
+        assert!(matches!(error, ExecutionError::Backend(BackendError::UnknownBlock(5))), "{error:?}");
+    }
+}
+
+#[test]
+fn precompiles_come_from_any_provider_of_revm() {
+    // Multiplying no points on BLS12-381 (EIP-2537) fails.
+    let multiply = node_types::H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0c]);
+    let mut world = Genesis::at(Fork::London).build();
+    assert!(returned(world.call(&call(multiply, &[])).unwrap()).is_empty());
+    world.executor = EvmExecutor::new(world.spec.clone())
+        .with_precompiles(|_| Box::new(EthPrecompiles::new(SpecId::OSAKA)))
+        .with_precompile(BEEF, reverse);
+    assert!(matches!(world.call(&call(multiply, &[])).unwrap(), CallOutcome::Failed(CallFailure::Halted { .. })));
+    assert_eq!(returned(world.call(&call(BEEF, &[1, 2])).unwrap())[..], [2, 1]);
 }
 
 #[test]

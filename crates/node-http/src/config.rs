@@ -278,6 +278,20 @@ impl HttpConfig {
         RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes }
     }
 
+    /// Returns the name of a limit that is zero and must not be; `None` without one.
+    pub(crate) fn zero_limit(&self) -> Option<&'static str> {
+        let limits = [
+            ("max_body", self.max_body),
+            ("max_batch", self.max_batch),
+            ("max_batch_bytes", self.max_batch_bytes),
+            ("max_headers", self.max_headers),
+            ("max_connections", self.max_connections),
+            ("max_requests", self.max_requests),
+            ("transfer_memory", self.transfer_memory),
+        ];
+        limits.into_iter().find(|(_, limit)| *limit == 0).map(|(name, _)| name)
+    }
+
     /// Number of threads that serve connections.
     pub(crate) fn workers(&self) -> usize {
         self.workers.unwrap_or_else(cores).get()

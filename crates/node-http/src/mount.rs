@@ -63,6 +63,9 @@ pub(crate) fn shared(
     if let Some(name) = options.api.iter().find(|name| !is_known(name)) {
         return Err(ServeError::UnknownApi(name.to_string()));
     }
+    if let Some(limit) = options.zero_limit() {
+        return Err(ServeError::Zero(limit));
+    }
     let interface = openapi::documents(&options, node.producer().is_some()).map_err(ServeError::Start)?;
     let service = web::Data::new(Service::new(node, options, address, interface).map_err(ServeError::Start)?);
     gauge_readings::register(&metrics, &service);
@@ -95,7 +98,7 @@ impl Routes {
         scope.service(self.scope(""));
     }
 
-    /// Ends event streams and WebSockets, and refuses new ones, so that the application can shut down.
+    /// Ends event streams and WebSockets, new ones as soon as they are opened, so that the application can shut down.
     pub fn close(&self) {
         self.service.phases.enter(Phase::Closing);
     }

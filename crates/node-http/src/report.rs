@@ -91,8 +91,8 @@ impl From<Problem> for http::Response<String> {
 }
 
 #[cfg(feature = "axum")]
-impl axum_core::response::IntoResponse for Problem {
-    fn into_response(self) -> axum_core::response::Response {
+impl axum::response::IntoResponse for Problem {
+    fn into_response(self) -> axum::response::Response {
         http::Response::<String>::from(self).into_response()
     }
 }

@@ -175,6 +175,9 @@ pub enum ServeError {
     /// Threads cannot be started.
     #[error("cannot start the server's threads")]
     Start(#[source] io::Error),
+    /// A limit is zero, with which no request would be served.
+    #[error("`{0}` must be at least 1")]
+    Zero(&'static str),
     /// A name in [`HttpConfig::api`] selects nothing.
     #[error("{0:?} is neither a namespace, nor a JSON-RPC method, nor a REST operation (`api`)")]
     UnknownApi(String),

@@ -2,6 +2,7 @@
 
 use crate::config::HttpConfig;
 use crate::mount;
+use crate::phase::Phase;
 use crate::report::Problem;
 use crate::server::{self, ServeError};
 use crate::service::Service;
@@ -33,8 +34,9 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 ///
 /// Requests run on [`workers`](field@HttpConfig::workers) threads of its own, which need no runtime of the caller. Paths are
 /// relative to [`base_path`](HttpConfig::base_path), with which the links of responses begin: that is what axum's
-/// `nest_service` passes. If an extension of the request is a [`SocketAddr`], it is the address of the client, on
-/// which the limit of requests per second depends. WebSockets cannot be opened; everything else works as in a server of
+/// `nest_service` passes. If an extension of the request is a [`SocketAddr`], or with feature `axum` the `ConnectInfo` of
+/// `into_make_service_with_connect_info`, it is the address of the client, on which rates, shares and control of the chain
+/// depend. Without it all clients are one, which may not control the chain. WebSockets cannot be opened; everything else works as in a server of
 /// this crate.
 ///
 /// A request that a worker does not respond to, since it panicked, has the response 503. The service has no errors.
@@ -53,6 +55,7 @@ type RequestBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 /// ```
 #[derive(Clone)]
 pub struct NodeService {
+    service: web::Data<Service>,
     workers: Arc<[mpsc::UnboundedSender<Job>]>,
     next: Arc<AtomicUsize>,
 }
@@ -73,7 +76,12 @@ impl NodeService {
         let address = options.address();
         let service = mount::shared(node, options, address)?;
         let workers: io::Result<Arc<[_]>> = (0..workers).map(|index| start(index, service.clone())).collect();
-        Ok(Self { workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
+        Ok(Self { service, workers: workers.map_err(ServeError::Start)?, next: Arc::default() })
+    }
+
+    /// Ends event streams, new ones as soon as they are opened, so that the server around it can shut down.
+    pub fn close(&self) {
+        self.service.phases.enter(Phase::Closing);
     }
 }
 
@@ -151,6 +159,14 @@ fn start(index: usize, service: web::Data<Service>) -> io::Result<mpsc::Unbounde
     Ok(sender)
 }
 
+/// Returns the address of the client.
+fn peer(extensions: &http::Extensions) -> Option<SocketAddr> {
+    let given = extensions.get::<SocketAddr>().copied();
+    #[cfg(feature = "axum")]
+    let given = given.or_else(|| extensions.get().map(|axum::extract::ConnectInfo(address)| *address));
+    given
+}
+
 /// Converts a request to actix-http, which has types of its own; `None` if it cannot.
 fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
     let (parts, mut body) = request.into_parts();
@@ -176,7 +192,7 @@ fn to_actix(request: http::Request<RequestBody>) -> Option<ActixRequest> {
         http::Version::HTTP_2 => actix_http::Version::HTTP_2,
         _ => actix_http::Version::HTTP_11,
     };
-    head.peer_addr = parts.extensions.get::<SocketAddr>().copied();
+    head.peer_addr = peer(&parts.extensions);
     // The connection is not ours, so that it cannot become a WebSocket.
     for (name, value) in parts.headers.iter().filter(|(name, _)| *name != http::header::UPGRADE) {
         let name = name.as_str().parse::<actix_http::header::HeaderName>().ok()?;

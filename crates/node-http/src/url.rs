@@ -15,6 +15,12 @@ impl BasePath {
     }
 }
 
+impl fmt::Display for BasePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl FromStr for BasePath {
     type Err = InvalidUrl;
 
@@ -57,6 +63,12 @@ impl PublicUrl {
         let path = self.0.splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
         let base = if path.ends_with(base.as_str()) { "" } else { base.as_str() };
         [&self.0, base].concat()
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | [`wal`] | the write-ahead log |
 //!
 //! # Features
-//! * test-faults, off by default: a disk in memory that loses power, tears writes, fills up and rots; decoders of stored bytes.
+//! * `test-faults`, off by default: a disk in memory that loses power, tears writes, fills up and rots; decoders of stored bytes.
 //!
 //! # Examples
 //! ```
@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod block_bytes;

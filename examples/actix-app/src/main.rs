@@ -16,7 +16,18 @@ use std::sync::Arc;
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (node, routes) = parts()?;
-    Ok(HttpServer::new(move || app(node.clone(), routes.clone())).bind("127.0.0.1:8080")?.run().await?)
+    let closing = routes.clone();
+    let server = HttpServer::new(move || app(node.clone(), routes.clone()));
+    let server = server.bind("127.0.0.1:8080")?.disable_signals().run();
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        // Event streams and WebSockets do not end by themselves.
+        if actix_web::rt::signal::ctrl_c().await.is_ok() {
+            closing.close();
+            handle.stop(true).await;
+        }
+    });
+    Ok(server.await?)
 }
 
 /// The parts that all workers share.

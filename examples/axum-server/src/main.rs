@@ -11,15 +11,22 @@ use node_core::{context::Context, node::Node};
 use node_dev::{AccountOptions, Accounts, DevGenesis};
 use node_http::{HttpConfig, NodeService, Problem};
 use node_types::{Address, BlockId};
-use std::{error::Error, panic::resume_unwind, sync::Arc};
+use std::{error::Error, net::SocketAddr, panic::resume_unwind, sync::Arc};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-    Ok(axum::serve(listener, router(std::env::args().nth(1))?).await?)
+    let (router, service) = router(std::env::args().nth(1))?;
+    // Rates, and who may control the chain, depend on the addresses of clients.
+    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
+    let closed = async move {
+        let _ = tokio::signal::ctrl_c().await;
+        service.close();
+    };
+    Ok(server.with_graceful_shutdown(closed).await?)
 }
 
-fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
+fn router(path: Option<String>) -> Result<(Router, NodeService), Box<dyn Error>> {
     let genesis = DevGenesis::default().build(Accounts::derive(&AccountOptions::default())?.addresses())?;
     let backend: Arc<dyn StateBackend> = match path {
         None => Arc::new(MemoryBackend::new(genesis.block())?),
@@ -28,7 +35,8 @@ fn router(path: Option<String>) -> Result<Router, Box<dyn Error>> {
     };
     let node = Arc::new(node_evm::builder(backend, genesis.spec).open()?);
     let service = NodeService::new(node.clone(), HttpConfig { base_path: "/node".parse()?, ..Default::default() })?;
-    Ok(Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service).with_state(node))
+    let router = Router::new().route("/balance/{address}", get(balance)).nest_service("/node", service.clone());
+    Ok((router.with_state(node), service))
 }
 
 /// Returns the balance of an account in wei. Operations of a node block, so they run on a thread for blocking work.

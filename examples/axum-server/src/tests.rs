@@ -21,7 +21,7 @@ async fn every_backend_is_served_beside_own_routes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().map(str::to_owned);
     for path in [None, path("chain"), path("chain.sqlite")] {
-        let mut router = router(path.clone()).unwrap();
+        let (mut router, _) = router(path.clone()).unwrap();
         let account = Accounts::derive(&AccountOptions::default()).unwrap()[0].address();
         let (status, balance) = respond(&mut router, get(&format!("/balance/{account:#x}"))).await;
         assert_eq!((status, balance.len()), (StatusCode::OK, 23), "{path:?}: {balance}");
@@ -48,12 +48,17 @@ async fn every_backend_is_served_beside_own_routes() {
 
 #[tokio::test]
 async fn event_streams_are_sent_as_they_are_read() {
-    let mut router = router(None).unwrap();
+    let (mut router, service) = router(None).unwrap();
     let response = router.call(get("/node/events/")).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     // Dropping the response ends the stream.
     drop(response);
     assert!(respond(&mut router, get("/node/blockNumber/")).await.0.is_success());
+    // So does closing the service, also for streams that are opened later.
+    let response = router.call(get("/node/events/")).await.unwrap();
+    service.close();
+    assert!(to_bytes(response.into_body(), 1 << 20).await.is_ok());
+    assert!(respond(&mut router, get("/node/events/")).await.1.contains("shutting down"));
 }
 
 #[tokio::test]
@@ -61,9 +66,15 @@ async fn the_rate_is_that_of_the_address_in_the_extensions() {
     let chain = node_dev::DevNode::spawn().unwrap();
     let options = HttpConfig { rate_limit: "1".parse().unwrap(), ..HttpConfig::default() };
     let mut service = NodeService::new(chain.node().clone(), options).unwrap();
-    for (peer, status) in [("10.0.0.1:1", 200), ("10.0.0.1:2", 429), ("10.0.0.2:1", 200)] {
-        let mut request = get("/chainId/");
-        request.extensions_mut().insert(peer.parse::<std::net::SocketAddr>().unwrap());
+    for (peer, of_axum, status) in
+        [("10.0.0.1:1", false, 200), ("10.0.0.1:2", true, 429), ("10.0.0.2:1", true, 200), ("10.0.0.2:2", false, 429)]
+    {
+        let (mut request, address) = (get("/chainId/"), peer.parse::<SocketAddr>().unwrap());
+        if of_axum {
+            request.extensions_mut().insert(axum::extract::ConnectInfo(address));
+        } else {
+            request.extensions_mut().insert(address);
+        }
         assert_eq!(service.call(request).await.unwrap().status(), status, "{peer}");
     }
 }
@@ -122,11 +133,14 @@ async fn a_service_outlives_its_chain_and_its_clones_and_requests_that_are_dropp
 }
 
 #[test]
-fn a_service_refuses_options_that_select_nothing() {
+fn a_service_refuses_options_with_which_it_could_serve_nothing() {
     let chain = node_dev::DevNode::spawn().unwrap();
     let options = HttpConfig { api: vec!["nothing".parse().unwrap()], ..HttpConfig::default() };
     let error = NodeService::new(chain.node().clone(), options).err().unwrap();
     assert!(matches!(&error, node_http::ServeError::UnknownApi(name) if name == "nothing"), "{error}");
+    let options = HttpConfig { max_requests: 0, ..HttpConfig::default() };
+    let error = NodeService::new(chain.node().clone(), options).err().unwrap();
+    assert_eq!(error.to_string(), "`max_requests` must be at least 1");
 }
 
 #[test]

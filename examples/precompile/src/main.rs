@@ -2,16 +2,13 @@
 //!
 //! `cargo run -p example-precompile`
 
-use node_core::backend::MemoryBackend;
 use node_core::call::Call;
 use node_core::context::Context;
 use node_core::executor::AccountOverride;
-use node_core::node::Node;
-use node_dev::{AccountOptions, Accounts, DevGenesis};
-use node_evm::{EvmExecutor, PrecompileCall, PrecompileOutcome};
+use node_dev::DevNode;
+use node_evm::{PrecompileCall, PrecompileOutcome};
 use node_types::{Address, BlockId, Bytes};
 use std::error::Error;
-use std::sync::Arc;
 
 /// Calls 0xbeef with STATICCALL and the call data, and returns what that returns:
 /// `calldatacopy; staticcall(gas(), 0xbeef, 0, calldatasize(), 0, 0); returndatacopy; return`.
@@ -21,7 +18,7 @@ const CALLER: [u8; 20] = [
 ];
 
 /// Returns the call data in reverse, for 3 gas a byte.
-fn reverse(call: &PrecompileCall<'_>) -> PrecompileOutcome {
+fn reverse(call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
     let output = call.input.iter().rev().copied().collect();
     PrecompileOutcome::Returned { gas_used: 3 * call.input.len() as u64, output }
 }
@@ -34,18 +31,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Calls a contract that calls the precompile with `input`.
 fn run(input: &[u8]) -> Result<Bytes, Box<dyn Error>> {
-    let accounts = Accounts::derive(&AccountOptions::default())?;
-    let genesis = DevGenesis::default().build(accounts.addresses())?;
-    let backend = Arc::new(MemoryBackend::new(genesis.block())?);
-    let spec = Arc::new(genesis.spec);
-    let executor = EvmExecutor::new(spec.clone()).with_precompile(Address::from_low_u64_be(0xbeef), reverse);
-    let node = Node::builder(backend, Arc::new(executor), spec).open()?;
+    let beef = Address::from_low_u64_be(0xbeef);
+    let chain = DevNode::builder().executor(move |evm| evm.with_precompile(beef, reverse)).spawn()?;
 
     let contract = Address::from_low_u64_be(0xc0de);
     let code = AccountOverride { code: Some(CALLER.into()), ..AccountOverride::default() };
     let overrides = [(contract, code)].into();
     let call = Call { to: Some(contract), input: input.into(), overrides, ..Call::default() };
-    Ok(node.call(&Context::unbounded(), &call, BlockId::latest())?)
+    Ok(chain.call(&Context::unbounded(), &call, BlockId::latest())?)
 }
 
 #[cfg(test)]

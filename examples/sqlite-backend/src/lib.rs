@@ -15,9 +15,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::path::Path;
 use std::sync::Arc;
 
-// Step 1: the tables. Blocks are found by hash; `canonical` says which form the chain.
+// Step 1: the tables. Blocks are found by hash; `canonical` says which form the chain. Another process cannot open the file.
 const TABLES: &str = "
-    PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     CREATE TABLE IF NOT EXISTS block (hash BLOB PRIMARY KEY, number INTEGER, canonical INTEGER, bytes BLOB);
     CREATE TABLE IF NOT EXISTS record (kind INTEGER, key BLOB, value BLOB, PRIMARY KEY (kind, key));";
 
@@ -183,6 +183,8 @@ mod tests {
         drop(backend);
 
         let backend = open();
+        let second = SqliteBackend::open(&path, main.blocks()[0].clone()).err().unwrap();
+        assert!(matches!(second, BackendError::Storage(error) if error.to_string().contains("locked")));
         check_view(&*backend.view().unwrap(), &side);
         assert_eq!(backend.record(RecordKind::Filter, &[1]).unwrap(), Some(vec![2]));
         assert_eq!(backend.records(RecordKind::Filter).unwrap(), [record]);

@@ -8,7 +8,8 @@
 //! The shortest backend holds a [`MemoryBackend`] for reads, stores each change in the closure of
 //! [`append_with`](MemoryBackend::append_with) and the like, and blocks as the bytes of [`ExecutedBlock::encode`].
 //!
-//! The traits are the contract, and `suite` (feature backend-tests) tests all of it. In short:
+//! The traits are the contract, and `suite` (feature backend-tests) tests all of it but durability, since it cannot open a backend
+//! again. In short:
 //!
 //! * A [`View`] is a snapshot: nothing that happens later shows in it.
 //! * A change that fails leaves everything as it was.
