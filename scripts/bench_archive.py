@@ -59,7 +59,7 @@ class Chain:
 
 
 class Case:
-    """One kind of request: path, bodies, and a check of the responses."""
+    """One kind of request: path, bodies, and a check of the responses. Bodies that are paths are requested with GET."""
 
     def __init__(self, name, path, bodies=(), check=lambda response: True):
         self.name, self.path, self.bodies, self.check = name, path, bodies, check
@@ -67,9 +67,9 @@ class Case:
     def measure(self, server, work, seconds, seed):
         """Returns requests per second, and the server's processor time per request in microseconds."""
         file = work / "bodies"
-        file.write_text("".join(json.dumps(body) + "\n" for body in self.bodies))
+        file.write_text("".join((body if is_path(body) else json.dumps(body)) + "\n" for body in self.bodies))
         for body in random.Random(seed).sample(self.bodies, min(3, len(self.bodies))):
-            response = server.ask(self.path, body)
+            response = server.get(body) if is_path(body) else server.ask(self.path, body)
             if not self.check(response):
                 sys.exit(f"{self.name}: {body} got {str(response)[:1000]}")
         before = server.cpu()
@@ -82,6 +82,10 @@ class Case:
         if int(failed) or not int(answered):
             sys.exit(f"{self.name}: {failed} requests failed\n{output}")
         return int(answered) / float(elapsed), used / int(answered) * 1e6
+
+
+def is_path(body):
+    return isinstance(body, str)
 
 
 def cases(chain):

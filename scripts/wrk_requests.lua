@@ -1,4 +1,4 @@
--- For wrk: sends the lines of a file as request bodies, in random order.
+-- For wrk: sends the lines of a file as request bodies, or with GET if they are paths, in random order.
 --
 --   wrk … -s wrk_requests.lua URL -- PATH FILE SEED
 --
@@ -9,7 +9,8 @@ local requests = {}
 function init(args)
     wrk.headers["Content-Type"] = "application/json"
     for body in io.lines(args[2]) do
-        requests[#requests + 1] = wrk.format("POST", args[1], nil, body)
+        local is_path = body:sub(1, 1) == "/"
+        requests[#requests + 1] = is_path and wrk.format("GET", body) or wrk.format("POST", args[1], nil, body)
     end
     if #requests == 0 then
         requests[1] = wrk.format("GET", args[1])
