@@ -8,7 +8,7 @@ use crate::fallback;
 use crate::problem::HttpError;
 use actix_web::dev::RequestHead;
 use actix_web::http::header::UPGRADE;
-use actix_web::{HttpRequest, HttpResponse, Route, guard, http, web};
+use actix_web::{HttpRequest, HttpResponse, Resource, Route, Scope, guard, http, web};
 use std::rc::Rc;
 
 /// Registers routes under a base path.
@@ -171,10 +171,22 @@ impl Routes<'_> {
 
     /// Serves `endpoints` at `path`, and refuses other methods there.
     pub(super) fn serve(&mut self, path: &str, endpoints: Vec<Endpoint>) {
-        let allow = allow(&endpoints);
-        let refuse = move |request: HttpRequest, payload: web::Payload| fallback::refuse(request, payload, Some(allow));
-        let resource = web::resource([self.base, path].concat());
-        let resource = endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(endpoint.route()));
-        self.app.service(resource.default_service(web::to(refuse)));
+        self.app.service(resource(&[self.base, path].concat(), endpoints));
     }
+
+    /// Serves endpoints at paths below `path`, as [`serve`](Self::serve) does.
+    pub(super) fn serve_below(&mut self, path: &str, endpoints: Vec<(&str, Vec<Endpoint>)>) {
+        let scope = web::scope(&[self.base, path].concat());
+        let resources = endpoints.into_iter().map(|(path, endpoints)| resource(path, endpoints));
+        self.app.service(resources.fold(scope, Scope::service));
+    }
+}
+
+/// Returns a resource with `endpoints`, which refuses other methods.
+fn resource(path: &str, endpoints: Vec<Endpoint>) -> Resource {
+    let allow = allow(&endpoints);
+    let refuse = move |request: HttpRequest, payload: web::Payload| fallback::refuse(request, payload, Some(allow));
+    let resource =
+        endpoints.into_iter().fold(web::resource(path), |resource, endpoint| resource.route(endpoint.route()));
+    resource.default_service(web::to(refuse))
 }

@@ -87,15 +87,25 @@ pub(crate) fn configure(app: &mut web::ServiceConfig, base: &str, producing: boo
     for operation in operations().into_iter().filter(|operation| producing || !operation.controls()) {
         paths.entry(operation.path).or_default().push(Endpoint::from(operation));
     }
-    // Paths are compared one after the other, and those with parameters by regular expressions, so fixed paths come first.
-    let mut paths: Vec<_> = paths.into_iter().collect();
-    paths.sort_by_key(|(path, endpoints)| (path.contains('{'), endpoints[0].methods));
+    let (mut fixed, mut with_parameters) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
     for (path, endpoints) in paths {
+        match path.find("/{") {
+            Some(at) => with_parameters.entry(&path[..at]).or_default().push((&path[at..], endpoints)),
+            None => fixed.push((path, endpoints)),
+        }
+    }
+    // Paths are compared one after the other, and those with parameters by regular expressions. So fixed paths come first, and
+    // a regular expression is used only below the name of its operation.
+    fixed.sort_by_key(|(_, endpoints)| endpoints[0].methods);
+    for (path, endpoints) in fixed {
         // The health checks are also served with a slash at the end.
-        if !path.ends_with('/') && !path.contains(['.', '{']) {
+        if !path.ends_with('/') && !path.contains('.') {
             routes.serve(&[path, "/"].concat(), endpoints.clone());
         }
         routes.serve(path, endpoints);
+    }
+    for (name, paths) in with_parameters {
+        routes.serve_below(name, paths);
     }
     pages::register(&mut routes);
     routes.app.default_service(web::to(|request: HttpRequest, payload: web::Payload| {
