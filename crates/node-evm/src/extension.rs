@@ -1,14 +1,16 @@
 //! What callers add to the EVM: precompiles, settings, inspectors and tracers.
 
+use crate::convert::{ToEvm, ToNode};
 use crate::database::DatabaseError;
 use crate::evm_context::EvmContext;
 use crate::precompiles::Precompiles;
 use crate::tracer::TracerMap;
-use node_types::{Address, Bytes, U256};
+use node_types::{Address, Bytes, H256, U256};
 use revm::Inspector;
-use revm::context::CfgEnv;
+use revm::context::{CfgEnv, JournalTr};
 use revm::handler::{EthPrecompiles, PrecompileProvider};
 use revm::interpreter::InterpreterResult;
+use revm::primitives::U256 as EvmU256;
 use revm::primitives::hardfork::SpecId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,9 +47,38 @@ pub struct PrecompileCall<'c, 'a> {
     pub value: U256,
     /// Whether the call must not change the state. The precompile has to respect this.
     pub is_static: bool,
-    /// Block, transaction and state. A precompile charges for its reads and writes itself, through the gas that it says it
-    /// used. Its changes are undone if it does not return successfully.
+    /// Block, transaction and state, as revm has them. revm requires that an account is loaded before its storage is used;
+    /// [`slot`](Self::slot) and [`set_slot`](Self::set_slot) do that.
+    ///
+    /// A precompile charges for its reads and writes itself, through the gas that it says it used. Its changes are undone if
+    /// it does not return successfully.
     pub context: &'c mut EvmContext<'a>,
+}
+
+impl PrecompileCall<'_, '_> {
+    /// Returns a storage slot of an account; zero if it was never written.
+    ///
+    /// # Errors
+    /// If the state cannot be read; return it as [`PrecompileOutcome::NoState`].
+    pub fn slot(&mut self, account: Address, slot: H256) -> Result<U256, DatabaseError> {
+        let journal = &mut self.context.journaled_state;
+        journal.load_account(account.to_evm())?;
+        Ok(journal.sload(account.to_evm(), EvmU256::from_be_bytes(slot.0))?.data.to_node())
+    }
+
+    /// Writes a storage slot of an account. A call that [is static](Self::is_static) must not do this.
+    ///
+    /// An account without nonce, balance and code is deleted with its storage at the end of a transaction (EIP-161). So give
+    /// the account of a precompile that keeps state one of them, in the genesis, or by `Node::set_nonce` on a development
+    /// chain.
+    ///
+    /// # Errors
+    /// If the state cannot be read; return it as [`PrecompileOutcome::NoState`].
+    pub fn set_slot(&mut self, account: Address, slot: H256, value: U256) -> Result<(), DatabaseError> {
+        let journal = &mut self.context.journaled_state;
+        journal.load_account(account.to_evm())?;
+        journal.sstore(account.to_evm(), EvmU256::from_be_bytes(slot.0), value.to_evm()).map(drop)
+    }
 }
 
 /// The result of a call of a [`Precompile`]. Using more gas than the limit is the same as [`OutOfGas`](Self::OutOfGas).

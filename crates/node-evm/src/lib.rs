@@ -1,8 +1,7 @@
 //! The [`Executor`](node_core::executor::Executor) of an Ethereum execution node on revm: blocks of every fork, calls,
 //! gas estimates, traces and simulations. Also signatures on libsecp256k1 and blob proofs on c-kzg.
 //!
-//! This is the only crate that depends on revm. The module `convert` converts between revm's types and those of
-//! node-types. [`builder`] opens a node with this executor; [`EvmExecutor::with_precompile`],
+//! This is the only crate that depends on revm. [`builder`] opens a node with this executor; [`EvmExecutor::with_precompile`],
 //! [`with_precompiles`](EvmExecutor::with_precompiles), [`with_configuration`](EvmExecutor::with_configuration), [`with_tracer`](EvmExecutor::with_tracer) and
 //! [`inspect_call`](EvmExecutor::inspect_call) extend it.
 //!

@@ -50,7 +50,7 @@ fn select(tracing: &Tracing, tracers: &TracerMap) -> Result<Box<dyn Tracer>, Str
     let options = tracing.tracer.as_deref();
     match own(options, tracers) {
         Some((start, config)) => start(&TracerOptions { config: config.as_deref(), max_bytes: tracing.max_bytes }),
-        None => geths(options, tracing.max_bytes),
+        None => geths(options, tracing.max_bytes, tracers),
     }
 }
 
@@ -61,16 +61,17 @@ fn own<'t>(options: Option<&RawValue>, tracers: &'t TracerMap) -> Option<(&'t St
     }
     let mut options: BTreeMap<String, Box<RawValue>> = serde_json::from_str(options?.get()).ok()?;
     let name: String = serde_json::from_str(options.get("tracer")?.get()).ok()?;
-    Some((&**tracers.get(&name)?, options.remove("tracerConfig")))
+    let config = options.remove("tracerConfig").filter(|config| config.get() != "null");
+    Some((&**tracers.get(&name)?, config))
 }
 
 #[cfg(feature = "tracers")]
-fn geths(options: Option<&RawValue>, max_bytes: u64) -> Result<Box<dyn Tracer>, String> {
-    Ok(Box::new(crate::geth_tracer::GethTracer::new(options, max_bytes)?))
+fn geths(options: Option<&RawValue>, max_bytes: u64, own: &TracerMap) -> Result<Box<dyn Tracer>, String> {
+    Ok(Box::new(crate::geth_tracer::GethTracer::new(options, max_bytes, own)?))
 }
 
 #[cfg(not(feature = "tracers"))]
-fn geths(_: Option<&RawValue>, _: u64) -> Result<Box<dyn Tracer>, String> {
+fn geths(_: Option<&RawValue>, _: u64, _: &TracerMap) -> Result<Box<dyn Tracer>, String> {
     Err("this program was built without geth's tracers (feature `tracers` of node-evm)".to_owned())
 }
 

@@ -9,12 +9,10 @@ use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, Execut
 use node_core::forks::Fork;
 use node_core::trace::{Trace, TraceError, Tracing};
 use node_evm::revm::Inspector;
-use node_evm::revm::context::JournalTr;
 use node_evm::revm::handler::EthPrecompiles;
 use node_evm::revm::interpreter::interpreter_types::Jumps;
 use node_evm::revm::interpreter::{CallInputs, CallOutcome as FrameOutcome, Interpreter};
 use node_evm::revm::primitives::hardfork::SpecId;
-use node_evm::revm::primitives::{Address as EvmAddress, U256 as EvmU256};
 use node_evm::{
     DatabaseError, EvmContext, EvmExecutor, Finished, PrecompileCall, PrecompileOutcome, Tracer, TracerOptions,
 };
@@ -92,15 +90,13 @@ fn count(call: PrecompileCall<'_, '_>) -> PrecompileOutcome {
     counted(call).unwrap_or_else(PrecompileOutcome::NoState)
 }
 
-fn counted(call: PrecompileCall<'_, '_>) -> Result<PrecompileOutcome, DatabaseError> {
-    let (account, slot) = (EvmAddress::from(call.address.0), EvmU256::ZERO);
-    let journal = &mut call.context.journaled_state;
-    journal.load_account(account)?;
-    let count = journal.sload(account, slot)?.data + EvmU256::ONE;
+fn counted(mut call: PrecompileCall<'_, '_>) -> Result<PrecompileOutcome, DatabaseError> {
+    let (account, first) = (call.address, slot(0));
+    let count = call.slot(account, first)? + 1;
     if !call.is_static {
-        journal.sstore(account, slot, count)?;
+        call.set_slot(account, first, count)?;
     }
-    let output = count.to_be_bytes::<32>().to_vec().into();
+    let output = count.to_big_endian().to_vec().into();
     Ok(match call.input {
         [] => PrecompileOutcome::Returned { gas_used: 22_100, output },
         _ => PrecompileOutcome::Reverted { gas_used: 22_100, output },
@@ -201,7 +197,10 @@ struct Count {
 impl Count {
     /// `tracerConfig` is the opcode.
     fn start(options: &TracerOptions<'_>) -> Result<Box<dyn Tracer>, String> {
-        let opcode = options.config.and_then(|config| config.get().parse().ok()).ok_or("tracerConfig is no opcode")?;
+        let opcode = options
+            .config
+            .and_then(|config| config.get().parse().ok())
+            .ok_or("tracerConfig is missing or no opcode")?;
         Ok(Box::new(Self { opcode, seen: 0, max: options.max_bytes }))
     }
 }
@@ -238,10 +237,13 @@ fn a_tracer_of_ones_own_stands_beside_those_of_geth() {
     let pushes = CALLER.split(' ').filter(|code| *code == "5f").count();
     assert_eq!(trace(r#"{"tracer":"count","tracerConfig":95}"#, 100).unwrap(), format!("[{pushes},true,null]"));
     assert!(matches!(trace(r#"{"tracer":"count","tracerConfig":95}"#, 1), Err(TraceError::TooLarge)));
-    let refused = trace(r#"{"tracer":"count"}"#, 100);
-    assert!(matches!(refused, Err(TraceError::Options(text)) if text == "tracerConfig is no opcode"));
+    for options in [r#"{"tracer":"count"}"#, r#"{"tracer":"count","tracerConfig":null}"#] {
+        let refused = trace(options, 100);
+        assert!(matches!(refused, Err(TraceError::Options(text)) if text == "tracerConfig is missing or no opcode"));
+    }
     assert!(trace(r#"{"tracer":"callTracer"}"#, 1 << 20).unwrap().contains("STATICCALL"));
-    assert!(matches!(trace(r#"{"tracer":"other"}"#, 100), Err(TraceError::Options(_))));
+    let unknown = trace(r#"{"tracer":"other"}"#, 100);
+    assert!(matches!(unknown, Err(TraceError::Options(text)) if text.contains("there are count, callTracer")));
 
     // A transaction of a block has a place.
     let next = world.next_header();

@@ -29,7 +29,9 @@ pub(crate) enum HttpError {
     UnknownRoute,
     #[error("this path accepts {allow} only")]
     MethodNotAllowed { allow: &'static str },
-    #[error("this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET")]
+    #[error(
+        "this path is for WebSocket (RFC 6455, version 13): request an upgrade with GET, on a connection that can be upgraded"
+    )]
     NoWebSocket,
     #[error("this is no valid request of HTTP/1.1, which has a request line, one Host and an unambiguous length")]
     NotHttp,
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn only_internal_errors_are_defects() {
-        for kind in ErrorKind::ALL {
+        for kind in ErrorKind::ALL.iter().copied() {
             let is_defect = status_of(kind) == StatusCode::INTERNAL_SERVER_ERROR;
             assert_eq!(is_defect, kind == ErrorKind::Internal, "{kind:?}");
         }

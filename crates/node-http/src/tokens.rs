@@ -93,6 +93,7 @@ impl fmt::Debug for Tokens {
 
 /// Why a list of tokens cannot be used. Never contains a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidTokens {
     /// It contains no token.
     #[error("it contains no token")]

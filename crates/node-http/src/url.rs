@@ -162,6 +162,7 @@ pub(crate) fn is_authority(text: &str) -> bool {
 
 /// Why a path, URL or origin in the configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidUrl {
     /// The scheme is missing or not allowed.
     #[error("the address must start with http:// or https://")]

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_internal_errors_are_defects() {
-        for kind in ErrorKind::ALL {
+        for kind in ErrorKind::ALL.iter().copied() {
             assert_eq!(RpcError::code_of(kind) == RpcError::INTERNAL, kind == ErrorKind::Internal, "{kind:?}");
         }
     }

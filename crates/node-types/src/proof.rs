@@ -110,7 +110,7 @@ pub enum InvalidProof {
     #[error("the account proof leads to a value that is not an account")]
     NotAnAccount(#[source] DecodeError),
     /// The account proof proves another account than the one claimed.
-    #[error("the account proof shows another account")]
+    #[error("the account of the response differs from the one that its proof proves")]
     OtherAccount,
     /// The response has more or fewer slots than were requested.
     #[error("the response has {got} slots, expected {expected}")]

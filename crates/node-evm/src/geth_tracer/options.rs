@@ -2,20 +2,22 @@
 
 use super::GethTracer;
 use super::budget::Budget;
+use crate::tracer::TracerMap;
 use alloy_rpc_types_trace::geth::{GethDebugBuiltInTracerType, GethDebugTracerType, GethDebugTracingOptions};
 use revm_inspectors::tracing::DebugInspector;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The supported tracers, for the error about an unknown one.
-const NAMES: &str = "callTracer, prestateTracer, 4byteTracer, flatCallTracer, noopTracer";
+/// The supported tracers.
+const NAMES: [&str; 5] = ["callTracer", "prestateTracer", "4byteTracer", "flatCallTracer", "noopTracer"];
 
 /// Longest name of a tracer; a longer text is a JavaScript program.
 const MAX_NAME: usize = 40;
 
 impl GethTracer {
-    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. Unknown options are ignored.
-    pub(crate) fn new(options: Option<&RawValue>, max_bytes: u64) -> Result<Self, String> {
+    /// Creates the tracer that geth's options request, which may record at most `max_bytes`. Unknown options are ignored. `own`
+    /// are the tracers of the caller, for the error about an unknown one.
+    pub(crate) fn new(options: Option<&RawValue>, max_bytes: u64, own: &TracerMap) -> Result<Self, String> {
         use GethDebugBuiltInTracerType::{CallTracer, FlatCallTracer, FourByteTracer, NoopTracer, PreStateTracer};
         let options = options.map(|options| serde_json::from_str::<GethDebugTracingOptions>(options.get()));
         let mut options =
@@ -38,10 +40,12 @@ impl GethTracer {
             Some(GethDebugTracerType::JsTracer(name)) if name.is_empty() => String::new(),
             Some(tracer) => {
                 let name = tracer.as_str();
+                let names: Vec<_> = own.keys().map(String::as_str).chain(NAMES).collect();
+                let names = names.join(", ");
                 return Err(if name.len() > MAX_NAME || name.contains(['{', '(', ' ']) {
-                    format!("tracers in JavaScript are not run; there are {NAMES}")
+                    format!("tracers in JavaScript are not run; there are {names}")
                 } else {
-                    format!("there is no tracer {name:?}; there are {NAMES}")
+                    format!("there is no tracer {name:?}; there are {names}")
                 });
             }
         };
@@ -61,7 +65,7 @@ mod tests {
     use super::*;
 
     fn tracer(options: &str) -> Result<GethTracer, String> {
-        GethTracer::new(Some(&RawValue::from_string(options.to_owned()).unwrap()), u64::MAX)
+        GethTracer::new(Some(&RawValue::from_string(options.to_owned()).unwrap()), u64::MAX, &TracerMap::new())
     }
 
     #[test]
