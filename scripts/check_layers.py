@@ -50,8 +50,9 @@ FOREIGN = {
     r"`(--)?[a-z]+(-[a-z]+)+`|(?<![-|])--[a-z]": "options of the command line belong to node-rpc's table",
 }
 
-# Words of the table in CONTRIBUTING.md that are wrong wherever they appear.
+# Words of the table in CONTRIBUTING.md that are wrong wherever they appear, and what was to be filled in.
 WORDS = {
+    r"@@[A-Z]+@@": "a placeholder",
     r"(?i)\b(tells|told|imagined|elsewhere|so many|none where|takes back|goes on|what is no|lets)\b": "a word that "
     "CONTRIBUTING.md replaces by another",
 }

@@ -31,7 +31,7 @@ DESCRIPTION = """Ethereum execution node with REST and JSON-RPC
 SYSTEMD = '[ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ] || exit 0\n'
 SCRIPTS = {
     "postinst": SYSTEMD + 'systemctl daemon-reload\nif [ "$1" = configure ] && [ -n "$2" ]; then systemctl try-restart node-server; fi\n',
-    "prerm": SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now node-server; fi\n',
+    "prerm": SYSTEMD + 'if [ "$1" = remove ]; then systemctl disable --now node-server.socket node-server; fi\n',
     "postrm": SYSTEMD + "systemctl daemon-reload\n",
 }
 
@@ -77,7 +77,8 @@ def fill(root, binary):
     version = run(binary, "--version").split()[1]
     write(root / "usr/bin" / NAME, binary.read_bytes(), 0o755)
     run("strip", root / "usr/bin" / NAME)
-    write(root / "lib/systemd/system/node-server.service", (ROOT / "deploy/node-server.service").read_text())
+    for unit in ("node-server.service", "node-server.socket"):
+        write(root / "lib/systemd/system" / unit, (ROOT / "deploy" / unit).read_text())
     write(root / "etc/node-server/node-server.toml", (ROOT / "deploy/node-server.toml").read_text())
     for shell, path in COMPLETIONS.items():
         write(root / path, run(binary, "completions", shell))

@@ -5,7 +5,7 @@
 
 compose.yaml: that it is YAML, that the files it mounts exist, that the variables it sets are settings of the server, and that the options of
 its command are accepted. Those of nginx and Prometheus are read by nginx -t and promtool, the unit by systemd-analyze, and the settings of
-the service by the server.
+the service by the server, which also uses the socket of systemd-socket-activate.
 """
 
 import argparse
@@ -14,9 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
-from nodes import ROOT, Failure, build, install
+from nodes import ROOT, Failure, build, free_port, install
 
 DEPLOY = ROOT / "deploy"
 
@@ -90,11 +93,44 @@ def check_unit(binary, folder):
     unit = Path(folder) / "node-server.service"
     # The program is not installed here.
     unit.write_text((DEPLOY / "node-server.service").read_text().replace("/usr/bin/node-server", str(binary)))
-    output = run("systemd-analyze", "verify", "--man=no", unit)
-    ours = [line for line in output.splitlines() if "node-server.service" in line]
+    socket = Path(shutil.copy(DEPLOY / "node-server.socket", folder))
+    output = run("systemd-analyze", "verify", "--man=no", unit, socket)
+    ours = [line for line in output.splitlines() if "node-server.s" in line]
     if ours:
         raise Failure("\n".join(ours))
-    print("node-server.service and node-server.toml: accepted by systemd-analyze and the server")
+    print("node-server.service, node-server.socket and node-server.toml: accepted by systemd-analyze and the server")
+
+
+def check_socket(binary):
+    if not (activate := shutil.which("systemd-socket-activate")):
+        print("the socket was not tried, because there is no systemd-socket-activate")
+        return
+    port = free_port()
+    # The server's own port is not used.
+    command = [activate, "--listen", f"127.0.0.1:{port}", binary, "run", "--data-dir", ":memory:", "--port", "1", "--log", "warn"]
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        # The first connection starts the server, and waits for it.
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=20) as response:
+                    break
+            except urllib.error.URLError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        line = process.stdout.readline()
+        if response.status != 200 or line.strip() != f"listening on http://127.0.0.1:{port}":
+            raise Failure(f"socket activation: {response.status}, {line}")
+        process.terminate()
+        if process.wait(20) != 0:
+            raise Failure(f"the server ended with status {process.returncode}")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    print("the server uses the socket of systemd-socket-activate, and responds to the connection that started it")
 
 
 def main():
@@ -109,6 +145,7 @@ def main():
         check_nginx(folder)
         check_prometheus(folder)
         check_unit(binary, folder)
+        check_socket(binary)
 
 
 if __name__ == "__main__":

@@ -61,12 +61,13 @@ class Server:
         self.errors = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = ""
-        while not line.startswith("listening on "):
+        # A line of text or of JSON.
+        while not (found := re.search(r'listening on ([^\s"]+)', line)):
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()
                 raise Failure(f"the server did not start: {self.error_text()}")
-        self.url = line.split()[-1]
+        self.url = found.group(1)
         # Seconds until it listened.
         self.seconds = time.monotonic() - started
 
@@ -77,9 +78,13 @@ class Server:
         if self.process.poll() is None:
             self.kill()
 
-    def error_text(self):
+    def log(self):
+        """Returns what the server has written to standard error."""
         self.errors.seek(0)
-        return self.errors.read().strip()[-2000:]
+        return self.errors.read().strip()
+
+    def error_text(self):
+        return self.log()[-2000:]
 
     def connect(self):
         return Connection(self.url)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Play what happens to servers in production, and print what could be seen.
 
-    scripts/operations.py [--bin PROGRAM] [NAME…]
+    scripts/operations.py [--bin PROGRAM] [--minutes MINUTES] [NAME…]
 
-Without names, all of them:
+Without names, all of them; with --minutes, `clients` and `restarts` again and again on one server, which must not grow:
 
-    disk       a disk of 12 MB becomes full, and grows (needs root, for a tmpfs)
+    disk       a disk becomes full under a development chain and during an import, and grows (needs root, for a tmpfs)
     log        nobody reads the log any more
     clients    one client runs endless calls and opens all streams that it gets, another one wants quick responses
     reload     SIGHUP replaces certificate, tokens and the filter of the log
@@ -82,20 +82,22 @@ def disk(binary):
     if os.geteuid() != 0:
         print("skipped: only root can mount a tmpfs")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], capture_output=True, text=True)
-        if mounted.returncode != 0:
-            print(f"skipped: a tmpfs cannot be mounted here: {mounted.stderr.strip()}")
-            return
-        try:
-            full_disk(binary, folder)
-        finally:
-            subprocess.run(["umount", "-l", folder], check=True)
+    for play, size in [(full_disk, "12m"), (full_import, "1m")]:
+        with tempfile.TemporaryDirectory() as folder:
+            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True)
+            if mounted.returncode != 0:
+                print(f"skipped: a tmpfs cannot be mounted here: {mounted.stderr.strip()}")
+                return
+            try:
+                play(binary, folder)
+            finally:
+                subprocess.run(["umount", "-l", folder], check=True)
 
 
 def full_disk(binary, folder):
     metrics = free_port()
-    with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/data", "--log", "warn", "--metrics-addr", f"127.0.0.1:{metrics}") as server:
+    with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/data", "--log", "info,request=off", "--log-format", "json",
+                "--metrics-addr", f"127.0.0.1:{metrics}") as server:
         # Transactions with 64 KiB of data fill the disk soon.
         send = {"from": ALICE, "to": ALICE, "data": "0x" + "ff" * 65536, "gas": "0xe00000"}
         mined = 0
@@ -118,10 +120,71 @@ def full_disk(binary, folder):
         if "error" in (response := rpc(server.url, "eth_sendTransaction", send)):
             raise Failure(f"writing did not resume: {response['error']}")
         print(f"the disk grew: /ready is 200 after {ready:.1f} s, and a transaction is mined")
+
+        def lines():
+            lines = [json.loads(line) for line in server.log().splitlines()]
+            return lines if any(line["message"] == "changes can be stored again" for line in lines) else None
+        logged = wait_for("the line about the recovery", lines)
+        failed = [line for line in logged if line["message"] == "request failed"]
+        expect("lines of the failed request, with its id and the reason",
+               [("id" in line, "No space left on device" in line["error"]) for line in failed], [(True, True)] * len(failed))
+        expect("lines about failure and recovery", sum(line["message"].startswith("changes can") for line in logged), 2)
+        print(f"the log: {failed[0]['error']}" if failed else "the log has no failed request")
         server.stop()
-    verified = subprocess.run([binary, "verify", "--data-dir", f"{folder}/data"], capture_output=True, text=True)
+    verify(binary, f"{folder}/data")
+
+
+def verify(binary, folder):
+    verified = subprocess.run([binary, "verify", "--data-dir", folder], capture_output=True, text=True)
     expect("status of verify", verified.returncode, 0)
     print(verified.stdout.strip().splitlines()[0])
+
+
+def full_import(binary, folder):
+    with tempfile.TemporaryDirectory() as source:
+        chain = chain_file(binary, source, 3_000)
+        command = [str(part) for part in (binary, "import", "--genesis", f"{source}/genesis.json", "--data-dir", f"{folder}/first", chain)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        expect("status of import", done.returncode, 1)
+        error = done.stderr.strip().splitlines()[-1]
+        expect("the reason", "No space left on device" in error, True)
+        print(f"import: {error.replace(str(chain), 'chain.rlp')}")
+        shutil.rmtree(f"{folder}/first")
+        port = free_port()
+        command = [binary, "run", "--genesis", f"{source}/genesis.json", "--data-dir", f"{folder}/data", "--import", chain, "--port", port,
+                   "--log", "warn"]
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            def ready():
+                with contextlib.suppress(OSError):
+                    status, body = get(f"http://127.0.0.1:{port}/ready")
+                    return body if "No space left on device" in body else status == 200
+            expect("/ready of a full disk", "the import continues" in str(wait_for("a full disk", ready)), True)
+            subprocess.run(["mount", "-o", "remount,size=256m", folder], check=True)
+            wait_for("/ready after the disk grew", lambda: ready() is True)
+            expect("the head", rpc(f"http://127.0.0.1:{port}", "eth_blockNumber")["result"], hex(3_000))
+            process.send_signal(signal.SIGTERM)
+            expect("exit status", process.wait(PATIENCE), 0)
+            print("run --import: waits on a full disk, and continues to the end once there is room")
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        verify(binary, f"{folder}/data")
+
+
+def chain_file(binary, folder, blocks):
+    """Makes a file with empty blocks, and its genesis in `folder`."""
+    chain, genesis = Path(folder) / "chain.rlp", Path(folder) / "genesis.json"
+    forks = ["homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg", "istanbul", "berlin", "london"]
+    config = {"chainId": 31337, **{f"{fork}Block": 0 for fork in forks}, "terminalTotalDifficulty": 0, "shanghaiTime": 0}
+    genesis.write_text(json.dumps({"config": config, "gasLimit": "0x1c9c380", "difficulty": "0x0", "alloc": {ALICE: {"balance": hex(10**24)}}}))
+    with Server(binary, "dev", "--genesis", genesis, "--data-dir", f"{folder}/dev", "--log", "error") as server:
+        for _ in range(0, blocks, 500):
+            server.ask("/dev/mine/", {"Blocks": 500})
+        server.stop()
+    subprocess.run([binary, "export", "--data-dir", f"{folder}/dev", chain], check=True, capture_output=True)
+    return chain
 
 
 def log(binary):
@@ -166,43 +229,50 @@ def connection(url, source):
 
 
 def clients(binary):
-    greedy, modest = "127.0.0.2", "127.0.0.3"
-    loop = '{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}'
-    post = f"POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(loop)}\r\n\r\n{loop}".encode()
-    read = b"GET /blockNumber/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with Server(binary, "dev", "--bare", "--log", "warn", "--gas-cap", "500000000") as server:
         # What the first requests need stays.
         expect("status", get(server.url + "/blockNumber/")[0], 200)
         before = server.status("VmRSS")
-        with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(connection(server.url, greedy)) for _ in range(256)]
-            for stream in streams:
-                stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            opened = sum(stream.recv(12) == b"HTTP/1.1 200" for stream in streams)
-            callers = [stack.enter_context(connection(server.url, greedy)) for _ in range(24)]
-            for caller in callers:
-                caller.sendall(post)
-            other = stack.enter_context(connection(server.url, modest))
-            times = []
-            for _ in range(200):
-                started = time.monotonic()
-                other.sendall(read)
-                response = other.recv(65536)
-                times.append(time.monotonic() - started)
-                expect("status of the other client", response[:12], b"HTTP/1.1 200")
-            stream = stack.enter_context(connection(server.url, modest))
-            stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            expect("a stream of the other client", stream.recv(12), b"HTTP/1.1 200")
-            median = 1000 * statistics.median(times)
-            print(f"one client: {opened} of 256 streams, 24 endless calls; another one: median {median:.1f} ms, "
-                  f"99th percentile {1000 * sorted(times)[197]:.1f} ms, and a stream of its own")
-            expect("the median is below 50 ms", median < 50, True)
-            expect("streams are shared", opened < 256, True)
-            during = server.status("VmRSS")
+        during = crowd(server)
         time.sleep(6)
         after = server.status("VmRSS")
         print(f"memory: {before / 2**20:.0f} MiB before, {during / 2**20:.0f} MiB during, {after / 2**20:.0f} MiB after")
         expect("memory during is within 64 MiB of before", during < before + 64 * 2**20, True)
+
+
+def crowd(server):
+    """Has one client take all that it gets, while another one makes calls. Returns the server's memory meanwhile."""
+    greedy, modest = "127.0.0.2", "127.0.0.3"
+
+    def post(body):
+        return (f"POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
+
+    endless, short = post('{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}'), post('{"Transaction":{"Data":"0x00"}}')
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(connection(server.url, greedy)) for _ in range(256)]
+        for stream in streams:
+            stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        opened = sum(stream.recv(12) == b"HTTP/1.1 200" for stream in streams)
+        callers = [stack.enter_context(connection(server.url, greedy)) for _ in range(24)]
+        for caller in callers:
+            caller.sendall(endless)
+        other = stack.enter_context(connection(server.url, modest))
+        times = []
+        for _ in range(200):
+            started = time.monotonic()
+            other.sendall(short)
+            response = other.recv(65536)
+            times.append(time.monotonic() - started)
+            expect("status of the other client", response[:12], b"HTTP/1.1 200")
+        stream = stack.enter_context(connection(server.url, modest))
+        stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        expect("a stream of the other client", stream.recv(12), b"HTTP/1.1 200")
+        median = 1000 * statistics.median(times)
+        print(f"one client: {opened} of 256 streams, 24 endless calls; calls of another one: median {median:.1f} ms, "
+              f"99th percentile {1000 * sorted(times)[197]:.1f} ms, and a stream of its own")
+        expect("the median is below 50 ms", median < 50, True)
+        expect("streams are shared", opened < 256, True)
+        return server.status("VmRSS")
 
 
 def certificate(folder, name):
@@ -249,19 +319,14 @@ def reload(binary):
 
 def imports(binary):
     with tempfile.TemporaryDirectory() as folder:
-        chain, port, metrics = Path(folder) / "chain.rlp", free_port(), free_port()
-        with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/dev", "--log", "error") as server:
-            server.ask("/dev/mine/", {"Blocks": 2_000})
-            server.stop()
-        subprocess.run([binary, "export", "--data-dir", f"{folder}/dev", chain], check=True, capture_output=True)
-        genesis = ["--genesis", Path(folder) / "dev/genesis.json"] if (Path(folder) / "dev/genesis.json").exists() else []
-        command = [binary, "import", *genesis, "--data-dir", f"{folder}/imported", "--json", chain]
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-        if done.returncode == 0:
-            lines = [json.loads(line) for line in done.stdout.splitlines()]
-            total = [line["total_bytes"] for line in lines if line["event"] == "progress"]
-            print(f"import --json: {len(total)} lines of progress of {chain.stat().st_size} bytes, {lines[-1]['imported']} blocks")
-            expect("total", set(total) <= {chain.stat().st_size}, True)
+        port, metrics = free_port(), free_port()
+        chain, genesis = chain_file(binary, folder, 2_000), f"{folder}/genesis.json"
+        command = [binary, "import", "--genesis", genesis, "--data-dir", f"{folder}/imported", "--json", chain]
+        done = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        total = [line["total_bytes"] for line in lines if line["event"] == "progress"]
+        print(f"import --json: {len(total)} lines of progress of {chain.stat().st_size} bytes, {lines[-1]['imported']} blocks")
+        expect("total", set(total) <= {chain.stat().st_size}, True)
         # Known blocks again, which takes long enough to look.
         with chain.open("ab") as file:
             blocks = chain.read_bytes()
@@ -292,37 +357,60 @@ def imports(binary):
 
 
 def nginx(binary):
-    subprocess.run([sys.executable, HERE / "proxies.py", "--bin", binary], check=True)
+    subprocess.run([sys.executable, HERE / "proxies.py", "--bin", binary, "nginx"], check=True)
+
+
+def resources(server):
+    """Descriptors, threads, and memory in MiB."""
+    folder = Path(f"/proc/{server.process.pid}")
+    return len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir())), server.status("VmRSS") / 2**20
+
+
+def churn(server):
+    """Opens and closes connections and streams, and reloads the settings."""
+    def use(_):
+        for _ in range(50):
+            with connection(server.url, "127.0.0.1") as client:
+                client.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.recv(12)
+            expect("status", get(server.url + "/blockNumber/")[0], 200)
+        server.process.send_signal(signal.SIGHUP)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(8)))
+    # Streams notice that their clients have left when they are read.
+    wait_for("the end of the connections", lambda: resources(server)[0] < 64 + 32)
+
+
+def expect_no_growth(first, last):
+    expect("descriptors grow", last[0] <= first[0] + 4, True)
+    expect("threads grow", last[1] <= first[1] + 1, True)
+    expect("memory grows by more than a tenth", last[2] <= 1.1 * first[2] + 2, True)
 
 
 def restarts(binary):
     with Server(binary, "dev", "--bare", "--log", "warn") as server:
-        folder = Path(f"/proc/{server.process.pid}")
-
-        def resources():
-            return len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir())), server.status("VmRSS") / 2**20
-
-        def use(_):
-            for _ in range(50):
-                with connection(server.url, "127.0.0.1") as client:
-                    client.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                    client.recv(12)
-                expect("status", get(server.url + "/blockNumber/")[0], 200)
-            server.process.send_signal(signal.SIGHUP)
-
         rounds = []
         for _ in range(4):
-            with concurrent.futures.ThreadPoolExecutor(8) as pool:
-                list(pool.map(use, range(8)))
-            # Streams notice that their clients have left when they are read.
-            wait_for("the end of the connections", lambda: resources()[0] < 64 + 32)
-            rounds.append(resources())
-        for descriptors, threads, memory in rounds:
-            print(f"{descriptors} descriptors, {threads} threads, {memory:.0f} MiB after 400 streams and 400 requests")
-        (first, last) = rounds[1], rounds[-1]
-        expect("descriptors grow", last[0] <= first[0] + 4, True)
-        expect("threads grow", last[1] <= first[1] + 1, True)
-        expect("memory grows by more than a tenth", last[2] <= 1.1 * first[2] + 2, True)
+            churn(server)
+            rounds.append(resources(server))
+            print("{} descriptors, {} threads, {:.0f} MiB after 400 streams and 400 requests".format(*rounds[-1]))
+        expect_no_growth(rounds[1], rounds[-1])
+        server.stop()
+
+
+def endure(binary, minutes):
+    """Repeats what clients do on one server, and compares its resources at the end with those after the first round."""
+    deadline, rounds = time.monotonic() + 60 * minutes, []
+    with Server(binary, "dev", "--bare", "--log", "warn", "--gas-cap", "500000000") as server:
+        while time.monotonic() < deadline or len(rounds) < 2:
+            crowd(server)
+            # Endless calls end at their deadline.
+            time.sleep(6)
+            churn(server)
+            rounds.append(resources(server))
+            print("round {}: {} descriptors, {} threads, {:.0f} MiB".format(len(rounds), *rounds[-1]), flush=True)
+        expect_no_growth(rounds[0], rounds[-1])
         server.stop()
 
 
@@ -332,11 +420,14 @@ SCENES = {"disk": disk, "log": log, "clients": clients, "reload": reload, "impor
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=Path, help="server program, with the feature tls [default: build it]")
+    parser.add_argument("--minutes", type=float, help="how long to repeat the scenes with clients")
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to play")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(SCENES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     binary = (arguments.bin or build() / "node-server").resolve()
+    if arguments.minutes:
+        return endure(binary, arguments.minutes)
     for name in arguments.names or SCENES:
         print(f"\n{name}:", flush=True)
         SCENES[name](binary)

@@ -167,7 +167,7 @@ impl Server {
         });
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(stdout).lines().map(|line| line.expect("stdout can be read"));
-        let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
+        let url = lines.find_map(|line| listening_on(&line));
         let url = url.expect("it says where it listens");
         let mut server = Self::new(Some(child), url);
         (server.transport, server.identity, server.log) = (transport, identity, log);
@@ -411,6 +411,11 @@ impl Drop for Server {
 }
 
 /// Reads a response as far as the server sends it.
+/// The URL in the line with which a server says that it listens, as text or as JSON.
+pub fn listening_on(line: &str) -> Option<String> {
+    line.split_once("listening on ")?.1.split('"').next().map(str::to_owned)
+}
+
 fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {
     let mut response = Response::parse("");
     let mut bytes = Vec::new();

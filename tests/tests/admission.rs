@@ -110,6 +110,15 @@ fn a_flood_is_refused_without_affecting_others() {
         assert_eq!(from("203.0.113.2").status, 200);
         let pretending: Vec<_> = (0..30).map(|n| from(&format!("198.51.100.{n}, 203.0.113.1")).status).collect();
         assert!(pretending.contains(&429), "entries that the client adds are ignored: {pretending:?}");
+        let forged = (0..30).map(|n| {
+            let element = format!("for=198.51.100.{n}");
+            let headers = [("X-Forwarded-For", "203.0.113.1"), ("Forwarded", &element)];
+            server.send("GET", "/chainId/", &headers, "").status
+        });
+        let forged: Vec<_> = forged.collect();
+        assert!(forged.contains(&429), "`Forwarded` is ignored: {forged:?}");
+        let hidden: Vec<_> = (0..30).map(|n| from(&format!("[::{n}, hidden-{n}")).status).collect();
+        assert!(hidden.contains(&429), "all that are unknown are one client: {hidden:?}");
         let checks: Vec<_> = (0..30).map(|_| server.get("/health").status + server.get("/ready").status).collect();
         assert_eq!(checks, [400; 30], "{transport:?}: health checks are not limited");
     }

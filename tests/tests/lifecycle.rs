@@ -5,7 +5,7 @@
 use node_tests::events::Events;
 use node_tests::generator::{Generator, Shape};
 use node_tests::server::{
-    Begun, Server, Transport, conformance_chain, end_while_starting, free_port, node_server, run_to_end,
+    Begun, Server, Transport, conformance_chain, end_while_starting, free_port, listening_on, node_server, run_to_end,
 };
 use node_tests::websocket::Socket;
 use serde_json::{Value, json};
@@ -302,8 +302,8 @@ fn a_log_reader_that_stops_reading_delays_nothing() {
     ]);
     let mut child = command.stdout(Stdio::piped()).stderr(writer).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let address = lines.find_map(|line| line.strip_prefix("listening on http://").map(str::to_owned)).unwrap();
-    let server = Server::at(address.parse().unwrap());
+    let address = lines.find_map(|line| listening_on(&line)).unwrap();
+    let server = Server::at(address.trim_start_matches("http://").parse().unwrap());
 
     // Each call has a line. The queue takes 65,536 of them.
     let batch = format!("[{}]", vec![r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#; 1_000].join(","));
@@ -392,6 +392,89 @@ fn with_json_every_line_is_json() {
         assert!(last["level"] == "ERROR" && last["message"].as_str().unwrap().contains(named), "{text}");
         let warned = lines[0]["level"] == "WARN" && lines[0]["message"].as_str().unwrap().contains("ETHNODE_PORT");
         assert_eq!(warned, lines.len() > 1, "{text}");
+    }
+}
+
+/// The lines of requests of a server that logs JSON, once there are `count` of them.
+fn request_lines(server: &Server, count: usize) -> Vec<Value> {
+    loop {
+        let log = server.log();
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}")));
+        let lines: Vec<_> = lines.filter(|line| line["target"] == "request").collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn every_response_has_a_line() {
+    let server = Server::start(["--log-format", "json"]);
+    assert_eq!(server.logged("\"chain_id\":31337"), 1, "{}", server.log());
+    let long = format!("/{}", "x".repeat(300));
+    server.get("/chainId/");
+    server.send("DELETE", "/wp-login.php?password=secret", &[], "");
+    server.get(&long);
+    server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"eth_none"}"#);
+    for text in ["\0garbage\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = server.connect();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 400"), "{text}: {response}");
+    }
+    let lines = request_lines(&server, 7);
+    assert!(lines.iter().all(|line| line["client"] == "127.0.0.1" && line["id"].is_string()), "{lines:?}");
+    let seen =
+        lines.iter().map(|line| ["method", "path", "operation", "status", "code"].map(|name| line[name].clone()));
+    let refused = [json!(null), json!(null), json!("none"), json!(400), json!(400)];
+    let expected = [
+        [json!("GET"), json!("/chainId/"), json!("chainId"), json!(200), json!(null)],
+        [json!("DELETE"), json!("/wp-login.php"), json!("none"), json!(404), json!(404)],
+        [json!("GET"), json!(&long[..256]), json!("none"), json!(404), json!(404)],
+        [json!("POST"), json!("/"), json!("rpc"), json!(200), json!(-32601)],
+        refused.clone(),
+        refused.clone(),
+        refused,
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_second_signal_ends_the_delay() {
+    let server = Server::start(["--shutdown-delay", "1h"]);
+    server.signal("TERM");
+    assert_eq!(server.logged("requests are served for"), 1);
+    assert_eq!(server.get("/chainId/").status, 200);
+    assert_eq!(server.end("INT").code(), Some(0));
+}
+
+/// Nobody reads standard output, which is full.
+#[test]
+fn a_full_standard_output_does_not_hang_the_start() {
+    let (_reader, mut writer) = pipe().unwrap();
+    let filler = writer.try_clone().unwrap();
+    thread::spawn(move || while writer.write_all(&[0; 65_536]).is_ok() {});
+    for command in ["dev", "run"] {
+        let port = free_port().to_string();
+        let mut program = node_server();
+        program.args([command, "--data-dir", ":memory:", "--port", &port]);
+        let mut child = program.stdout(filler.try_clone().unwrap()).stderr(Stdio::null()).spawn().unwrap();
+        let served = (0..2_000).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            TcpStream::connect(("127.0.0.1", port.parse().unwrap())).is_ok()
+        });
+        let server = Server::at(([127, 0, 0, 1], port.parse().unwrap()).into());
+        assert!(served && server.get("/health").status == 200, "{command}");
+        let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        let ended = (0..2_000).find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            child.try_wait().unwrap()
+        });
+        let _ = child.kill();
+        assert_eq!(ended.and_then(|status| status.code()), Some(0), "{command}");
     }
 }
 

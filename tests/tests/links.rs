@@ -115,7 +115,7 @@ fn every_link_leads_somewhere() {
     fs::write(&chain, blocks).unwrap();
     let import = ["--import", chain.to_str().unwrap(), "--max-logs", "2"];
     const PUBLIC: &[(&str, &str)] = &[("Host", "node.example")];
-    let cases: [Case; 7] = [
+    let cases: [Case; 8] = [
         (&["--allowed-hosts", "node.example"], "", "http://node.example", PUBLIC),
         (&["--allowed-hosts", "node.example", "--base-path", "/v1"], "/v1", "http://node.example/v1", PUBLIC),
         (&["--public-url", "https://node.example"], "", "https://node.example", &[]),
@@ -136,6 +136,17 @@ fn every_link_leads_somewhere() {
                 ("X-Forwarded-Proto", "https"),
                 ("X-Forwarded-Host", "node.example:444"),
                 ("X-Forwarded-Prefix", "/proxy"),
+                ("Forwarded", "for=198.51.100.1;host=evil.example;proto=http"),
+            ],
+        ),
+        (
+            &["--trusted-proxies", "127.0.0.1", "--proxy-headers", "forwarded"],
+            "",
+            "https://node.example",
+            &[
+                ("Forwarded", "for=203.0.113.1;host=node.example;proto=https"),
+                ("X-Forwarded-Host", "evil.example"),
+                ("X-Forwarded-Proto", "http"),
             ],
         ),
     ];

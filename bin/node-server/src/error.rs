@@ -5,12 +5,12 @@ use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::node::NodeError;
 use node_core::producer::ProducerError;
+pub(crate) use node_core::sources::Sources;
 use node_dev::DevNodeError;
 use node_http::{InvalidTls, InvalidTokens, MetricsError, ServeError};
 use node_store::{BackupError, Difference};
 use node_types::BlockNumber;
 use std::error::Error;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +78,8 @@ pub(crate) enum CommandError {
     Node(#[from] NodeError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error("the first socket of LISTEN_FDS does not listen for TCP")]
+    Socket(#[source] io::Error),
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     #[error("cannot write to standard output")]
@@ -96,20 +98,5 @@ impl CommandError {
             other => Box::new(other),
         };
         Self::Store { path: path.to_owned(), source }
-    }
-}
-
-/// An error with all its sources, on one line.
-pub(crate) struct Sources<'a>(pub(crate) &'a dyn Error);
-
-impl fmt::Display for Sources<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
     }
 }

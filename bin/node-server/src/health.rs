@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::{Agent, Body};
 
@@ -26,8 +27,12 @@ pub(crate) struct HealthOptions {
     /// Path prefix of every route of the server, if no URL is given
     #[arg(long, env = "ETHNODE_BASE_PATH", value_name = "PATH", default_value = "/")]
     pub(crate) base_path: BasePath,
-    /// PEM file of the certificates to trust for https, such as the server's own [default: Mozilla's list of authorities]
-    #[arg(long, value_name = "FILE")]
+    /// PEM file of the server's certificate, if no URL is given; the request is of https then, and trusts it
+    #[arg(long, env = "ETHNODE_TLS_CERT", value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file of the certificates to trust for https: those of authorities, or the server's own [default: Mozilla's list of
+    /// authorities]
+    #[arg(long, env = "ETHNODE_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Time limit for the response
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = values::time)]
@@ -46,9 +51,7 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
         .max_redirects(0)
         .proxy(None)
         .timeout_global(Some(options.timeout));
-    #[cfg(feature = "tls")]
-    let config = config.tls_config(tls_config(options)?);
-    let agent = config.build().new_agent();
+    let agent = agent(config.build(), options)?;
     let mut response = agent.get(&url).call().map_err(failed)?;
     let read = |body: &mut Body| body.with_config().limit(MAX_RESPONSE).lossy_utf8(true).read_to_string();
     let body = read(response.body_mut()).map_err(failed)?.trim().to_owned();
@@ -64,27 +67,40 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
 
 /// The readiness URL of a server on this machine with these options.
 fn default_url(options: &HealthOptions) -> String {
-    let scheme = if options.ca_file.is_some() { "https" } else { "http" };
+    let scheme = if options.ca_file.is_some() || options.tls_cert.is_some() { "https" } else { "http" };
     let address = reachable(SocketAddr::new(options.host, options.port));
     format!("{scheme}://{address}{}/ready", options.base_path.as_str())
 }
 
-/// The certificates to trust.
+/// The client that sends the request.
 #[cfg(feature = "tls")]
-fn tls_config(options: &HealthOptions) -> Result<ureq::tls::TlsConfig, CommandError> {
-    use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError> {
+    use ureq::tls::{PemItem, parse_pem};
 
-    let Some(path) = &options.ca_file else { return Ok(TlsConfig::default()) };
-    let pem = crate::files::read_small_text(path)?;
-    let items = parse_pem(pem.as_bytes()).filter_map(|item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
-        Ok(_) => None,
-        Err(error) => Some(Err(error)),
-    });
-    let certificates: Vec<_> = items
-        .collect::<Result<_, _>>()
-        .map_err(|source| CommandError::Certificates { path: path.clone(), source: Box::new(source) })?;
-    Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build())
+    let files: Vec<_> = options.ca_file.iter().chain(server_certificate(options)).collect();
+    if files.is_empty() {
+        return Ok(config.new_agent());
+    }
+    let mut certificates = Vec::new();
+    let failed = |path: &PathBuf, source| CommandError::Certificates { path: path.clone(), source: Box::new(source) };
+    for path in &files {
+        for item in parse_pem(crate::files::read_small_text(path)?.as_bytes()) {
+            if let PemItem::Certificate(certificate) = item.map_err(|source| failed(path, source))? {
+                certificates.push(certificate.der().to_vec());
+            }
+        }
+    }
+    crate::pinned_tls::agent(config, &certificates).map_err(|source| failed(files[0], source))
+}
+
+#[cfg(not(feature = "tls"))]
+fn agent(config: Config, _options: &HealthOptions) -> Result<Agent, CommandError> {
+    Ok(config.new_agent())
+}
+
+/// The certificate of the server on this machine, if the request goes to it.
+fn server_certificate(options: &HealthOptions) -> Option<&PathBuf> {
+    options.tls_cert.as_ref().filter(|_| options.url.is_none())
 }
 
 #[cfg(test)]
@@ -106,6 +122,7 @@ mod tests {
         let url = |arguments: &[&str]| default_url(&options(arguments));
         assert_eq!(url(&[]), "http://127.0.0.1:8545/ready");
         assert_eq!(url(&["--host", "0.0.0.0", "--port", "9", "--base-path", "/node"]), "http://127.0.0.1:9/node/ready");
+        assert_eq!(url(&["--tls-cert", "crt"]), "https://127.0.0.1:8545/ready");
         assert_eq!(url(&["--host", "::", "--base-path", "/"]), "http://[::1]:8545/ready");
     }
 

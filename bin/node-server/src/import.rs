@@ -57,9 +57,10 @@ pub(crate) fn run(options: &ImportOptions) -> Result<(), CommandError> {
     let mut sum = ImportSummary::default();
     for path in &options.files {
         let imported = import(&chain, &store, path, shutdown.context(), options);
-        // Imported blocks become durable even if the import failed.
-        store.flush()?;
+        // Imported blocks become durable even if the import failed, whose error is the first one.
+        let flushed = store.flush();
         let ImportSummary { imported, known, gas, elapsed } = imported?;
+        flushed?;
         sum.imported += imported;
         sum.known += known;
         sum.gas += gas;

@@ -85,7 +85,7 @@ impl Logs {
         requests: Option<RequestLayer>,
         traces: Option<TraceLayer>,
     ) -> Result<Self, ParseError> {
-        let configured: Targets = filter.parse()?;
+        let configured = parse(filter)?;
         let (filter, handle) = reload::Layer::new(configured.clone());
         let _ = FILTER.set(Mutex::new(Filter { handle, configured, is_debugging: false }));
         let builder =
@@ -116,9 +116,20 @@ impl Drop for Logs {
         if dropped > 0 {
             let text =
                 format!("{dropped} log lines were dropped because they arrived faster than they could be written");
-            print_last(Level::WARN, &text);
+            print(Level::WARN, &text);
         }
     }
+}
+
+/// Parses a filter. What actix says about each connection is left out, unless the filter mentions it.
+fn parse(filter: &str) -> Result<Targets, ParseError> {
+    let targets: Targets = filter.parse()?;
+    let is_wide = targets.default_level().is_some_and(|level| level >= LevelFilter::INFO);
+    Ok(if is_wide && !filter.contains("actix") {
+        targets.with_target("actix_server", LevelFilter::WARN).with_target("actix_http", LevelFilter::OFF)
+    } else {
+        targets
+    })
 }
 
 /// Replaces the filter.
@@ -126,7 +137,7 @@ impl Drop for Logs {
 /// # Errors
 /// If `filter` is not a valid log filter.
 pub(crate) fn set_filter(filter: &str) -> Result<(), ParseError> {
-    let configured = filter.parse()?;
+    let configured = parse(filter)?;
     if let Some(filter) = FILTER.get() {
         let mut filter = filter.lock();
         (filter.configured, filter.is_debugging) = (configured, false);
@@ -155,7 +166,7 @@ pub(crate) fn dropped_lines() -> u64 {
 pub(crate) fn set_format(format: LogFormat) {
     JSON.store(format == LogFormat::Json, Ordering::Relaxed);
     if format == LogFormat::Json {
-        panic::set_hook(Box::new(|panic| print_last(Level::ERROR, &panic.to_string().replace('\n', " "))));
+        panic::set_hook(Box::new(|panic| print(Level::ERROR, &panic.to_string().replace('\n', " "))));
     }
 }
 
@@ -164,15 +175,19 @@ pub(crate) fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// Prints a line of `level` to standard error, but stops if nobody reads it.
-pub(crate) fn print_last(level: Level, message: &str) {
+/// Prints a line of `level` to standard error before the log starts or after its end, but stops if nobody reads it.
+pub(crate) fn print(level: Level, message: &str) {
     let line = line(level, message, is_json());
     bounded("last-words", move || eprintln!("{line}"));
 }
 
-/// Prints a line of `level` to standard error before the log starts.
-pub(crate) fn print(level: Level, message: &str) {
-    eprintln!("{}", line(level, message, is_json()));
+/// Says on standard output where the server listens, after `banner`. As JSON, it is a line without the banner. Nothing waits for a
+/// reader that has stopped.
+pub(crate) fn announce(banner: &str, url: &str) {
+    let text = format!("listening on {url}");
+    let text = if is_json() { line(Level::INFO, &text, true) } else { format!("{banner}{text}") };
+    // The reader may have closed the pipe.
+    bounded("announcement", move || drop(writeln!(io::stdout(), "{text}")));
 }
 
 /// A line with the message, in the format of the log if that is JSON.
@@ -218,6 +233,19 @@ impl Write for BatchedStderr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn actix_is_quiet_unless_the_filter_mentions_it() {
+        let enabled = |filter: &str| {
+            let targets = parse(filter).unwrap();
+            [("actix_server", Level::INFO), ("actix_http", Level::ERROR), ("node", Level::INFO)]
+                .map(|(target, level)| targets.would_enable(target, &level))
+        };
+        assert_eq!(enabled("info,request=off"), [false, false, true]);
+        assert_eq!(enabled("debug"), [false, false, true]);
+        assert_eq!(enabled("info,actix_http=info"), [true, true, true]);
+        assert_eq!(enabled("off"), [false; 3]);
+    }
 
     #[test]
     fn lines_outside_of_the_log_have_its_format() {

@@ -19,6 +19,8 @@ mod notify;
 mod open;
 mod options;
 mod otlp;
+#[cfg(feature = "tls")]
+mod pinned_tls;
 mod progress;
 mod prune;
 mod reload;
@@ -106,8 +108,9 @@ fn main() -> ExitCode {
         }
     };
     if matches!(command, Command::Dev(_) | Command::Run(_)) {
-        tracing::info!(version = VERSION, commit = COMMIT, settings = changed, "starting");
+        tracing::info!(version = VERSION, commit = COMMIT, settings = changed.join(" "), "starting");
     }
+    reload::remember(changed);
     let result = execute(&command, terminal);
     // Sends the last traces, and writes the queued log lines before the error.
     drop(exporter);
@@ -115,7 +118,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logs::print_last(Level::ERROR, &Sources(&error).to_string());
+            logs::print(Level::ERROR, &Sources(&error).to_string());
             // A difference was already reported as the result.
             if command.json() && !matches!(error, CommandError::Difference(_)) {
                 report::error(&error);

@@ -4,7 +4,7 @@ use crate::build_info::{COMMIT, VERSION};
 use crate::error::CommandError;
 use crate::logs;
 use crate::options::ServerOptions;
-use node_http::{HttpConfig, MetricsServer};
+use node_http::{HttpConfig, MetricsServer, Tokens};
 use std::path::Path;
 
 /// Serves the metrics of `http` on the address in the options until the returned server is dropped. Returns `None` if no address
@@ -15,8 +15,8 @@ pub(crate) fn serve(options: &ServerOptions, http: &HttpConfig) -> Result<Option
     http.metrics.set_dropped_log_lines(logs::dropped_lines);
     let server = MetricsServer::start(address, http.metrics.clone(), http.tokens.clone())?;
     tracing::info!("serving metrics on http://{}/metrics", server.address());
-    if !address.ip().is_loopback() {
-        tracing::warn!("everyone who reaches {address} can read the metrics, unless there are tokens for them");
+    if !address.ip().is_loopback() && !http.tokens.as_ref().is_some_and(Tokens::protect_metrics) {
+        tracing::warn!("everyone who reaches {} can read the metrics: there is no token for them", server.address());
     }
     Ok(Some(server))
 }

@@ -74,6 +74,30 @@ pub(crate) fn folder(options: &StorageOptions, genesis: &Genesis) -> Result<Opti
     }
 }
 
+/// Logs which chain was opened.
+pub(crate) fn log_chain(
+    folder: Option<&Path>,
+    genesis: &Genesis,
+    backend: &dyn StateBackend,
+) -> Result<(), CommandError> {
+    let (chain_id, head) = (genesis.spec.chain_id, backend.view()?.head());
+    let genesis = format!("{:#x}", genesis.block().header.hash);
+    let (number, hash) = (head.number, format!("{:#x}", head.hash));
+    match folder {
+        Some(path) => {
+            tracing::info!(chain_id, genesis, head = number, head_hash = hash, "data folder {}", path.display())
+        }
+        None => tracing::info!(
+            chain_id,
+            genesis,
+            head = number,
+            head_hash = hash,
+            "the chain is kept in memory and lost when the server stops"
+        ),
+    }
+    Ok(())
+}
+
 /// The backend of a chain.
 pub(crate) struct Backend {
     pub(crate) backend: Arc<dyn StateBackend>,

@@ -44,7 +44,7 @@ impl ImportProgress {
         let Progress { number, blocks, gas, elapsed } = *progress;
         if !self.bar.is_hidden() {
             // The bar limits how often it redraws.
-            self.bar.set_message(format!("block {number}, {}", Rates(blocks, gas, elapsed)));
+            self.bar.set_message(format!("block {number}, {}, {}", Rates(blocks, gas, elapsed), self.title));
         }
         if elapsed < self.last_status + STATUS_INTERVAL {
             return;
@@ -70,11 +70,12 @@ pub(crate) fn bar(title: String, length: u64) -> ProgressBar {
     let target =
         if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(length), target);
-    let template = "{prefix} [{bar:32}] {percent}% {msg}, {eta} left";
+    // The message has what is left of the line.
+    let template = "{percent:>3}% [{bar:10}] {eta} left, {wide_msg}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.with_prefix(title)
+    bar.with_message(title.clone()).with_prefix(title)
 }
 
 /// How much of the work is done, and how long the rest takes at the same speed.

@@ -4,7 +4,14 @@ use crate::error::{CommandError, Sources};
 use crate::logs;
 use crate::options::ServerOptions;
 use node_http::{HttpConfig, Tls, Tokens};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
+
+/// The settings that are not defaults, as the program was started with them.
+static SETTINGS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The options that [`reload`] applies.
+const APPLIED: [&str; 4] = ["log", "tls-cert", "tls-key", "token-file"];
 
 /// What the running server uses. A process has one server.
 static USED: OnceLock<Used> = OnceLock::new();
@@ -19,8 +26,26 @@ pub(crate) fn register(http: &HttpConfig) {
     let _ = USED.set(Used { tls: http.tls.clone(), tokens: http.tokens.clone() });
 }
 
+/// Records the settings, for comparison with those that are read later.
+pub(crate) fn remember(settings: Vec<String>) {
+    let _ = SETTINGS.set(settings);
+}
+
+/// Returns the options that differ from `before`, and that only a restart applies.
+fn needing_a_restart(before: &[String], now: &[String]) -> Vec<String> {
+    let differing =
+        before.iter().filter(|one| !now.contains(one)).chain(now.iter().filter(|one| !before.contains(one)));
+    let names = differing.filter_map(|setting| setting.split('=').next()).filter(|name| !APPLIED.contains(name));
+    let names: BTreeSet<_> = names.map(|name| format!("--{name}")).collect();
+    names.into_iter().collect()
+}
+
 /// Applies the filter `log`, and reads the files of `options`. What cannot be used is logged, and stays as it was.
-pub(crate) fn reload(options: &ServerOptions, log: &str) {
+pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
+    let changed = needing_a_restart(SETTINGS.get().map_or(&[], Vec::as_slice), settings);
+    if !changed.is_empty() {
+        tracing::warn!("SIGHUP: {} changed, which takes effect at the next start", changed.join(", "));
+    }
     // A valid filter: the options were parsed.
     let _ = logs::set_filter(log);
     match USED.get().map_or(Ok(()), |used| used.replace(options)) {
@@ -48,5 +73,19 @@ impl Used {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_only_a_restart_applies_are_named() {
+        let settings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let before = settings(&["log=info", "max-logs=5", "port=1"]);
+        let now = settings(&["log=debug", "max-logs=6", "host=\"::\"", "port=1"]);
+        assert_eq!(needing_a_restart(&before, &now), ["--host", "--max-logs"]);
+        assert!(needing_a_restart(&before, &before).is_empty());
     }
 }

@@ -51,7 +51,7 @@ impl Report {
         if self.json {
             line("progress", self.command, value());
         } else if !self.bar.is_hidden() {
-            self.bar.set_message(text());
+            self.bar.set_message(format!("{}, {}", text(), self.bar.prefix()));
         } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             eprintln!("{}: {}", self.bar.prefix(), text());

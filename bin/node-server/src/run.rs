@@ -2,6 +2,7 @@
 
 use crate::error::{CommandError, Sources};
 use crate::files;
+use crate::logs;
 use crate::metrics;
 use crate::notify;
 use crate::open;
@@ -18,7 +19,6 @@ use node_core::node::{Finality, Node};
 use node_http::{HttpConfig, Metrics, Shutdown, serve};
 use node_types::H256;
 use std::fs::File;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -66,11 +66,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     metrics::include_folder(&http, folder.as_deref());
     let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
     let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
+    write_failure::watch(&options.server.operation, &wiring.backend)?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
             let node = node(options, &wiring, is_built_in)?;
             wiring.sync_changes()?;
-            write_failure::watch(&options.server.operation, &wiring.backend)?;
             let scheme = http.scheme();
             serve(node, http, shutdown, |address| {
                 announce(scheme, address);
@@ -97,8 +97,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 
 /// Says that the server is ready.
 fn announce(scheme: &str, address: SocketAddr) {
-    // The reader may have closed the pipe.
-    let _ = writeln!(io::stdout(), "listening on {scheme}://{address}");
+    logs::announce("", &format!("{scheme}://{address}"));
     notify::ready(address);
 }
 
@@ -125,8 +124,10 @@ fn serve_from_the_import_on(
     if let Ok(address) = bound.recv() {
         // If the import fails, the program ends, and the thread with it.
         build(options, wiring, &http, &context)?;
-        wiring.sync_changes()?;
-        write_failure::watch(&options.server.operation, &wiring.backend)?;
+        let failed_writes = wiring.backend.health().failed_writes;
+        while let Err(error) = wiring.sync_changes() {
+            write_failure::outlast(error, failed_writes, &*wiring.backend, &starting, &context)?;
+        }
         starting.finish();
         announce(scheme, address);
     }
@@ -149,26 +150,32 @@ fn import(
     http: &HttpConfig,
     context: &Context,
 ) -> Result<(), CommandError> {
-    for path in &options.import {
+    let backend = &**chain.backend();
+    let mut paths = options.import.iter().peekable();
+    while let Some(path) = paths.peek() {
         tracing::info!("importing {}", path.display());
         let (file, length) = files::open_chain(path)?;
+        let failed_writes = backend.health().failed_writes;
         match import_opened(chain, file, ImportProgress::start(path, length, &http.starting), &http.metrics, context) {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));
             }
             Err(source) => {
-                let head = chain.backend().view()?.head().number;
+                let head = backend.view()?.head().number;
                 if context.check().is_err() {
                     return Err(CommandError::Stopped { head });
                 }
-                let error = CommandError::Import { path: path.clone(), head, source };
-                if options.strict {
-                    return Err(error);
+                let error = CommandError::Import { path: path.to_path_buf(), head, source };
+                match write_failure::outlast(error, failed_writes, backend, &http.starting, context) {
+                    // Once more. Known blocks are skipped.
+                    Ok(()) => continue,
+                    Err(error) if options.strict => return Err(error),
+                    Err(error) => tracing::error!("{}", Sources(&error)),
                 }
-                tracing::error!("{}", Sources(&error));
             }
         }
+        paths.next();
     }
     if let Some(hash) = options.head {
         chain.set_head(hash).map_err(CommandError::Head)?;

@@ -30,11 +30,11 @@ pub(crate) fn handle() -> Result<(), CommandError> {
 /// Reads the settings again, and applies those that can be replaced.
 fn read_again() {
     match settings::read(env::args_os()) {
-        Ok(Request::Execute(CommandLine { command: Command::Dev(options), .. }, _)) => {
-            reload(&options.server, options.log())
+        Ok(Request::Execute(CommandLine { command: Command::Dev(options), .. }, settings)) => {
+            reload(&options.server, options.log(), &settings);
         }
-        Ok(Request::Execute(CommandLine { command: Command::Run(options), .. }, _)) => {
-            reload(&options.server, &options.server.operation.log);
+        Ok(Request::Execute(CommandLine { command: Command::Run(options), .. }, settings)) => {
+            reload(&options.server, &options.server.operation.log, &settings);
         }
         Ok(_) => {}
         Err(error) => tracing::error!("SIGHUP: nothing was reloaded: {}", error.message()),

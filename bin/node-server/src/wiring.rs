@@ -28,10 +28,7 @@ impl Wiring {
     /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
     pub(crate) fn open(genesis: Genesis, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
         let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::OnDemand)?;
-        match folder {
-            Some(path) => tracing::info!("data folder {}: head {}", path.display(), backend.view()?.head()),
-            None => tracing::info!("the chain is kept in memory and lost when the server stops"),
-        }
+        open::log_chain(folder, &genesis, &*backend)?;
         let spec = Arc::new(genesis.spec);
         let evm = open::evm(&spec, caches);
         Ok(Self { backend, store, evm, spec })

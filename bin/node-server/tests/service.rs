@@ -8,7 +8,7 @@ use std::time::Duration;
 fn start(command: &mut Command) -> (Child, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.as_mut().expect("stdout is piped")).lines();
-    let url = lines.find_map(|line| line.ok()?.strip_prefix("listening on ").map(ToOwned::to_owned));
+    let url = lines.find_map(|line| line.ok()?.split_once("listening on ")?.1.split('"').next().map(ToOwned::to_owned));
     drop(lines);
     (child, url.expect("it listens"))
 }

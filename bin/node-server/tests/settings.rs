@@ -167,7 +167,13 @@ fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
     assert_eq!(setting(&[("NODE_PORT", "7")], "port"), expected("port = 7", "environment NODE_PORT"));
     let both = [("NODE_PORT", "7"), ("ETHNODE_PORT", "8")];
     assert_eq!(setting(&both, "port"), expected("port = 8", "environment ETHNODE_PORT"));
-    assert_eq!(setting(&[("NODE_PORT", "tcp://10.0.0.1:8545")], "port"), expected("port = 8545", "default"));
+    let service = "tcp://10.0.0.1:8545";
+    for variables in [&[("NODE_PORT", service)][..], &[("ETHNODE_PORT", service)], &[("ETHNODE_PORT", "")]] {
+        assert_eq!(setting(variables, "port"), expected("port = 8545", "default"), "{variables:?}");
+    }
+    let later = [("NODE_PORT", "7"), ("ETHNODE_PORT", service)];
+    assert_eq!(setting(&later, "port"), expected("port = 7", "environment NODE_PORT"));
+    assert_eq!(setting(&[("ETHNODE_NO_CONTROL", "")], "no-control"), expected("no-control = false", "default"));
     for (value, expected) in [("1", "strict = true"), ("0", "strict = false"), ("yes", "strict = true")] {
         assert_eq!(setting(&[("ETHNODE_STRICT", value)], "strict").0, expected);
     }
@@ -175,10 +181,13 @@ fn earlier_names_of_variables_are_read_unless_they_describe_a_service() {
 
 #[test]
 fn a_variable_that_is_no_setting_causes_a_warning() {
-    let output = program().args(["config", "run"]).env("ETHNODE_PROT", "1").output().expect("it runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("warning: the environment variable ETHNODE_PROT is not a setting; did you mean"), "{error}");
-    assert!(output.status.success());
+    for (name, warns) in [("ETHNODE_PROT", true), ("NODE_MAX_LGOS", true), ("NODE_ENV", false), ("ETHNODE_PORT", false)]
+    {
+        let output = program().args(["config", "run"]).env(name, "1").output().expect("it runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let warning = format!("warning: the environment variable {name} is not a setting; did you mean");
+        assert_eq!((error.contains(&warning), output.status.success()), (warns, true), "{error}");
+    }
 }
 
 #[test]

@@ -67,6 +67,7 @@ pub mod pool;
 pub mod producer;
 mod random;
 pub mod simulation;
+pub mod sources;
 pub mod state;
 #[cfg(test)]
 mod test_world;

@@ -135,6 +135,7 @@ impl Connection {
             Ok(message) => self.rpc.answer(&Context::holding_view(), &message, client),
             Err(error) => error.into(),
         };
+        reply.calls.iter().for_each(|call| call.log_failure(None));
         reply.body
     }
 

@@ -1,7 +1,7 @@
 //! Configuration of the HTTP interface.
 
 use crate::api::ApiName;
-use crate::forwarded::ProxyNetwork;
+use crate::forwarded::{ProxyHeaders, ProxyNetwork};
 use crate::hosts::AllowedHost;
 use crate::metrics::Metrics;
 use crate::rate::RateLimit;
@@ -12,8 +12,9 @@ use crate::url::{BasePath, Origin, PublicUrl};
 #[cfg(feature = "clap")]
 use crate::values;
 use node_rpc::{RpcLimits, SessionLimits};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::num::NonZero;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -54,6 +55,9 @@ pub struct HttpConfig {
     /// Port to listen on; 0 picks a free one
     #[cfg_attr(feature = "clap", arg(short, long, env = "ETHNODE_PORT", help_heading = "Listening", default_value_t = Self::default().port))]
     pub port: u16,
+    /// A socket that listens already, for instance because systemd opened it, in place of `host` and `port`.
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub listener: Option<Arc<TcpListener>>,
     /// Path prefix of every route
     #[cfg_attr(
         feature = "clap",
@@ -66,7 +70,7 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_PUBLIC_URL", value_name = "URL", help_heading = "Listening")
     )]
     pub public_url: Option<PublicUrl>,
-    /// Addresses or networks of proxies, such as 10.0.0.0/8; what they say about clients in Forwarded or X-Forwarded-* is
+    /// Addresses or networks of proxies, such as 10.0.0.0/8; what they say about clients in the headers of --proxy-headers is
     /// believed [default: none]
     #[cfg_attr(
         feature = "clap",
@@ -79,6 +83,18 @@ pub struct HttpConfig {
         )
     )]
     pub trusted_proxies: Vec<ProxyNetwork>,
+    /// Headers in which trusted proxies describe the client; the others are ignored, because clients could forge them
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            env = "ETHNODE_PROXY_HEADERS",
+            value_name = "HEADERS",
+            help_heading = "Listening",
+            default_value = "x-forwarded"
+        )
+    )]
+    pub proxy_headers: ProxyHeaders,
     /// Certificate and key for TLS; `None` for plain HTTP.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub tls: Option<Tls>,
@@ -219,9 +235,11 @@ impl Default for HttpConfig {
         Self {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 8545,
+            listener: None,
             base_path: BasePath::default(),
             public_url: None,
             trusted_proxies: Vec::new(),
+            proxy_headers: ProxyHeaders::default(),
             tls: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::url::{BasePath, is_authority};
 use actix_web::http::header::HeaderMap;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A network whose hosts are proxies of this server: an address, or an address and the length of its prefix, such as
@@ -50,6 +50,21 @@ impl fmt::Display for ProxyNetwork {
 #[error("expected an IP address, or one with the length of a prefix, such as 10.0.0.0/8")]
 pub struct InvalidNetwork;
 
+/// Headers in which trusted proxies describe the client. Only one family is believed, because proxies pass on headers that they do
+/// not set, as the client sent them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum ProxyHeaders {
+    /// `X-Forwarded-For`, or `X-Real-IP` without it, `X-Forwarded-Proto` and `X-Forwarded-Host`
+    #[default]
+    XForwarded,
+    /// `Forwarded` (RFC 7239)
+    Forwarded,
+}
+
+/// Stands for all clients whose address a proxy hides, or does not write as an address.
+const UNKNOWN_CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
 /// Whether `name` is a header in which proxies describe the client.
 pub(crate) fn describes_client(name: &str) -> bool {
     name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
@@ -58,7 +73,7 @@ pub(crate) fn describes_client(name: &str) -> bool {
 /// What the proxies say about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Forwarded {
-    /// The address of the client; `None` if it is unknown.
+    /// The address of the client; `None` if the proxy does not mention a client.
     pub(crate) client: Option<IpAddr>,
     /// `http` or `https`, as the client connected.
     pub(crate) scheme: Option<&'static str>,
@@ -69,15 +84,14 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    /// Reads the headers of a request that came from a proxy in one of the networks `trusted`.
+    /// Reads the `headers` of a family, of a request that came from a proxy in one of the networks `trusted`.
     ///
     /// Each proxy appends the address of whoever connected to it. So the client is the last address that is not a proxy's;
     /// those before it could be forged. Scheme, host and prefix are those that the first trusted proxy saw.
-    pub(crate) fn read(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
-        if headers.contains_key("forwarded") {
-            Self::standard(headers, trusted)
-        } else {
-            Self::customary(headers, trusted)
+    pub(crate) fn read(headers: &HeaderMap, family: ProxyHeaders, trusted: &[ProxyNetwork]) -> Self {
+        match family {
+            ProxyHeaders::Forwarded => Self::standard(headers, trusted),
+            ProxyHeaders::XForwarded => Self::customary(headers, trusted),
         }
     }
 
@@ -85,7 +99,7 @@ impl Forwarded {
     fn standard(headers: &HeaderMap, trusted: &[ProxyNetwork]) -> Self {
         let mut forwarded = Self::default();
         for element in list(headers, "forwarded").into_iter().rev() {
-            let mut address = None;
+            let mut address = UNKNOWN_CLIENT;
             for (name, value) in split(element, ';').into_iter().filter_map(|pair| pair.split_once('=')) {
                 let value = unquoted(value.trim());
                 match &*name.trim().to_ascii_lowercase() {
@@ -95,8 +109,8 @@ impl Forwarded {
                     _ => {}
                 }
             }
-            forwarded.client = address;
-            if !address.is_some_and(|address| is_proxy(address, trusted)) {
+            forwarded.client = Some(address);
+            if !is_proxy(address, trusted) {
                 break;
             }
         }
@@ -112,8 +126,9 @@ impl Forwarded {
         let mut client = None;
         let mut depth = 0;
         for hop in hops.into_iter().rev() {
-            client = node_address(hop);
-            if !client.is_some_and(|address| is_proxy(address, trusted)) {
+            let address = node_address(hop);
+            client = Some(address);
+            if !is_proxy(address, trusted) {
                 break;
             }
             depth += 1;
@@ -133,7 +148,7 @@ impl Forwarded {
 }
 
 fn is_proxy(address: IpAddr, trusted: &[ProxyNetwork]) -> bool {
-    trusted.iter().any(|network| network.contains(address))
+    address != UNKNOWN_CLIENT && trusted.iter().any(|network| network.contains(address))
 }
 
 /// The elements of a header that is a list, over all its lines.
@@ -163,14 +178,15 @@ fn unquoted(value: &str) -> String {
     }
 }
 
-/// The address of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; `None` if it is hidden.
-fn node_address(node: &str) -> Option<IpAddr> {
+/// The address of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; that of unknown clients for
+/// anything else.
+fn node_address(node: &str) -> IpAddr {
     let host = match node.strip_prefix('[') {
-        Some(rest) => rest.split(']').next()?,
-        None if node.matches(':').count() == 1 => node.split(':').next()?,
-        None => node,
+        Some(rest) => rest.split(']').next(),
+        None if node.matches(':').count() == 1 => node.split(':').next(),
+        None => Some(node),
     };
-    host.parse().ok()
+    host.and_then(|host| host.parse().ok()).unwrap_or(UNKNOWN_CLIENT)
 }
 
 fn scheme(text: &str) -> Option<&'static str> {
@@ -229,33 +245,52 @@ mod tests {
     /// Header lines, and the address of the client.
     type Case = (&'static [(&'static str, &'static str)], Option<&'static str>);
 
-    #[test]
-    fn the_client_is_the_last_address_that_is_not_a_proxy() {
-        let cases: [Case; 13] = [
-            (&[("x-forwarded-for", "203.0.113.5")], Some("203.0.113.5")),
-            (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5")], Some("203.0.113.5")),
-            (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5, 10.0.0.9")], Some("203.0.113.5")),
-            (&[("x-forwarded-for", "203.0.113.5"), ("x-forwarded-for", "10.0.0.9")], Some("203.0.113.5")),
-            (&[("x-forwarded-for", "10.0.0.8, 10.0.0.9")], Some("10.0.0.8")),
-            (&[("x-forwarded-for", "203.0.113.5:1234")], Some("203.0.113.5")),
-            (&[("x-forwarded-for", "198.51.100.1, unknown")], None),
-            (&[("x-real-ip", "203.0.113.5")], Some("203.0.113.5")),
-            (&[("forwarded", "for=203.0.113.5;proto=https")], Some("203.0.113.5")),
-            (&[("forwarded", "for=198.51.100.1, FOR=\"[2001:db8::1]:80\", for=10.0.0.9")], Some("2001:db8::1")),
-            (&[("forwarded", "for=\"_hidden, for=1.2.3.4\"")], None),
-            (&[("forwarded", "for=203.0.113.5"), ("x-forwarded-for", "198.51.100.1")], Some("203.0.113.5")),
-            (&[], None),
-        ];
+    fn check(family: ProxyHeaders, cases: &[Case]) {
         for (lines, expected) in cases {
-            let got = Forwarded::read(&headers(lines), &networks(&["10.0.0.0/8"]));
+            let got = Forwarded::read(&headers(lines), family, &networks(&["10.0.0.0/8", "::/0"]));
             assert_eq!(got.client, expected.map(|address| address.parse().unwrap()), "{lines:?}");
         }
     }
 
     #[test]
+    fn the_client_is_the_last_address_that_is_not_a_proxy() {
+        check(
+            ProxyHeaders::XForwarded,
+            &[
+                (&[("x-forwarded-for", "203.0.113.5")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "198.51.100.1, 203.0.113.5, 10.0.0.9")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "203.0.113.5"), ("x-forwarded-for", "10.0.0.9")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "10.0.0.8, 10.0.0.9")], Some("10.0.0.8")),
+                (&[("x-forwarded-for", "203.0.113.5:1234")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "198.51.100.1, unknown")], Some("::")),
+                (&[("x-forwarded-for", "198.51.100.1, [::")], Some("::")),
+                (&[("x-real-ip", "203.0.113.5")], Some("203.0.113.5")),
+                (&[("forwarded", "for=203.0.113.5"), ("x-forwarded-for", "198.51.100.1")], Some("198.51.100.1")),
+                (&[("forwarded", "for=203.0.113.5")], None),
+                (&[], None),
+            ],
+        );
+        check(
+            ProxyHeaders::Forwarded,
+            &[
+                (&[("forwarded", "for=203.0.113.5;proto=https")], Some("203.0.113.5")),
+                (&[("forwarded", "for=198.51.100.1, FOR=\"[203.0.113.6]:80\", for=10.0.0.9")], Some("203.0.113.6")),
+                (&[("forwarded", "for=\"_hidden, for=1.2.3.4\"")], Some("::")),
+                (&[("forwarded", "for=\"[::")], Some("::")),
+                (&[("forwarded", "proto=https")], Some("::")),
+                (&[("forwarded", "for=203.0.113.5"), ("x-forwarded-for", "198.51.100.1")], Some("203.0.113.5")),
+                (&[("x-forwarded-for", "198.51.100.1"), ("x-real-ip", "198.51.100.1")], None),
+            ],
+        );
+    }
+
+    #[test]
     fn reads_scheme_host_and_prefix_as_the_client_saw_them() {
-        let read = |lines: &[(&'static str, &'static str)]| {
-            let Forwarded { scheme, host, prefix, .. } = Forwarded::read(&headers(lines), &networks(&["10.0.0.0/8"]));
+        use ProxyHeaders::{Forwarded as Standard, XForwarded};
+        let read = |family, lines: &[(&'static str, &'static str)]| {
+            let read = Forwarded::read(&headers(lines), family, &networks(&["10.0.0.0/8"]));
+            let Forwarded { scheme, host, prefix, .. } = read;
             (scheme, host.unwrap_or_default(), prefix.as_str().to_owned())
         };
         let expected = (Some("https"), "node.example:444".to_owned(), "/v1".to_owned());
@@ -265,15 +300,16 @@ mod tests {
             ("x-forwarded-host", "node.example:444, inner"),
             ("x-forwarded-prefix", "/v1/"),
         ];
-        assert_eq!(read(&customary), expected);
+        assert_eq!(read(XForwarded, &customary), expected);
         let standard = [(
             "forwarded",
             "for=203.0.113.5;proto=https;host=\"node.example:444\", for=10.0.0.9;proto=http;host=inner",
         )];
-        assert_eq!(read(&[standard[0], customary[3]]), expected);
-        assert_eq!(read(&customary[..3]).2, "");
+        assert_eq!(read(Standard, &[standard[0], customary[3]]), expected);
+        assert_eq!(read(XForwarded, &standard), (None, String::new(), String::new()));
+        assert_eq!(read(XForwarded, &customary[..3]).2, "");
         let forged =
             [("x-forwarded-proto", "javascript"), ("x-forwarded-host", "a\"b"), ("x-forwarded-prefix", "/<script>")];
-        assert_eq!(read(&forged), (None, String::new(), String::new()));
+        assert_eq!(read(XForwarded, &forged), (None, String::new(), String::new()));
     }
 }

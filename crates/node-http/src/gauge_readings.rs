@@ -5,6 +5,7 @@ use crate::service::Service;
 use actix_web::web;
 use node_core::caches::CacheUse;
 use node_core::context::Context;
+use node_core::sources::Sources;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -67,7 +68,7 @@ fn read(service: &Service, gauges: &Gauges) {
             gauges.head_gas_limit.set(signed(header.gas_limit));
         }
         // The gauges keep their old values; the unchanged timestamp of the head shows that they are stale.
-        Err(error) => tracing::warn!(%error, "cannot read the head for metrics"),
+        Err(error) => tracing::warn!(error = %Sources(&error), "cannot read the head for metrics"),
     }
 }
 

@@ -99,7 +99,7 @@ mod websocket;
 
 pub use api::{ApiName, InvalidApiName};
 pub use config::HttpConfig;
-pub use forwarded::{InvalidNetwork, ProxyNetwork};
+pub use forwarded::{InvalidNetwork, ProxyHeaders, ProxyNetwork};
 pub use hosts::{AllowedHost, InvalidHost};
 pub use metrics::Metrics;
 pub use metrics::server::{MetricsError, MetricsServer};

@@ -9,9 +9,10 @@ use crate::config::HttpConfig;
 use crate::encode;
 use crate::h2_guard::Guard;
 use crate::phase::Closing;
-use crate::problem::HttpError;
+use crate::problem::{self, HttpError};
 use crate::report::Reporter;
 use crate::request_id::RequestId;
+use crate::request_log::Responded;
 use crate::sender::Peer;
 use crate::sent::Sent;
 use crate::service::Service;
@@ -72,13 +73,13 @@ impl Connection {
 
     /// Writes a problem in place of a bare response of `length` bytes.
     fn poll_write_problem(&mut self, cx: &mut Context<'_>, status: u16, length: usize) -> Poll<io::Result<usize>> {
-        let Self { service, stream, problem, .. } = self;
+        let Self { service, stream, peer, problem, .. } = self;
         let rest = problem.get_or_insert_with(|| {
             let error = bare::error(status, &service.config);
             if let Some(limit) = error.limit() {
                 service.metrics.record_refusal(limit);
             }
-            canned_response(service, &error)
+            canned_response(service, peer, &error)
         });
         while !rest.is_empty() {
             let written = match stream {
@@ -231,7 +232,7 @@ pub(crate) async fn accept(
     let permit = match permit {
         Ok(permit) => permit,
         Err(exhausted) => {
-            reject(socket, &service, &exhausted.into()).await?;
+            reject(socket, &service, &peer, &exhausted.into()).await?;
             return Err(io::Error::from(io::ErrorKind::QuotaExceeded).into());
         }
     };
@@ -246,7 +247,7 @@ pub(crate) async fn accept(
             }
             Some(tls) => {
                 if is_plain(&socket).await? {
-                    send_and_close(socket, &service, &HttpError::NoTls).await?;
+                    send_and_close(socket, &service, &peer, &HttpError::NoTls).await?;
                     return Err(io::ErrorKind::InvalidData.into());
                 }
                 let (stream, protocol) = tls.accept(socket).await?;
@@ -278,7 +279,7 @@ async fn is_plain(socket: &TcpStream) -> io::Result<bool> {
 }
 
 /// Refuses a connection without reading a request.
-async fn reject(socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
+async fn reject(socket: TcpStream, service: &Service, peer: &Peer, error: &HttpError) -> io::Result<()> {
     if let Some(limit) = error.limit() {
         service.metrics.record_refusal(limit);
     }
@@ -286,13 +287,13 @@ async fn reject(socket: TcpStream, service: &Service, error: &HttpError) -> io::
     if service.tls.is_some() {
         return Ok(());
     }
-    send_and_close(socket, service, error).await
+    send_and_close(socket, service, peer, error).await
 }
 
 /// Sends an error without reading a request, and closes the connection.
-async fn send_and_close(mut socket: TcpStream, service: &Service, error: &HttpError) -> io::Result<()> {
+async fn send_and_close(mut socket: TcpStream, service: &Service, peer: &Peer, error: &HttpError) -> io::Result<()> {
     let Ok(_permit) = service.rejections.try_acquire() else { return Ok(()) };
-    let response = canned_response(service, error);
+    let response = canned_response(service, peer, error);
     let send = async {
         socket.write_all(&response).await?;
         socket.shutdown().await?;
@@ -304,12 +305,24 @@ async fn send_and_close(mut socket: TcpStream, service: &Service, error: &HttpEr
     timeout(REJECTION_TIMEOUT, send).await.unwrap_or(Ok(()))
 }
 
-/// A complete HTTP/1.1 response for a client whose request is not read.
-fn canned_response(service: &Service, error: &HttpError) -> Vec<u8> {
+/// A complete HTTP/1.1 response for a client whose request is not read. Records it.
+fn canned_response(service: &Service, peer: &Peer, error: &HttpError) -> Vec<u8> {
     let base_url = encode::url_with_authority(&service.config, &service.listening);
     let reporter = Reporter { operation: "none", id: RequestId::new(), base_url, sent: Sent::default() };
     let (status, body) = reporter.problem(error);
-    service.metrics.record_response(reporter.operation, status, Duration::ZERO);
+    Responded {
+        id: &reporter.id,
+        trace: None,
+        client: peer.client.network(),
+        line: None,
+        operation: reporter.operation,
+        status,
+        problem: Some(&problem::detail(error)),
+        calls: &[],
+        bytes: Some(body.len() as u64),
+        elapsed: Duration::ZERO,
+    }
+    .record(&service.metrics);
     let retry_after = error.retry_after().map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\

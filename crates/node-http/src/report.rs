@@ -7,6 +7,7 @@ use crate::sent::Sent;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use node_core::node::NodeError;
+use node_core::sources::Sources;
 use node_types::wire;
 use std::fmt;
 use std::ops::Deref;
@@ -42,8 +43,7 @@ impl From<NodeError> for Problem {
     fn from(error: NodeError) -> Self {
         let problem = Self::from(&error);
         if problem.status == StatusCode::INTERNAL_SERVER_ERROR.as_u16() {
-            let source: &dyn std::error::Error = &error;
-            tracing::error!(error = source, "request failed");
+            tracing::error!(error = %Sources(&error), "request failed");
         }
         problem
     }
@@ -126,8 +126,7 @@ impl Reporter {
     pub(crate) fn problem(&self, error: &HttpError) -> (StatusCode, Vec<u8>) {
         let problem = problem::describe(error, &self.sent);
         if problem.status.is_server_error() && !error.is_expected() {
-            let source: &dyn std::error::Error = error;
-            tracing::error!(id = %self.id, operation = self.operation, error = source, "request failed");
+            tracing::error!(id = %self.id, operation = self.operation, error = %Sources(error), "request failed");
         }
         let status = problem.status;
         let body = self::problem(problem, &self.id, &self.base_url);

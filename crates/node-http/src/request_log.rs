@@ -10,11 +10,16 @@ use std::time::Duration;
 /// The name of JSON-RPC requests without a known method.
 pub(crate) const UNKNOWN_METHOD: &str = "rpc";
 
+/// Most bytes of a method or a path in the log.
+const LONGEST: usize = 256;
+
 /// A request that was responded to.
 pub(crate) struct Responded<'a> {
     pub(crate) id: &'a RequestId,
     pub(crate) trace: Option<&'a Trace>,
     pub(crate) client: IpAddr,
+    /// Method and path; `None` if no request was read.
+    pub(crate) line: Option<(&'a str, &'a str)>,
     pub(crate) operation: &'static str,
     pub(crate) status: StatusCode,
     /// The detail of the problem that it was responded to with.
@@ -29,11 +34,13 @@ pub(crate) struct Responded<'a> {
 impl Responded<'_> {
     /// Counts the request, and writes its log line. Each request of a batch has a line of its own.
     pub(crate) fn record(&self, metrics: &Metrics) {
-        let Self { id, trace, client, operation, status, problem, calls, bytes, elapsed } = *self;
+        let Self { id, trace, client, line, operation, status, problem, calls, bytes, elapsed } = *self;
+        let (method, path) = (line.map(|(method, _)| bounded(method)), line.map(|(_, path)| bounded(path)));
         let (trace_id, parent_span_id, trace_flags) =
             (trace.map(Trace::id), trace.map(Trace::span), trace.map(Trace::flags));
         metrics.record_response(operation, status, elapsed);
         for call in calls {
+            call.log_failure(Some(id));
             let code = call.error.as_ref().map_or(0, |error| error.code);
             metrics.record_call(call.method.unwrap_or(UNKNOWN_METHOD), code, call.elapsed);
         }
@@ -41,20 +48,17 @@ impl Responded<'_> {
         if calls.len() > 1 {
             calls.iter().for_each(|call| self.log_call(call));
         }
-        // A JSON-RPC error is sent with status 200, and logged with its code instead.
+        // A JSON-RPC error is sent with status 200, and has a code of its own.
         let failure = match (problem, calls) {
             (Some(problem), _) => Some((i64::from(status), problem)),
             (None, [CallOutcome { error: Some(error), .. }]) => Some((error.code, error.message.as_str())),
             (None, _) => None,
         };
-        match failure {
-            Some((code, error)) => {
-                tracing::info!(target: "request", %id, %client, operation, code, error, bytes, micros, trace_id, parent_span_id, trace_flags);
-            }
-            None => {
-                tracing::info!(target: "request", %id, %client, operation, status, bytes, micros, trace_id, parent_span_id, trace_flags)
-            }
-        }
+        let (code, error) = failure.unzip();
+        tracing::info!(
+            target: "request", %id, %client, method, path, operation, status, code, error, bytes, micros, trace_id, parent_span_id,
+            trace_flags
+        );
     }
 
     /// Writes the log line of one request of a batch.
@@ -70,6 +74,11 @@ impl Responded<'_> {
             }
         }
     }
+}
+
+/// The start of a text that a client chose. The log escapes what is not printable.
+fn bounded(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
 }
 
 fn micros(elapsed: Duration) -> u64 {

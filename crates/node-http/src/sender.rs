@@ -69,7 +69,7 @@ impl Sender {
 
     fn behind(peer: &Peer, request: &HttpRequest, is_forwarded: bool, config: &HttpConfig, clients: &Clients) -> Self {
         let forwarded = (is_forwarded && peer.is_proxy)
-            .then(|| Box::new(Forwarded::read(request.headers(), &config.trusted_proxies)));
+            .then(|| Box::new(Forwarded::read(request.headers(), config.proxy_headers, &config.trusted_proxies)));
         let origin = match &forwarded {
             None if is_forwarded => Origin::UntrustedProxy(peer.address),
             // A proxy that names nobody stands for anyone. So does the local one that a public URL usually means.

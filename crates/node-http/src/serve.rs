@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Serves `node` on this thread and on the worker threads of `config` until `shutdown` is triggered, and for
-/// `shutdown_delay` more; then waits for requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
+/// `shutdown_delay` more, or until a second signal; then waits for requests in progress. `ready` is called once the server listens; if it fails, nothing is served.
 ///
 /// # Errors
 /// Those of [`Server::bind`] and [`Server::run`], and the error of `ready`.
@@ -38,11 +38,11 @@ pub fn serve<E: From<ServeError>>(
         let server = Server::bind(node, config)?;
         let handle = server.handle();
         rt::spawn(async move {
-            shutdown.wait().await;
+            shutdown.wait(1).await;
             handle.drain();
             if !delay.is_zero() {
                 tracing::info!("shutting down: requests are served for {} ms more", delay.as_millis());
-                rt::time::sleep(delay).await;
+                let _ = rt::time::timeout(delay, shutdown.wait(2)).await;
             }
             tracing::info!("shutting down: waiting for requests in progress");
             handle.stop(true).await;

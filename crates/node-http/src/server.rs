@@ -6,6 +6,7 @@ use crate::mount;
 use crate::phase::Phase;
 use crate::routes::{self, spelling::Spellings};
 use crate::service::{MAX_REJECTIONS, Service};
+use crate::tokens::Role;
 use actix_http::{HttpService, Request};
 use actix_server::ServerHandle;
 use actix_service::{IntoServiceFactory, ServiceFactory, ServiceFactoryExt, fn_service, map_config};
@@ -15,7 +16,7 @@ use actix_web::rt::time::sleep;
 use actix_web::{App, Error, web};
 use node_core::node::Node;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,13 +56,17 @@ impl Handle {
 }
 
 impl Server {
-    /// Listens on the address of `config`. Connections are accepted once [`run`](Self::run) is awaited.
+    /// Listens on the address of `config`, or uses its listener. Connections are accepted once [`run`](Self::run) is awaited.
     ///
     /// # Errors
     /// If the address cannot be bound or threads cannot be started.
     pub fn bind(node: Arc<Node>, config: HttpConfig) -> Result<Self, ServeError> {
         let requested = config.address();
-        let listener = bind(requested).map_err(|source| ServeError::Bind { address: requested, source })?;
+        let listener = match &config.listener {
+            Some(listener) => listener.try_clone().and_then(nonblocking),
+            None => TcpListener::bind(requested).and_then(nonblocking),
+        };
+        let listener = listener.map_err(|source| ServeError::Bind { address: requested, source })?;
         let address = listener.local_addr().map_err(|source| ServeError::Bind { address: requested, source })?;
         let (settings, scheme) = (config.clone(), config.scheme());
         let service = mount::shared(node, config, address)?;
@@ -100,15 +105,17 @@ impl Server {
             fn_service(move |socket| listen::accept(socket, accepting.clone(), is_at_control)).and_then(http)
         };
         let control = settings.control_listen.map(|address| {
-            let listener = bind(address).map_err(|source| ServeError::Bind { address, source })?;
+            let listener = TcpListener::bind(address).and_then(nonblocking);
+            let listener = listener.map_err(|source| ServeError::Bind { address, source })?;
             listener.local_addr().map(|address| (address, listener)).map_err(ServeError::Start)
         });
         let (public, for_control) = (serve.clone(), serve);
         let mut builder = builder.listen("http", listener, move || public(false)).map_err(ServeError::Start)?;
         if let Some((address, listener)) = control.transpose()? {
             tracing::info!("control of the chain on {scheme}://{address}");
-            if !address.ip().is_loopback() {
-                tracing::warn!("everyone who reaches {address} can control the chain, unless there are tokens for it");
+            if !address.ip().is_loopback() && !settings.tokens.as_ref().is_some_and(|tokens| tokens.have(Role::Control))
+            {
+                tracing::warn!("everyone who reaches {address} can control the chain: there is no token for it");
             }
             builder = builder.listen("control", listener, move || for_control(true)).map_err(ServeError::Start)?;
         }
@@ -158,8 +165,7 @@ pub(crate) fn app(
     map_config(app.into_factory(), |()| AppConfig::default())
 }
 
-fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    let listener = std::net::TcpListener::bind(address)?;
+fn nonblocking(listener: TcpListener) -> io::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

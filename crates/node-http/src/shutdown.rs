@@ -7,11 +7,12 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Becomes active when SIGINT or SIGTERM arrives.
+/// Becomes active when SIGINT or SIGTERM arrives. The second signal ends the delay of the shutdown.
 #[derive(Debug)]
 pub struct Shutdown {
     context: Context,
-    requested: watch::Receiver<bool>,
+    /// The number of signals that have arrived.
+    signals: watch::Receiver<u32>,
 }
 
 impl Shutdown {
@@ -36,22 +37,27 @@ impl Shutdown {
         let [interrupt, terminate] = signals;
         let mut interrupt = interrupt.map_err(ServeError::Signal)?;
         let mut terminate = terminate.map_err(ServeError::Signal)?;
-        let (sender, requested) = watch::channel(false);
+        let (sender, received) = watch::channel(0);
         let context = Context::unbounded();
         let cancelled = context.clone();
         let listen = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-            });
+            let mut next = || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        _ = interrupt.recv() => {}
+                        _ = terminate.recv() => {}
+                    }
+                });
+            };
+            next();
             callback();
             cancelled.cancel();
-            sender.send_replace(true);
+            sender.send_replace(1);
+            next();
+            sender.send_replace(2);
         };
         thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(ServeError::Signal)?;
-        Ok(Self { context, requested })
+        Ok(Self { context, signals: received })
     }
 
     /// A context for work before the server runs. It is cancelled when a signal arrives.
@@ -59,9 +65,9 @@ impl Shutdown {
         &self.context
     }
 
-    /// Waits for a signal; returns at once if one has arrived.
-    pub(crate) async fn wait(&mut self) {
-        // The sender is dropped only after it has sent `true`, so this cannot fail.
-        let _ = self.requested.wait_for(|requested| *requested).await;
+    /// Waits until `count` signals have arrived, at most two.
+    pub(crate) async fn wait(&mut self, count: u32) {
+        // The sender is dropped only after the second, so this cannot fail.
+        let _ = self.signals.wait_for(|signals| *signals >= count).await;
     }
 }

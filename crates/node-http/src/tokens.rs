@@ -79,6 +79,11 @@ impl Tokens {
         if is_bearer { self.0.read().get(&keccak256(token.trim_ascii())).copied() } else { None }
     }
 
+    /// Whether the metrics are only for those who send a token.
+    pub fn protect_metrics(&self) -> bool {
+        self.have(Role::Metrics)
+    }
+
     /// Whether one of the tokens has `role`.
     pub(crate) fn have(&self, role: Role) -> bool {
         self.0.read().values().any(|known| *known == role)

@@ -76,6 +76,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
         ended: false,
+        path: exchange.request().path().to_owned(),
         trace: Trace::of(exchange.request().headers()),
         _permit: permit,
         service,
@@ -112,6 +113,8 @@ struct Socket {
     /// Pings sent since the last frame from the client.
     unanswered_pings: u32,
     ended: bool,
+    /// The path of the request that opened the connection.
+    path: String,
     /// The trace of the request that opened the connection.
     trace: Option<Trace>,
     /// Counts this connection as an open stream.
@@ -278,6 +281,7 @@ impl Socket {
             id: &RequestId::new(),
             trace: self.trace.as_ref(),
             client: self.sender.client.network(),
+            line: Some(("GET", &self.path)),
             operation,
             status,
             problem: None,

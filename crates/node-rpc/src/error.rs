@@ -3,9 +3,11 @@
 use crate::options::{fault_message, message, with_option};
 use node_core::executor::ExecutionError;
 use node_core::node::{ErrorKind, Fault, Field, NodeError};
+use node_core::sources::Sources;
 use node_types::wire::Data;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use std::error::Error;
 
 /// Why a method failed.
 #[derive(Clone, Debug, Serialize, thiserror::Error)]
@@ -18,6 +20,9 @@ pub struct RpcError {
     /// Data for programs: the output of a reverted call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
+    /// What went wrong in the node, with its causes, if the message does not say it: for the log, and not sent to clients.
+    #[serde(skip)]
+    pub internal: Option<String>,
 }
 
 impl RpcError {
@@ -67,7 +72,12 @@ impl RpcError {
 
     /// Returns an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, internal: None }
+    }
+
+    /// Returns the error of a defect or a failure of the node. Clients do not see the `error` itself.
+    pub fn internal(error: &dyn Error) -> Self {
+        Self { internal: Some(Sources(error).to_string()), ..Self::new(Self::INTERNAL, "internal error") }
     }
 
     /// Returns an error with the code [`SERVER`](Self::SERVER).
@@ -84,7 +94,7 @@ impl RpcError {
     pub fn reverted(reason: Option<&str>, output: &[u8]) -> Self {
         let message = reason.map_or("execution reverted".to_owned(), |reason| format!("execution reverted: {reason}"));
         let data = to_raw_value(&Data(node_types::Bytes::from(output.to_vec()))).ok();
-        Self { code: Self::REVERTED, message, data }
+        Self { data, ..Self::new(Self::REVERTED, message) }
     }
 }
 
@@ -110,8 +120,7 @@ impl From<NodeError> for RpcError {
         }
         let code = Self::code_of(error.kind());
         if code == Self::INTERNAL {
-            tracing::error!(error = &error as &dyn std::error::Error, "a method failed");
-            return Self::new(code, "internal error");
+            return Self::internal(&error);
         }
         Self::new(code, message(&error))
     }
@@ -128,11 +137,20 @@ fn fault(fault: &Fault) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node_core::backend::BackendError;
 
     #[test]
     fn only_internal_errors_are_defects() {
         for kind in ErrorKind::ALL.iter().copied() {
             assert_eq!(RpcError::code_of(kind) == RpcError::INTERNAL, kind == ErrorKind::Internal, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn clients_do_not_see_what_went_wrong_in_the_node() {
+        let error = RpcError::from(NodeError::Backend(BackendError::Storage("disk full".into())));
+        assert_eq!(error.internal.as_deref(), Some("the backend failed: storage failure: disk full"));
+        let json = serde_json::to_value(&error).unwrap();
+        assert_eq!(json, serde_json::json!({"code": -32603, "message": "internal error"}));
     }
 }

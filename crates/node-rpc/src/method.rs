@@ -42,10 +42,7 @@ impl Method {
         let required = parameters.iter().take_while(|name| !name.ends_with('?')).count();
         let run = move |scope: Scope<'_>, raw: Option<&RawValue>, out: &mut Vec<u8>| {
             let result = run(scope, parameters::read(raw, required)?)?;
-            serde_json::to_writer(out, &result).map_err(|error| {
-                tracing::error!(%error, method = name, "a result could not be encoded");
-                RpcError::new(RpcError::INTERNAL, "internal error")
-            })
+            serde_json::to_writer(out, &result).map_err(|error| RpcError::internal(&error))
         };
         Self {
             name,

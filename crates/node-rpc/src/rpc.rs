@@ -8,6 +8,7 @@ use crate::methods;
 use crate::scope::{Client, Scope};
 use node_core::context::Context;
 use node_core::node::{Node, NodeError};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,15 @@ pub struct CallOutcome {
     pub elapsed: Duration,
     /// The error; `None` for a result.
     pub error: Option<RpcError>,
+}
+
+impl CallOutcome {
+    /// Logs what went wrong in the node, if the response does not say it. `id` identifies the message, if anything does.
+    pub fn log_failure(&self, id: Option<&dyn fmt::Display>) {
+        if let Some(error) = self.error.as_ref().and_then(|error| error.internal.as_deref()) {
+            tracing::error!(id = id.map(tracing::field::display), operation = self.method, error, "request failed");
+        }
+    }
 }
 
 impl Reply {

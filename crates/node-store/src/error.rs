@@ -85,17 +85,6 @@ impl StoreError {
         }
         None
     }
-
-    /// Returns the error followed by its causes.
-    pub(crate) fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
-    }
 }
 
 impl From<StoreError> for BackendError {

@@ -17,7 +17,7 @@ pub(crate) use terminal::{RequestLayer, Terminal};
 use crate::error::CommandError;
 use crate::open::{self, Backend};
 use crate::values::reachable;
-use crate::{metrics, notify, reload, write_failure};
+use crate::{logs, metrics, notify, reload, write_failure};
 use node_chain::Genesis;
 use node_core::clock::SystemClock;
 use node_core::context::Context;
@@ -26,7 +26,6 @@ use node_dev::{AccountOptions, Accounts, DevGenesis, DevNode, DevNodeError};
 use node_http::{HttpConfig, Origin, Shutdown, serve};
 use node_store::SyncPolicy;
 use state_file::StateFile;
-use std::io::{self, Write};
 use std::sync::Arc;
 use summary::Summary;
 
@@ -57,6 +56,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         }
     };
     let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::Always)?;
+    open::log_chain(folder, &genesis, &*backend)?;
     write_failure::watch(&options.server.operation, &backend)?;
     let chain = DevNode::builder()
         .accounts(options.accounts())
@@ -103,8 +103,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
         // A port that the system chose is shown nowhere else.
         if !silent || picks_port {
-            // The reader may have closed the pipe.
-            let _ = writeln!(io::stdout(), "{banner}listening on {scheme}://{address}");
+            logs::announce(&banner, &format!("{scheme}://{address}"));
         }
         notify::ready(address);
         Ok::<_, CommandError>(())

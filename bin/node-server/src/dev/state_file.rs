@@ -1,6 +1,6 @@
 //! Files with the accounts of a chain, in the format of anvil's dumps.
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Sources};
 use crate::files;
 use node_core::producer::Producer;
 use std::fs;
@@ -59,7 +59,7 @@ impl StateFile {
     fn run(&self, interval: Duration, stopped: &Receiver<()>) {
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             if let Err(error) = self.write() {
-                tracing::error!(error = &error as &dyn std::error::Error, "the state could not be written");
+                tracing::error!(error = %Sources(&error), "the state could not be written");
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::files;
 use crate::logs::LogFormat;
 use crate::values;
 use clap::Args;
+use listenfd::ListenFd;
 use node_core::filters::FilterLimits;
 use node_core::node::Limits;
 use node_core::pool::PoolLimits;
@@ -12,6 +13,7 @@ use node_http::values::{at_least_one, text, time};
 use node_http::{HttpConfig, Tls, Tokens};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::http::Uri;
 
@@ -121,9 +123,11 @@ pub(crate) struct OperationOptions {
 }
 
 impl ServerOptions {
-    /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key.
+    /// The configuration of the HTTP interface. Reads the files of tokens, certificate and key, and takes the socket that systemd
+    /// opened, if there is one.
     pub(crate) fn http_config(&self) -> Result<HttpConfig, CommandError> {
-        Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, ..self.http.clone() })
+        let listener = ListenFd::from_env().take_tcp_listener(0).map_err(CommandError::Socket)?.map(Arc::new);
+        Ok(HttpConfig { tokens: self.tokens()?, tls: self.tls()?, listener, ..self.http.clone() })
     }
 
     /// Reads the file of tokens.

@@ -14,14 +14,16 @@ const EARLIER_PREFIX: &str = "NODE_";
 /// Highest number of edits between a name and the setting that a warning suggests for it.
 const MAX_EDITS: usize = 3;
 
-/// Makes an option read the variable of its earlier name if that is set and the one of its own name is not.
+/// Makes an option read the variable of its earlier name if that has a value and the one of its own name has none.
 pub(super) fn accept_earlier_name(argument: Arg) -> Arg {
-    let earlier = match argument.get_env() {
-        Some(name) if env::var_os(name).is_none() => name.to_str().and_then(earlier),
-        _ => None,
-    };
-    match earlier {
+    let Some(name) = argument.get_env() else { return argument };
+    let value = env::var_os(name);
+    if value.as_deref().is_some_and(is_setting) {
+        return argument;
+    }
+    match name.to_str().and_then(earlier) {
         Some(earlier) => argument.env(OsStr::from(earlier)),
+        None if value.is_some() => argument.env(Resettable::<OsStr>::Reset),
         None => argument,
     }
 }
@@ -37,40 +39,49 @@ pub(super) fn accept_booleans(argument: Arg) -> Arg {
     if value.is_some_and(is_false) { argument.env(Resettable::<OsStr>::Reset) } else { argument }
 }
 
-/// The earlier name of a variable, if that is set. Kubernetes sets `NODE_PORT=tcp://…` for a service named `node`: such values are not
-/// settings.
+/// The earlier name of a variable, if that has a value.
 fn earlier(name: &str) -> Option<String> {
     let earlier = format!("{EARLIER_PREFIX}{}", name.strip_prefix(PREFIX)?);
-    let value = env::var_os(&earlier)?;
+    is_setting(&env::var_os(&earlier)?).then_some(earlier)
+}
+
+/// Whether the value of a variable is meant as a setting. An empty one means none; Kubernetes sets `NODE_PORT=tcp://…` for a service
+/// named `node`, and `ETHNODE_PORT` likewise.
+fn is_setting(value: &std::ffi::OsStr) -> bool {
     let is_service = value.to_str().is_some_and(|value| value.starts_with("tcp://") || value.starts_with("udp://"));
-    (!is_service).then_some(earlier)
+    !value.is_empty() && !is_service
 }
 
 fn is_false(value: OsString) -> bool {
     BoolishValueParser::new().parse_ref(&Command::new(""), None, &value).is_ok_and(|value| !value)
 }
 
-/// Returns a warning for each variable with our prefix that no command reads.
+/// Returns a warning for each variable with our prefix that no command reads, and for those with the earlier prefix, which other
+/// programs use as well, that differ little from one that is read.
 pub(super) fn warnings(root: &Command) -> Vec<String> {
     let known: Vec<_> = root
         .get_subcommands()
         .flat_map(Command::get_arguments)
         .filter_map(|option| option.get_env()?.to_str())
         .collect();
-    let unknown = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let unknown = unknown.filter(|name| name.starts_with(PREFIX) && !known.contains(&name.as_str()));
-    let mut warnings: Vec<_> = unknown.map(|name| warning(&name, &known)).collect();
+    let set = env::vars_os().filter(|(_, value)| is_setting(value)).filter_map(|(name, _)| name.into_string().ok());
+    let mut warnings: Vec<_> = set.filter_map(|name| warning(&name, &known)).collect();
     warnings.sort();
     warnings
 }
 
-fn warning(name: &str, known: &[&str]) -> String {
-    let nearest = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
-    let hint = match nearest {
-        Some((edits, known)) if edits <= MAX_EDITS => format!("; did you mean {known}?"),
-        _ => String::new(),
+/// Returns the warning about a variable; `None` if it is `known` or not meant for this program.
+fn warning(name: &str, known: &[&str]) -> Option<String> {
+    let (rest, is_ours) = match name.strip_prefix(PREFIX) {
+        Some(rest) => (rest, true),
+        None => (name.strip_prefix(EARLIER_PREFIX)?, false),
     };
-    format!("the environment variable {name} is not a setting{hint}")
+    let distance = |known: &&str| strsim::damerau_levenshtein(rest, known.strip_prefix(PREFIX).unwrap_or(known));
+    let (edits, nearest) = known.iter().map(|known| (distance(known), known)).min()?;
+    let max_edits = if is_ours { MAX_EDITS } else { MAX_EDITS.min(rest.len() / 4) };
+    let hint = (edits <= max_edits).then(|| format!("; did you mean {nearest}?"));
+    let warns = edits > 0 && (is_ours || hint.is_some());
+    warns.then(|| format!("the environment variable {name} is not a setting{}", hint.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -81,14 +92,20 @@ mod tests {
     fn a_warning_suggests_the_nearest_name() {
         let known = ["ETHNODE_HOST", "ETHNODE_PORT", "ETHNODE_POOL_BYTES"];
         let cases = [
-            ("ETHNODE_PROT", "the environment variable ETHNODE_PROT is not a setting; did you mean ETHNODE_PORT?"),
-            (
-                "ETHNODE_POOL_BYTE",
-                "the environment variable ETHNODE_POOL_BYTE is not a setting; did you mean ETHNODE_POOL_BYTES?",
-            ),
-            ("ETHNODE_SOMETHING", "the environment variable ETHNODE_SOMETHING is not a setting"),
+            ("ETHNODE_PROT", Some("; did you mean ETHNODE_PORT?")),
+            ("ETHNODE_POOL_BYTE", Some("; did you mean ETHNODE_POOL_BYTES?")),
+            ("ETHNODE_SOMETHING", Some("")),
+            ("ETHNODE_PORT", None),
+            ("NODE_PROT", Some("; did you mean ETHNODE_PORT?")),
+            ("NODE_POOL_BTYES", Some("; did you mean ETHNODE_POOL_BYTES?")),
+            ("NODE_PORT", None),
+            ("NODE_PATH", None),
+            ("NODE_IP", None),
+            ("NODE_OPTIONS", None),
+            ("PROT", None),
         ];
-        for (name, expected) in cases {
+        for (name, hint) in cases {
+            let expected = hint.map(|hint| format!("the environment variable {name} is not a setting{hint}"));
             assert_eq!(warning(name, &known), expected);
         }
     }

@@ -29,8 +29,8 @@ use tracing::Level;
 /// What the program is asked to do.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// Execute a command. The text lists the settings that are not defaults.
-    Execute(CommandLine, String),
+    /// Execute a command. The texts are the settings that are not defaults, each as `option=value`.
+    Execute(CommandLine, Vec<String>),
     /// Print the settings of a command.
     Show(String),
 }
@@ -50,7 +50,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
         }
     };
     let Some((name, given)) = all.subcommand() else {
-        return Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, String::new()));
+        return Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, Vec::new()));
     };
     let command = root.find_subcommand(name).unwrap_or(&root);
     let file = given.get_one::<PathBuf>(FILE_OPTION).map(|path| SettingsFile::read(path, &root)).transpose()?;
@@ -74,13 +74,13 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Requ
     // Directly after the command, so that arguments after `--` keep their meaning.
     arguments.splice(2..2, added);
     let all = strict().try_get_matches_from(&arguments).map_err(|error| UsageError::new(error, command, &sources))?;
-    environment::warnings(&root).iter().for_each(|warning| logs::print(Level::WARN, warning));
+    environment::warnings(&CommandLine::command()).iter().for_each(|warning| logs::print(Level::WARN, warning));
     match all.subcommand() {
         Some((_, matches)) if show => Ok(Request::Show(show::settings(command, matches, &sources))),
         Some((_, matches)) => {
             Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, show::changed(command, matches, &sources)))
         }
-        None => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, String::new())),
+        None => Ok(Request::Execute(CommandLine::from_arg_matches(&all)?, Vec::new())),
     }
 }
 

@@ -22,8 +22,8 @@ pub(super) fn settings(command: &Command, matches: &ArgMatches, sources: &Source
     text
 }
 
-/// The settings of `command` that are not defaults, on one line.
-pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources) -> String {
+/// The settings of `command` that are not defaults, each as `option=value`.
+pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources) -> Vec<String> {
     let set = |(option, long): (&Arg, &str)| match sources.get(option.get_id().as_str()) {
         None | Some(Source::Default) => None,
         Some(_) => Some(match value(option, matches) {
@@ -32,7 +32,7 @@ pub(super) fn changed(command: &Command, matches: &ArgMatches, sources: &Sources
             Shown::Secret | Shown::NotText => format!("{long}=…"),
         }),
     };
-    options(command).filter_map(set).collect::<Vec<_>>().join(" ")
+    options(command).filter_map(set).collect()
 }
 
 enum Shown {

@@ -14,8 +14,8 @@ pub enum FilterError {
     /// Only a log filter has logs.
     #[error("filter {0} is not a log filter")]
     NotALogFilter(FilterId),
-    /// The limit of filters is reached.
-    #[error("there are already {0} filters, which is the maximum")]
+    /// The limit of filters is reached, or the share of the client.
+    #[error("no more filters can be installed: {0} are the most, and a client may have as many as it leaves to others")]
     TooMany(usize),
     /// The block of the last poll was reorganized away and is no longer stored, so the removed logs cannot be
     /// determined.

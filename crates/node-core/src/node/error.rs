@@ -61,7 +61,9 @@ pub enum NodeError {
     #[error("unknown account {0:#x}")]
     UnknownAccount(Address),
     /// No more filters may be installed.
-    #[error("there are {limit} filters already, the maximum")]
+    #[error(
+        "no more filters can be installed: {limit} are the most, and a client may have as many as it leaves to others"
+    )]
     TooManyFilters { limit: usize },
     /// The query spans too many blocks.
     #[error("the query spans {blocks} blocks, and {limit} are the most")]

@@ -97,7 +97,11 @@ impl Node {
     fn store(&self, hash: H256) -> Result<(), NodeError> {
         let failure = match self.pool.is_stored(hash) {
             Ok(true) => return Ok(()),
-            Ok(false) => BackendError::Storage("the transaction could not be written".into()),
+            Ok(false) => {
+                let reason = self.backend.health().write_failure;
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                BackendError::Storage(format!("the transaction could not be written{reason}").into())
+            }
             Err(error) => error,
         };
         let refuse = || self.pool.refuse(hash);

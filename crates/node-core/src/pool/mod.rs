@@ -38,6 +38,7 @@ use crate::executor::TransactionError;
 use crate::fees;
 use crate::forks::{ChainSpec, Fork};
 use crate::listeners::Listeners;
+use crate::sources::Sources;
 use contents::Contents;
 use memory::MinedBlobs;
 use node_types::consensus::{BlobSidecar, Header, PooledTransaction, TransactionBody};
@@ -521,7 +522,7 @@ impl Drop for EndOfRevert<'_> {
 impl HeadListener for Pool {
     fn head_changed(&self, change: &HeadChange) {
         if let Err(error) = self.on_head_change(change) {
-            tracing::error!(%error, "the pool could not follow a change of the head");
+            tracing::error!(error = %Sources(&error), "the pool could not follow a change of the head");
         }
     }
 }

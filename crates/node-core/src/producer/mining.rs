@@ -1,6 +1,7 @@
 //! When blocks are produced.
 
 use super::Producer;
+use crate::sources::Sources;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -125,7 +126,7 @@ impl Shared {
                     drop(state);
                     let Some(producer) = producer.upgrade() else { return };
                     if let Err(error) = producer.mine(1, None, Vec::new()) {
-                        tracing::error!(%error, "no block could be made");
+                        tracing::error!(error = %Sources(&error), "no block could be made");
                     }
                     drop(producer);
                     state = self.state.lock();

@@ -28,6 +28,7 @@ use crate::forks::{ChainSpec, Fork};
 use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
 use crate::random::random_bytes;
+use crate::sources::Sources;
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, H256};
@@ -187,7 +188,7 @@ impl Producer {
         if self.miner.mining().is_instant()
             && let Err(error) = self.mine_waiting(awaited)
         {
-            tracing::error!(%error, "no block could be made of what waits in the pool");
+            tracing::error!(error = %Sources(&error), "no block could be made of what waits in the pool");
         }
     }
 

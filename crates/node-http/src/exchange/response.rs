@@ -212,6 +212,7 @@ impl Exchange {
             id: &self.id,
             trace: self.trace.as_ref(),
             client: self.sender.client.network(),
+            line: Some((self.request.method().as_str(), self.request.path())),
             operation: self.operation,
             status: response.status(),
             problem: self.problem.as_deref(),

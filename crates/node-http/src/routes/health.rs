@@ -8,6 +8,7 @@ use actix_web::HttpResponse;
 use node_core::backend::BackendHealth;
 use node_core::context::Context;
 use node_core::cost::Cost;
+use node_core::sources::Sources;
 use node_types::wire::{HealthOutput, HealthStatus, Quantity, ReadyOutput};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -47,7 +48,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
         Ok(head) => head,
         Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
         Err(error) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "not ready");
+            tracing::error!(error = %Sources(&error), "not ready");
             return exchange.fail(&HttpError::NotReady("the database cannot be read".to_owned()));
         }
     };

@@ -12,6 +12,7 @@ use crate::postings;
 use crate::rows::{DELETED, Generation, PRESENT, Value};
 use crate::wal::Sequence;
 use node_core::block::BlockRef;
+use node_core::sources::Sources;
 use node_types::BlockNumber;
 use parking_lot::MutexGuard;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +118,7 @@ impl Shared {
                 self.turn.wait_for(&mut writer, left);
             } else {
                 if let Err(error) = self.heal(&mut writer) {
-                    self.failed_writes.lock().reason = Some(error.with_causes());
+                    self.failed_writes.lock().reason = Some(Sources(&error).to_string());
                 }
                 healed = Instant::now();
             }

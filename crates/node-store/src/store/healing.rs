@@ -1,7 +1,7 @@
 //! Recovery from failed writes while the folder stays open.
 //!
 //! A change whose write failed is refused. Before anything else is written, the log is rolled back to the last acknowledged
-//! entry, so that a refused change is never found in it. A run that could not be written is written again, under another
+//! entry, so that a refused change is never found in it; acknowledged entries that were not synced are written again. A run that could not be written is written again, under another
 //! name. The flusher's thread tries this regularly until it succeeds.
 
 use super::{Shared, Writer, WriterState};
@@ -11,7 +11,9 @@ use crate::wal::WalError;
 use node_core::backend::BackendHealth;
 #[cfg(test)]
 use node_core::backend::StateBackend;
+use node_core::sources::Sources;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A file that is written to learn whether the disk has room, and removed at once.
@@ -56,38 +58,37 @@ impl Shared {
         // A later error may only say that there was an earlier one.
         let is_consequence = matches!(error, StoreError::Log(WalError::Poisoned { .. }));
         if !is_consequence || failed_writes.reason.is_none() {
-            failed_writes.reason = Some(error.with_causes());
+            failed_writes.reason = Some(Sources(error).to_string());
         }
     }
 
     /// If the log has failed, removes the entries that were not acknowledged from it, and their records from memory.
     ///
     /// # Errors
-    /// If the disk still fails, or if a change that was published without a sync is lost.
-    pub(super) fn roll_back(&self, writer: &mut Writer) -> Result<(), StoreError> {
+    /// If the disk still fails.
+    pub(super) fn roll_back(&self, writer: &Writer) -> Result<(), StoreError> {
         // All who append an entry and wait for its sync have got an error by now.
         let _logging = self.logging.write();
         let mut records = self.records.write();
         if !self.log.has_failed() {
             return Ok(());
         }
+        let acknowledged = match self.sync_always.load(Ordering::SeqCst) {
+            true => writer.published.max(self.log.synced()),
+            // Changes are acknowledged before they are synced.
+            false => self.log.last(),
+        };
         // Even if the log cannot be truncated yet.
-        let durable = self.log.synced();
-        records.undo_after(durable);
-        self.log.roll_back()?;
-        if writer.published > durable {
-            writer.state = WriterState::Poisoned;
-            return Err(StoreError::Poisoned);
-        }
-        Ok(())
+        records.undo_after(acknowledged);
+        Ok(self.log.roll_back(acknowledged)?)
     }
 
     /// As [`Self::roll_back`], after a failed write of records. Does nothing if the chain is being changed for long: that
     /// change, or the flusher, will do it. (Its listeners may wait for a lock that the caller holds.)
     pub(super) fn refuse_records(&self, error: &StoreError) {
         self.note_failure(error);
-        if let Some(mut writer) = self.writer.try_lock_for(LOCK_TIMEOUT) {
-            let _ = self.roll_back(&mut writer);
+        if let Some(writer) = self.writer.try_lock_for(LOCK_TIMEOUT) {
+            let _ = self.roll_back(&writer);
         }
     }
 

@@ -247,7 +247,8 @@ impl Store {
     /// # Errors
     /// Fails if the log cannot be synced.
     pub fn sync(&self) -> Result<(), BackendError> {
-        Ok(self.shared.log.sync().map_err(StoreError::from)?)
+        let synced = self.shared.log.sync().map_err(StoreError::from);
+        Ok(synced.inspect_err(|error| self.shared.note_failure(error))?)
     }
 
     /// Changes the sync policy, for an import into a store that serves requests afterwards. When it returns, all
@@ -334,7 +335,7 @@ impl Shared {
                 self.forget(&mut writer);
                 self.note_failure(&error);
                 // If this fails, the log accepts nothing until it succeeds.
-                let _ = self.roll_back(&mut writer);
+                let _ = self.roll_back(&writer);
                 return Err(error.into());
             }
         };
@@ -526,7 +527,7 @@ impl StateBackend for Store {
             let error = StoreError::from(error);
             self.shared.note_failure(&error);
             // The caller will refuse the change, so it must not be in the log any more.
-            let _ = self.shared.roll_back(&mut self.shared.writer.lock());
+            let _ = self.shared.roll_back(&self.shared.writer.lock());
             error.into()
         })
     }

@@ -23,6 +23,7 @@ use node_core::backend::BackendError;
 use node_core::block::ExecutedBlock;
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,6 +31,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Name of the database of layout 1.
 const DATABASE_1: &str = "chain.redb";
+
+/// Fails if there is no chain in a folder, or if the folder cannot be read.
+fn require_chain(path: &Path) -> Result<(), StoreError> {
+    let files = match std::fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::NoChain),
+        files => files?,
+    };
+    let is_ours = |name: &str| name == DATABASE_1 || manifest::number_of(name).is_some();
+    let found = files.filter_map(Result::ok).any(|file| file.file_name().to_str().is_some_and(is_ours));
+    if found { Ok(()) } else { Err(StoreError::NoChain) }
+}
 
 impl Store {
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
@@ -70,9 +82,7 @@ impl Store {
     /// # Errors
     /// As [`Self::open`]; also if there is no chain, in which case none is created.
     pub fn open_existing(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
-        if !Self::exists(&path) {
-            return Err(StoreError::NoChain.into());
-        }
+        require_chain(path.as_ref())?;
         let folder = DiskFolder::open(path.as_ref()).map_err(StoreError::from)?;
         Self::open_or_begin(Arc::new(folder), None, options)
     }
@@ -85,19 +95,15 @@ impl Store {
     /// # Errors
     /// Fails if there is no chain, if its layout is not supported, if files are damaged or cannot be read.
     pub fn open_snapshot(path: impl AsRef<Path>, options: Options) -> Result<Self, BackendError> {
-        if !Self::exists(&path) {
-            return Err(StoreError::NoChain.into());
-        }
+        require_chain(path.as_ref())?;
         let folder = SnapshotFolder::open(path.as_ref()).map_err(StoreError::File)?;
         // Merged runs would take as much memory as the folder is large.
         Self::open_or_begin(Arc::new(folder), None, Options { merge: false, ..options })
     }
 
-    /// Returns whether there is a chain in `path`.
+    /// Returns whether there is a chain in `path`, as far as the folder can be read.
     pub fn exists(path: impl AsRef<Path>) -> bool {
-        let Ok(files) = std::fs::read_dir(path) else { return false };
-        let is_ours = |name: &str| name == DATABASE_1 || manifest::number_of(name).is_some();
-        files.filter_map(Result::ok).any(|file| file.file_name().to_str().is_some_and(is_ours))
+        require_chain(path.as_ref()).is_ok()
     }
 
     fn open_or_begin(

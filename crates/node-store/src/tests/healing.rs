@@ -4,6 +4,7 @@ use super::crashes::Runs;
 use super::queries::ask;
 use super::{cases, small};
 use crate::files::faults::FaultyDisk;
+use crate::wal::WalOptions;
 use crate::{Options, Store, SyncPolicy};
 use node_core::backend::suite::Random;
 use node_core::backend::{BackendHealth, MemoryBackend, Record, RecordKind, RecordWrite, StateBackend};
@@ -103,6 +104,36 @@ fn a_failed_write_is_reported_until_there_is_room() {
     let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
     assert_eq!(store.view().unwrap().head().number, 3);
     assert_eq!(store.record(RecordKind::Filter, &[1]).unwrap(), Some(vec![2]));
+}
+
+#[test]
+fn blocks_that_were_not_synced_are_written_once_there_is_room() {
+    let chain = Random(1).chain(40);
+    let disk = FaultyDisk::new();
+    // The log writes after every few blocks.
+    let retry = std::time::Duration::from_millis(1);
+    let log = WalOptions { buffer_bytes: 8 << 10, ..small(100, SyncPolicy::OnDemand).log };
+    let options = Options { retry, log, ..small(100, SyncPolicy::OnDemand) };
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    disk.set_capacity(Some(disk.used() + 20_000));
+    let mut blocks = chain.above(0).into_iter();
+    let failed = blocks.by_ref().find(|block| store.append(block.clone()).is_err()).expect("the disk is full");
+    assert!(store.sync().is_err());
+    let reason = store.health().write_failure.unwrap();
+    assert!(reason.contains("no storage space"), "{reason}");
+    assert_eq!(store.view().unwrap().head().number + 1, failed.header.block_ref().number);
+
+    disk.set_capacity(None);
+    while store.health().write_failure.is_some() {
+        std::thread::yield_now();
+    }
+    store.append(failed).unwrap();
+    blocks.for_each(|block| store.append(block).unwrap());
+    store.sync().unwrap();
+    disk.crash(1);
+    drop(store);
+    let store = Store::open_in(disk.folder(), chain.blocks()[0].clone(), options).unwrap();
+    assert_eq!(store.view().unwrap().head().number, 40);
 }
 
 #[test]

@@ -32,6 +32,18 @@ fn a_folder_can_be_opened_by_one_process_only() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_read_is_not_one_without_a_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |path: &Path| store_error(Store::open_snapshot(path, Options::default()));
+    assert!(matches!(open(folder.path()), StoreError::NoChain));
+    assert!(matches!(open(&folder.path().join("none")), StoreError::NoChain));
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = open(&file);
+    assert!(matches!(error, StoreError::File(_)), "{error:?}");
+}
+
+#[test]
 fn rejects_another_genesis() {
     let folder = tempfile::tempdir().unwrap();
     let [ours, theirs] = [1, 2].map(|seed| Random(seed).chain(0).head().clone());

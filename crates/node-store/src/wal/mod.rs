@@ -106,7 +106,8 @@ struct Pending {
     last: Sequence,
     /// The last durable entry.
     synced: Sequence,
-    /// The failure after which the log accepts nothing until it is rolled back.
+    /// The failure after which the log accepts nothing until it is rolled back. Until then `frames` has all entries that are not
+    /// durable.
     poison: Option<WalError>,
 }
 
@@ -206,10 +207,16 @@ impl Wal {
         let mut pending = self.pending.lock();
         pending.syncing = false;
         match &result {
-            Ok(()) => pending.synced = through,
-            Err(error) => pending.poison = Some(error.clone()),
+            Ok(()) => {
+                pending.synced = through;
+                pending.keep(frames);
+            }
+            Err(error) => {
+                pending.poison = Some(error.clone());
+                let newer = std::mem::replace(&mut pending.frames, frames);
+                pending.frames.extend(newer);
+            }
         }
-        pending.keep(frames);
         self.sync_ended.notify_all();
         result
     }
@@ -219,13 +226,13 @@ impl Wal {
         self.pending.lock().poison.is_some()
     }
 
-    /// After a failure, removes all entries that are not durable, so that the log accepts entries again. The numbers of
-    /// removed entries are used again. Does nothing if there was no failure.
+    /// After a failure, removes all entries after `kept` that are not durable, and makes the others durable, so that the log
+    /// accepts entries again. The numbers of removed entries are used again. Does nothing if there was no failure.
     ///
     /// # Errors
     /// If the disk still fails. Whether the entries exist when the log is opened is not known then, unless the error is
     /// about the creation of a segment: then they are removed.
-    pub fn roll_back(&self) -> Result<(), WalError> {
+    pub fn roll_back(&self, kept: Sequence) -> Result<(), WalError> {
         let mut pending = self.pending.lock();
         while pending.syncing {
             self.sync_ended.wait(&mut pending);
@@ -234,16 +241,23 @@ impl Wal {
             return Ok(());
         }
         pending.syncing = true;
+        pending.truncate(kept, self.salt);
+        let frames = std::mem::take(&mut pending.frames);
+        let through = kept.clamp(pending.synced, pending.last);
         drop(pending);
 
-        let result = self.writer.lock().roll_back();
+        let mut writer = self.writer.lock();
+        let result = writer.roll_back().and_then(|()| writer.commit(&frames, through));
+        drop(writer);
 
         let mut pending = self.pending.lock();
         pending.syncing = false;
         if result.is_ok() {
             pending.poison = None;
-            pending.frames.clear();
-            pending.last = pending.synced;
+            (pending.last, pending.synced) = (through, through);
+            pending.keep(frames);
+        } else {
+            pending.frames = frames;
         }
         self.sync_ended.notify_all();
         result
@@ -304,6 +318,18 @@ impl Pending {
             Some(error) => Err(error.clone()),
             None => Ok(()),
         }
+    }
+
+    /// Removes the frames of the entries after `kept`.
+    fn truncate(&mut self, kept: Sequence, salt: u64) {
+        let mut end = 0;
+        while let Some(bytes) = self.frames[end..].first_chunk()
+            && let Some(header) = FrameHeader::decode(bytes, salt)
+            && header.sequence <= kept
+        {
+            end += FrameHeader::SIZE + header.length as usize;
+        }
+        self.frames.truncate(end);
     }
 
     fn keep(&mut self, mut frames: Vec<u8>) {

@@ -77,10 +77,7 @@ fn dump(scope: Scope<'_>) -> Result<BytesData, RpcError> {
     let json = write_dump(producer(scope)?.dump().map_err(refused)?);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let bytes = json.map_err(io::Error::from).and_then(|json| encoder.write_all(&json)).and_then(|()| encoder.finish());
-    bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| {
-        tracing::error!(%error, "a dump could not be written");
-        RpcError::new(RpcError::INTERNAL, "internal error")
-    })
+    bytes.map(|bytes| Data(Bytes::from(bytes))).map_err(|error| RpcError::internal(&error))
 }
 
 fn load(scope: Scope<'_>, dump: &[u8]) -> Result<bool, RpcError> {
