@@ -99,6 +99,7 @@ fn agent(config: Config, _options: &HealthOptions) -> Result<Agent, CommandError
 }
 
 /// The certificate of the server on this machine, if the request goes to it.
+#[cfg(feature = "tls")]
 fn server_certificate(options: &HealthOptions) -> Option<&PathBuf> {
     options.tls_cert.as_ref().filter(|_| options.url.is_none())
 }

@@ -85,6 +85,7 @@ fn sample(row: &Row) -> String {
 fn companions(command: &str, long: &str) -> Vec<&'static str> {
     match (command, long) {
         (_, "mixed-mining") => vec!["--block-time=1"],
+        ("health", "tls-cert") => Vec::new(),
         (_, "tls-cert") => vec!["--tls-key=key.pem"],
         (_, "tls-key") => vec!["--tls-cert=certificate.pem"],
         ("import" | "export" | "backup", _) => vec!["some.file"],
