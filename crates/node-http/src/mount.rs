@@ -116,7 +116,6 @@ impl Routes {
                     Some(problem) => Err(request.into_response(problem.error_response())),
                     None => {
                         spellings.normalize(&mut request);
-                        spellings.complete(&mut request);
                         Ok(routes.call(request))
                     }
                 };

@@ -11,9 +11,8 @@ pub(super) fn register(routes: &mut Routes<'_>) {
     // Clients of other development nodes expect WebSocket at the root.
     let upgrade = Endpoint::new("ws", Methods::Upgrade, Access::Guarded, websocket::upgrade);
     routes.serve("/", vec![upgrade.clone(), Endpoint::new("home", Methods::Get, Access::Open, pages::home), post()]);
-    if !routes.base.is_empty() {
-        routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
-    }
+    // The base path, or that of a scope, without its slash.
+    routes.serve("", vec![upgrade, Endpoint::new("home", Methods::Get, Access::Open, pages::add_slash), post()]);
     for path in ["/rpc", "/rpc/"] {
         routes.serve(path, vec![post()]);
     }

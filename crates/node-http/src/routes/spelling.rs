@@ -2,8 +2,8 @@
 
 use super::operation::Operation;
 use actix_web::dev::ServiceRequest;
+use actix_web::http::Uri;
 use actix_web::http::uri::PathAndQuery;
-use actix_web::http::{Method, Uri};
 use std::collections::HashSet;
 
 /// Recognizes alternative spellings of paths under a base path.
@@ -22,22 +22,9 @@ impl Spellings {
         Self { base: base.to_owned(), names: paths.filter_map(|path| path.strip_prefix('/').map(name)).collect() }
     }
 
-    /// Replaces an alternative spelling of the request's path by the canonical one.
+    /// Replaces an alternative spelling of the request's path by the canonical one, and keeps the query.
     pub(crate) fn normalize(&self, request: &mut ServiceRequest) {
-        if let Some(path) = self.canonical(request.uri().path()) {
-            Self::replace(request, path);
-        }
-    }
-
-    /// Adds the slash to the base path itself, where JSON-RPC messages are sent.
-    pub(crate) fn complete(&self, request: &mut ServiceRequest) {
-        if request.method() == Method::POST && !self.base.is_empty() && request.uri().path() == self.base {
-            Self::replace(request, [&self.base, "/"].concat());
-        }
-    }
-
-    /// Replaces the path, but not the query.
-    fn replace(request: &mut ServiceRequest, path: String) {
+        let Some(path) = self.canonical(request.uri().path()) else { return };
         let mut parts = request.uri().clone().into_parts();
         let path = match request.uri().query() {
             Some(query) => [&path, "?", query].concat(),
