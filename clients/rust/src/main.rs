@@ -3,12 +3,14 @@
 //! NODE_URL is the URL of the server.
 
 use node_client::apis::configuration::Configuration;
-use node_client::apis::{Error, blocks_api, calls_api, chain_api, logs_api, state_api, transactions_api};
-use node_client::models::{
-    EstimateGasObject, FilterObject, InputCall, InputEstimateGas, InputFeeHistory, InputGetLogs, InputGetProof,
-    InputGetStorageAt, InputNewFilter, InputSendRawTransaction, ParamsTransaction, ResponseBlockTransactionsInner,
+use node_client::apis::{
+    Error, blocks_api, calls_api, chain_api, development_api, logs_api, state_api, transactions_api,
 };
-use serde_json::Value;
+use node_client::models::{
+    EstimateGasObject, FilterObject, InputCall, InputEstimateGas, InputFeeHistory, InputGetLogs, InputGetProof, InputImpersonate,
+    InputGetStorageAt, InputNewFilter, InputSendRawTransaction, InputSendTransaction, ParamsTransaction,
+};
+use serde_json::{Value, json};
 
 const ALICE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 /// The contract that the examples of the document create.
@@ -31,15 +33,19 @@ fn main() {
     let expected = &example["responses"]["200"]["content"]["application/json"]["example"]["TransactionHash"];
     assert_eq!(sent.transaction_hash, expected.as_str().unwrap());
 
-    let block = blocks_api::get_block_by_number(&server, "latest", true).unwrap().block.unwrap();
-    assert_eq!(block.number.as_deref(), Some("0"));
+    let genesis = blocks_api::get_block_by_number(&server, "latest", true).unwrap().block.unwrap();
+    assert_eq!(genesis.number.as_deref(), Some("0"));
     let pending = blocks_api::get_block_by_number(&server, "pending", false).unwrap().block.unwrap();
     assert_eq!(pending.number, None);
-    let whole = |transaction: &ResponseBlockTransactionsInner| {
-        matches!(transaction, ResponseBlockTransactionsInner::ResponseTransaction(_))
-    };
-    assert!(block.transactions.iter().all(whole));
-    assert!(!pending.transactions.iter().any(whole));
+    development_api::impersonate(&server, InputImpersonate::new(ALICE.to_owned())).unwrap();
+    let transfer: InputSendTransaction =
+        serde_json::from_value(json!({"Transaction": {"From": ALICE, "To": ALICE, "Value": "1"}})).unwrap();
+    let hash = development_api::send_transaction(&server, transfer).unwrap().transaction_hash;
+    for whole in [true, false] {
+        let block = blocks_api::get_block_by_number(&server, "1", whole).unwrap().block.unwrap();
+        let [transaction] = &block.transactions[..] else { panic!("{block:?}") };
+        assert_eq!((&transaction.hash, transaction.from.as_deref() == Some(ALICE)), (&hash, whole), "{transaction:?}");
+    }
     assert!(blocks_api::get_block_by_number(&server, "1000", true).unwrap().block.is_none());
 
     let call = |data: &str| ParamsTransaction { data: Some(data.to_owned()), ..ParamsTransaction::new() };
@@ -70,7 +76,7 @@ fn main() {
         ..InputFeeHistory::new()
     };
     let fees = chain_api::fee_history(&server, input).unwrap();
-    assert_eq!((fees.base_fee_per_gas.len(), fees.gas_used_ratio, &fees.oldest_block[..]), (2, vec![0.0], "0"));
+    assert_eq!((fees.base_fee_per_gas.len(), fees.gas_used_ratio.len(), &fees.oldest_block[..]), (2, 1, "1"));
 
     let input = InputGetProof { storage_keys: Some(vec!["0x0".to_owned()]), ..InputGetProof::new(ALICE.to_owned()) };
     let proof = state_api::get_proof(&server, input).unwrap();

@@ -19,7 +19,7 @@ use utoipa::openapi::schema::Schema;
 const OPTIONAL_IN_RESPONSES: [&str; 3] = ["Reason", "errors", "value"];
 
 /// The documents that others refer to by name. References to other types are replaced by their schemas.
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "AccountOverride",
     "StorageSlots",
     "Params_Transaction",
@@ -27,12 +27,23 @@ const DOCUMENTS: [&str; 12] = [
     "FilterObject",
     "Response_Log",
     "Response_Block",
+    "Response_BlockTransaction",
     "Response_Transaction",
     "Response_TransactionReceipt",
     "Response_StorageEntry",
     "Response_Withdrawals",
     "ErrorDetail",
 ];
+
+/// Examples of properties of requests, by document, where that of the type would be refused.
+const EXAMPLES: [(&str, &str, &str); 3] = [
+    ("Input_feeHistory", "BlockCount", "2"),
+    ("Input_reorganize", "Blocks", "1"),
+    ("Input_sendRawTransaction", "Data", RAW_TRANSACTION),
+];
+
+/// A signed transaction of the first account of the development mnemonic.
+const RAW_TRANSACTION: &str = "0xf8650984773594008252089470997970c51812dc3a010c7d01b50e0d17dc79c8018082f4f6a06572d8a8d798f1280c311e5b435959c7db3ff78e84a20b8ba15a869cd45097dba04e03ef02dc75f6382282acbda863caf0f7ca456b07414698da6fcd863d66855e";
 
 /// The property with the address of an object's schema. Every response has it, and requests may.
 const SCHEMA: &str = "$schema";
@@ -72,6 +83,11 @@ impl Documents {
         documents.part::<Log>("Response_Log", Form::Response);
         documents.part::<Block>("Response_Block", Form::Response);
         documents.part::<Transaction>("Response_Transaction", Form::Response);
+        documents.part::<Transaction>("Response_BlockTransaction", Form::Response);
+        if let Some(document) = documents.documents.get_mut("Response_BlockTransaction") {
+            document["description"] = "A transaction of a block: with all properties, or only with its hash.".into();
+            document["required"] = json!(["Hash"]);
+        }
         documents.part::<TransactionReceipt>("Response_TransactionReceipt", Form::Response);
         documents.part::<StorageEntry>("Response_StorageEntry", Form::Response);
         documents.part::<Withdrawal>("Response_Withdrawals", Form::Response);
@@ -138,12 +154,25 @@ impl Documents {
         let inner = inner.into_iter().map(|(name, schema)| (name, to_value(&schema))).collect();
         let schema = codec(of, form).unwrap_or_else(|| to_value(&schema()));
         let mut document = Resolver { inner, form }.resolve(schema);
+        for (_, property, example) in EXAMPLES.iter().filter(|(of, ..)| *of == name) {
+            document["properties"][*property]["examples"] = json!([example]);
+        }
         if let Value::Object(document) = &mut document {
             document.insert(SCHEMA.to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
             document.insert("title".to_owned(), name.into());
         }
         self.documents.insert(name.to_owned(), document);
     }
+}
+
+/// The names of the properties of an object for which the empty string means absence: those that are not required, or may be null.
+fn emptiable(object: &Map<String, Value>) -> Vec<String> {
+    let Some(Value::Object(properties)) = object.get("properties") else { return Vec::new() };
+    let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_null = |schema: &Value| *schema == json!({ "type": "null" });
+    let may_be_null = |schema: &Value| schema["oneOf"].as_array().is_some_and(|choices| choices.iter().any(is_null));
+    let emptiable = |(name, schema): &(&String, &Value)| !required.contains(&json!(name)) || may_be_null(schema);
+    properties.iter().filter(emptiable).map(|(name, _)| name.clone()).collect()
 }
 
 /// The empty string. Generated clients have no name for a constant among other strings.
@@ -197,8 +226,16 @@ impl Resolver {
         if object.contains_key("properties") {
             self.close(&mut object);
         }
+        let emptiable = if self.form == Form::PlainRequest { emptiable(&object) } else { Vec::new() };
         let object = object.into_iter().map(|(key, value)| (key, self.resolve(value))).collect();
         let mut object = self.simplify(object);
+        for name in emptiable {
+            if let Some(Value::String(pattern)) = object["properties"][&name].get_mut("pattern")
+                && !pattern.ends_with("?$")
+            {
+                *pattern = format!("^({})?$", pattern.trim_start_matches('^').trim_end_matches('$'));
+            }
+        }
         if self.form == Form::PlainRequest
             && let Some(Value::Array(kinds)) = object.get("type")
         {
