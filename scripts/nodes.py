@@ -135,7 +135,8 @@ class Anvil(Server):
     def __init__(self, program, *options):
         port = free_port()
         # --silent, because anvil blocks if its log is not read. The script polls its port instead.
-        command = [str(part) for part in (program, "--silent", "--port", port, *options)]
+        silent = [] if {"-q", "--quiet", "-v", "--verbosity", "--json", "--color"} & set(options) else ["--silent"]
+        command = [str(part) for part in (program, *silent, "--port", port, *options)]
         self.errors = open("/dev/null")
         # npm's wrapper starts another process; killing the process group ends both.
         self.process = subprocess.Popen(
