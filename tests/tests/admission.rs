@@ -403,13 +403,14 @@ fn control_can_be_switched_off_or_moved() {
     let refused = server.post("/dev/mine/", "{}");
     assert_eq!(refused.problem_faults(403), NONE, "{}", refused.text);
     assert!(refused.text.contains("`no-control`"), "{}", refused.text);
-    assert!(error(&server.post("/", mine)).contains("evm_mine is refused"));
+    let refused = error(&server.post("/", mine));
+    assert!(refused.starts_with("evm_mine is refused: ") && refused.ends_with("(`no-control`)"), "{refused}");
 
     let address = format!("127.0.0.1:{}", free_port());
     let server = Server::dev(["--control-listen", &address]);
     let refused = server.post("/dev/mine/", "{}");
     assert!(refused.status == 403 && refused.text.contains("`control-listen`"), "{}", refused.text);
-    assert!(error(&server.post("/", mine)).contains("evm_mine is refused"));
+    assert!(error(&server.post("/", mine)).ends_with("(`control-listen`)"));
     let control = Server::at(address.parse().unwrap());
     assert_eq!(control.post("/dev/mine/", "{}").status, 200);
     // A proxy in front of this address is the operator's.
@@ -419,6 +420,18 @@ fn control_can_be_switched_off_or_moved() {
     let headers = [("Origin", "https://evil.example"), ("Content-Type", "application/json")];
     assert_eq!(control.send("POST", "/dev/mine/", &headers, "{}").status, 403);
     assert_eq!(server.get("/blockNumber/").field("BlockNumber"), "2");
+}
+
+#[test]
+fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
+    let server = Server::dev(NONE);
+    let headers = [("Origin", "http://localhost:3000"), ("Content-Type", "application/json")];
+    let body = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#);
+    assert_eq!(error(&server.send("POST", "/", &headers, &body("eth_blockNumber"))), "");
+    assert!(!server.log().contains("refused a page"), "{}", server.log());
+    let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
+    assert_eq!(refused, "evm_mine is refused: this is refused to pages of other origins (`cors-origins`)");
+    assert!(server.log().contains("--cors-origins allows it"), "{}", server.log());
 }
 
 #[test]

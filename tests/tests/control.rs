@@ -169,7 +169,7 @@ fn refusals_have_a_reason() {
         (
             "mine",
             json!({"Blocks": "1000000000000000000"}),
-            "1000000000000000000 blocks are more than the 1048576 that one request may produce".to_owned(),
+            "1000000000000000000 blocks are more than the 4294967296 that one request may produce".to_owned(),
         ),
         ("reorganize", json!({"Blocks": 3}), "3 blocks cannot be replaced, at most 2 can".to_owned()),
         (

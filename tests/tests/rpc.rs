@@ -329,3 +329,36 @@ fn lists_the_modules_of_the_method_table() {
         assert_eq!(modules[family], "1.0", "{modules}");
     }
 }
+
+#[test]
+fn traces_have_the_format_of_openethereum() {
+    let server = Server::dev(NONE);
+    let hash = call(&server, "eth_sendTransaction", json!([{"from": ALICE, "data": "0x5f5ff3"}]));
+    let traces = call(&server, "trace_transaction", json!([hash]));
+    let [trace] = &traces.as_array().unwrap()[..] else { panic!("{traces}") };
+    assert_eq!((&trace["type"], &trace["transactionHash"]), (&json!("create"), &hash), "{trace}");
+    assert_eq!((&trace["traceAddress"], &trace["blockNumber"]), (&json!([]), &json!(1)), "{trace}");
+    assert_eq!(call(&server, "trace_block", json!(["latest"])), traces);
+    assert_eq!(call(&server, "trace_block", json!(["0x0"])), json!([]));
+    assert_eq!(call(&server, "trace_block", json!(["0x9"])), Value::Null);
+    assert_eq!(call(&server, "trace_transaction", json!([format!("0x{}", "01".repeat(32))])), Value::Null);
+}
+
+#[test]
+fn methods_have_the_names_of_other_servers() {
+    let server = Server::dev(NONE);
+    call(&server, "evm_setAccountBalance", json!([BOB, "0x5"]));
+    assert_eq!(call(&server, "eth_getBalance", json!([BOB, "latest"])), "0x5");
+    call(&server, "evm_setAccountCode", json!([BOB, "0x6001"]));
+    assert_eq!(call(&server, "eth_getCode", json!([BOB, "latest"])), "0x6001");
+    for automine in [true, false] {
+        call(&server, "evm_setAutomine", json!([automine]));
+        assert_eq!(call(&server, "eth_mining", json!([])), automine);
+    }
+    assert_eq!(call(&server, "eth_networkId", json!([])), call(&server, "net_version", json!([])));
+    call(&server, "evm_setAutomine", json!([true]));
+    let receipt = call(&server, "eth_sendTransactionSync", json!([{"from": ALICE, "to": ALICE}]));
+    assert_eq!(receipt["status"], "0x1", "{receipt}");
+    let header = call(&server, "eth_getHeaderByNumber", json!(["latest"]));
+    assert_eq!(call(&server, "erigon_getHeaderByNumber", json!(["latest"])), header);
+}

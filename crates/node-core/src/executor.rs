@@ -233,7 +233,7 @@ pub enum ExecutionError {
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TransactionError {
     /// The type is not part of the active fork.
-    #[error("transaction type not supported: type {0} belongs to a later fork")]
+    #[error("transaction type not supported: type {0} is not part of the active fork")]
     TypeNotSupported(u8),
     /// It is for another chain.
     #[error("invalid chain id for signer: have {got} want {expected}")]

@@ -3,6 +3,7 @@
 use crate::derivation::{DerivationPath, ExtendedKey};
 use crate::{DevAccount, InvalidPath};
 use bip39::{Language, Mnemonic};
+use node_chain::Genesis;
 use node_evm::InvalidKey;
 use node_types::consensus::Signature;
 use node_types::{Address, H256};
@@ -35,7 +36,8 @@ impl Default for AccountOptions {
     }
 }
 
-/// The accounts of a mnemonic in order of their indexes. Dereferences to a slice.
+/// The accounts of a mnemonic in order of their indexes; of a chain with a genesis of its own, those that it funds come first.
+/// Dereferences to a slice.
 #[derive(Clone)]
 pub struct Accounts {
     mnemonic: Mnemonic,
@@ -71,6 +73,13 @@ impl Accounts {
     /// Returns the path to which the index of each account is appended, with a trailing slash.
     pub fn derivation_path(&self) -> String {
         format!("{}/", self.path)
+    }
+
+    /// Moves those that have a balance in `genesis` to the front.
+    pub(crate) fn funded_first(mut self, genesis: &Genesis) -> Self {
+        let balance = |account: &DevAccount| genesis.alloc.get(&account.address()).map(|found| found.balance);
+        self.accounts.sort_by_key(|account| balance(account).is_none_or(|balance| balance.is_zero()));
+        self
     }
 
     /// Iterates over the addresses in order of the accounts.
@@ -143,6 +152,7 @@ impl From<bip39::Error> for AccountsError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DevGenesis;
     use proptest::prelude::*;
 
     fn derive(count: u32, mnemonic: &str, path: &str) -> Result<Accounts, AccountsError> {
@@ -179,6 +189,15 @@ mod tests {
         }
         assert_eq!(accounts.mnemonic(), DEFAULT_MNEMONIC);
         assert_eq!(accounts.derivation_path(), DEFAULT_DERIVATION_PATH);
+    }
+
+    #[test]
+    fn funded_accounts_come_first() {
+        let accounts = Accounts::derive(&AccountOptions { count: 3, ..AccountOptions::default() }).unwrap();
+        let addresses: Vec<_> = accounts.addresses().collect();
+        let genesis = DevGenesis::default().build(addresses[1..].iter().copied()).unwrap();
+        let sorted: Vec<_> = accounts.funded_first(&genesis).addresses().collect();
+        assert_eq!(sorted, [addresses[1], addresses[2], addresses[0]]);
     }
 
     #[test]

@@ -280,9 +280,12 @@ impl DevNodeBuilder {
     /// [`DevNodeError`] if an option is invalid or the backend cannot be used.
     pub fn spawn(self) -> Result<DevNode, DevNodeError> {
         let accounts = Accounts::derive(&self.accounts)?;
-        let genesis = match self.genesis {
-            FirstBlock::Development(genesis) => genesis.build(accounts.addresses())?,
-            FirstBlock::Given(genesis) => *genesis,
+        let (accounts, genesis) = match self.genesis {
+            FirstBlock::Development(genesis) => {
+                let genesis = genesis.build(accounts.addresses())?;
+                (accounts, genesis)
+            }
+            FirstBlock::Given(genesis) => (accounts.funded_first(&genesis), *genesis),
         };
         let first = genesis.block();
         let expected = first.header.hash;

@@ -106,10 +106,10 @@ pub(crate) fn may_control(request: &HttpRequest, service: &Service, sender: &Sen
     }
 }
 
-/// Logs why control was refused, with the option that would allow it.
-pub(crate) fn report_refusal(error: &HttpError, request: &HttpRequest, service: &Service) {
+/// Logs why control was refused to a request from a page of `origin`, with the option that would allow it.
+pub(crate) fn report_refusal(error: &HttpError, origin: Option<&str>, service: &Service) {
     match error {
-        HttpError::ForeignOrigin => report_origin(request, service),
+        HttpError::ForeignOrigin => report_origin(origin, service),
         HttpError::ControlForwarded(proxy) => service.notices.warn(&proxy.to_string(), || {
             tracing::warn!(
                 %proxy,
@@ -127,7 +127,7 @@ pub(crate) fn may_read(request: &HttpRequest, service: &Service, sender: &Sender
     if has_origin(request, sender, &service.config, cors::may_read) {
         return Ok(());
     }
-    report_origin(request, service);
+    report_origin(origin(request), service);
     Err(HttpError::ForeignOrigin)
 }
 
@@ -161,10 +161,14 @@ fn is_of_another_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site")
 }
 
+/// The origin of the page that sent a request.
+pub(crate) fn origin(request: &HttpRequest) -> Option<&str> {
+    request.headers().get(ORIGIN)?.to_str().ok()
+}
+
 /// Logs the refused origin of a page, with the option that would allow it.
-fn report_origin(request: &HttpRequest, service: &Service) {
-    let Some(origin) = request.headers().get(ORIGIN).and_then(|origin| origin.to_str().ok()) else { return };
-    let origin = excerpt(origin);
+fn report_origin(origin: Option<&str>, service: &Service) {
+    let Some(origin) = origin.map(excerpt) else { return };
     service.notices.warn(origin, || {
         tracing::warn!(origin, "refused a page of another origin; --cors-origins allows it");
     });
@@ -176,7 +180,7 @@ pub(crate) fn report_unreadable(request: &HttpRequest, service: &Service, sender
     if let Some(origin) = request.headers().get(ORIGIN)
         && !is_own(origin, request, sender, config)
     {
-        report_origin(request, service);
+        report_origin(self::origin(request), service);
     }
 }
 

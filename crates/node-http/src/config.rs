@@ -105,7 +105,8 @@ pub struct HttpConfig {
         arg(long, env = "ETHNODE_ALLOWED_HOSTS", value_name = "NAME", help_heading = "Access", value_delimiter = ',')
     )]
     pub allowed_hosts: Vec<AllowedHost>,
-    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none]
+    /// Origins of web pages whose scripts may read responses (CORS), or * for any [default: none; of dev
+    /// loopback,extensions]
     #[cfg_attr(
         feature = "clap",
         arg(long, env = "ETHNODE_CORS_ORIGINS", value_name = "ORIGIN", help_heading = "Access", value_delimiter = ',')

@@ -74,21 +74,29 @@ fn rpc_error(error: &HttpError) -> RpcError {
 }
 
 /// What the requests of a message may do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rights {
-    controls: bool,
+    /// `None` if they may control the chain.
+    refusal: Option<Arc<Refusal>>,
     reads_only: bool,
+}
+
+/// Why the requests of a client may not control the chain.
+#[derive(Debug)]
+struct Refusal {
+    error: HttpError,
+    reason: String,
+    /// The origin of the page that sends them.
+    origin: Option<String>,
 }
 
 impl Rights {
     pub(crate) fn of(request: &HttpRequest, service: &Service, sender: &Sender) -> Self {
-        let allowed = admission::may_control(request, service, sender);
-        if let Err(error @ HttpError::ControlForwarded(_)) = &allowed
-            && service.node.producer().is_some()
-        {
-            admission::report_refusal(error, request, service);
-        }
-        Self { controls: allowed.is_ok(), reads_only: admission::reads_only(request, service) }
+        let refusal = admission::may_control(request, service, sender).err().map(|error| {
+            let origin = admission::origin(request).map(str::to_owned);
+            Arc::new(Refusal { reason: error.to_string(), error, origin })
+        });
+        Self { refusal, reads_only: admission::reads_only(request, service) }
     }
 }
 
@@ -115,12 +123,23 @@ pub(crate) async fn run(
     context: Context,
     message: Arc<Message>,
     session: Option<Arc<Session>>,
-    Rights { controls, reads_only }: Rights,
+    Rights { refusal, reads_only }: Rights,
 ) -> Result<Reply, HttpError> {
+    if let Some(refusal) = &refusal
+        && message.controls()
+        && service.node.producer().is_some()
+    {
+        admission::report_refusal(&refusal.error, refusal.origin.as_deref(), &service);
+    }
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = Box::new(move |context: &Context| {
-        let client = Client { session: session.as_deref(), controls, reads_only };
+        let client = Client {
+            session: session.as_deref(),
+            controls: refusal.is_none(),
+            refusal: refusal.as_deref().map(|refusal| &refusal.reason[..]),
+            reads_only,
+        };
         let response = worker.rpc.answer(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {

@@ -5,6 +5,7 @@ use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::web::Bytes;
 use node_core::node::{Fault, Field, NodeError};
+use node_core::pool::PoolError;
 use node_rpc::options;
 use node_types::wire::{Data, EchoedValue, ErrorDetail, Quantity};
 use serde_json::Value;
@@ -34,7 +35,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// Longer bodies, in bytes, are not kept to repeat their values in errors.
-    pub(crate) const SHORT_BODY: usize = 64 * 1024;
+    pub(crate) const SHORT_BODY: usize = 256 * 1024;
 
     /// Reads what a request for `operation` sent. `body` is its body, if it was read.
     pub(crate) fn new(operation: &str, request: &HttpRequest, body: Option<Bytes>) -> Self {
@@ -71,17 +72,20 @@ impl Sent {
             NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
-            NodeError::ExecutionFailed { .. } => vec![plain(Field::Transaction)],
+            NodeError::ExecutionFailed { field, .. } => vec![self.of_transaction(*field, options::message(error))],
             NodeError::ExecutionReverted { output, .. } => {
                 vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
             }
             NodeError::TransactionRejected(rejection) => {
-                let property = if self.is_unsigned { "Transaction" } else { "Data" };
-                let (location, value) = (format!("body.{property}"), self.property(property).and_then(scalar));
-                let reasons = rejection.reasons.iter().map(options::pool_message);
-                reasons
-                    .map(|message| ErrorDetail { location: location.clone(), message, value: value.clone() })
-                    .collect()
+                let value = self.property("Data").map(EchoedValue::shortened);
+                let detail = |reason: &PoolError| match (reason, options::pool_message(reason)) {
+                    (PoolError::Invalid(error), message) if self.is_unsigned => {
+                        self.of_transaction(error.field(), message)
+                    }
+                    (_, message) if self.is_unsigned => self.of_transaction(Field::Transaction, message),
+                    (_, message) => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
+                };
+                rejection.reasons.iter().map(detail).collect()
             }
             NodeError::TooManyLogs { to_block: Some(block), field, .. } => {
                 let message = format!("the logs up to block {block} would fit");
@@ -112,6 +116,24 @@ impl Sent {
         ErrorDetail { location: self.location(field), message, value: self.value(field) }
     }
 
+    /// A fault of a transaction that is not signed: of one property if it was sent, otherwise of the transaction.
+    fn of_transaction(&self, field: Field, message: String) -> ErrorDetail {
+        let sent = |name: &'static str| {
+            let field = Field::TransactionProperty(name);
+            self.property(&self.name(field)).is_some_and(|json| !matches!(json, "null" | "\"\"")).then_some(field)
+        };
+        let field = match field {
+            Field::TransactionProperty("maxFeePerGas") => sent("maxFeePerGas").or_else(|| sent("gasPrice")),
+            Field::TransactionProperty("data") => sent("data").or_else(|| sent("input")),
+            Field::TransactionProperty(name) => sent(name),
+            _ => None,
+        };
+        match field {
+            Some(field) => self.detail(field, message),
+            None => ErrorDetail::new(self.location(Field::Transaction), message),
+        }
+    }
+
     /// The location of a field, as `body.Topics[1]`.
     fn location(&self, field: Field) -> String {
         let name = self.name(field);
@@ -133,9 +155,9 @@ impl Sent {
             Field::Sender => "Transaction.From".into(),
             Field::Topic(position) if self.reads_query => format!("Topic{position}").into(),
             field => {
-                let mut name = field.to_string();
-                name.get_mut(..1).map(str::make_ascii_uppercase);
-                name.into()
+                let capital = |word: &str| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..]);
+                let words: Vec<_> = field.to_string().split('.').filter(|word| !word.is_empty()).map(capital).collect();
+                words.join(".").into()
             }
         }
     }
@@ -148,7 +170,7 @@ impl Sent {
         self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field as it was sent; `None` for arrays and objects, and if nothing was sent.
+    /// The value of a field as it was sent, shortened to a string if it is long; `None` if nothing was sent.
     fn value(&self, field: Field) -> Option<EchoedValue> {
         let name = self.name(field);
         let text = |text: &str| EchoedValue::shortened(&Value::from(text).to_string());
@@ -166,7 +188,7 @@ impl Sent {
         if field == Field::Request {
             return None;
         }
-        scalar(self.property(&name)?)
+        self.property(&name).map(EchoedValue::shortened)
     }
 
     /// The JSON text of a property of the object with the fields. `path` is as `Transaction.From`, or `Topics[1]`.
@@ -177,11 +199,6 @@ impl Sent {
         }
         Some(json)
     }
-}
-
-/// The value with this JSON text; `None` for arrays and objects.
-fn scalar(json: &str) -> Option<EchoedValue> {
-    (!json.starts_with(['{', '['])).then(|| EchoedValue::shortened(json))
 }
 
 /// Returns the member `part` of a JSON object: a property, or with an index an element of one.
@@ -218,9 +235,9 @@ mod tests {
             (Field::ToBlock, "body.ToBlock", Some("\"0x99\"")),
             (Field::BlockCount, "body.BlockCount", Some("7")),
             (Field::Topic(0), "body.Topics[0]", Some("\"0x1\"")),
-            (Field::Topic(1), "body.Topics[1]", None),
+            (Field::Topic(1), "body.Topics[1]", Some("[\"0x2\"]")),
             (Field::Topic(2), "body.Topics[2]", None),
-            (Field::Topics, "body.Topics", None),
+            (Field::Topics, "body.Topics", Some("[\"0x1\", [\"0x2\"]]")),
             (Field::Sender, "body.Transaction.From", Some("\"0x3\"")),
             (Field::FromBlock, "body.FromBlock", None),
             (Field::Cursor, "query.cursor", None),
@@ -229,6 +246,35 @@ mod tests {
         for (field, location, value) in cases {
             assert_eq!(shown(&sent, field), (location.to_owned(), value.map(str::to_owned)), "{field:?}");
         }
+    }
+
+    #[test]
+    fn finds_the_property_of_a_transaction_that_is_at_fault() {
+        let cases = [
+            (r#"{"Transaction": {"Gas": "100"}}"#, "gas", "body.Transaction.Gas", Some(r#""100""#)),
+            (r#"{"Transaction": {"GasPrice": 1}}"#, "maxFeePerGas", "body.Transaction.GasPrice", Some("1")),
+            (r#"{"Transaction": {"Input": "0x1"}}"#, "data", "body.Transaction.Input", Some(r#""0x1""#)),
+            (r#"{"Transaction": {"Value": ""}}"#, "value", "body.Transaction", None),
+            (r#"{"Transaction": {"Value": null}}"#, "value", "body.Transaction", None),
+            (r#"{"Transaction": {}}"#, "value", "body.Transaction", None),
+        ];
+        for (body, name, location, value) in cases {
+            let error = |field| NodeError::ExecutionFailed { reason: "no".to_owned(), limit: None, field };
+            let details = Sent::of_body(body).details(&error(Field::TransactionProperty(name)));
+            let [detail] = &details[..] else { panic!("{details:?}") };
+            let echoed = detail.value.as_ref().map(|value| value.0.get());
+            assert_eq!((&detail.location[..], echoed), (location, value), "{body}");
+        }
+    }
+
+    #[test]
+    fn shortens_long_lists() {
+        let keys = vec!["\"0x1\""; 1_025].join(",");
+        let body = Bytes::from(format!(r#"{{"StorageKeys": [{keys}]}}"#));
+        let sent = Sent::new("getProof", &TestRequest::post().to_http_request(), Some(body));
+        let (_, value) = shown(&sent, Field::StorageKeys);
+        let value: String = serde_json::from_str(&value.unwrap()).unwrap();
+        assert!(value.starts_with(r#"["0x1","0x1""#) && value.ends_with('…'), "{value}");
     }
 
     #[test]

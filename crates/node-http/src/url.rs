@@ -131,7 +131,8 @@ impl FromStr for Origin {
         }
         let authority = authority.to_ascii_lowercase();
         if !is_authority(&authority) {
-            return Err(InvalidUrl::Authority);
+            let is_longer = authority.split_once('/').is_some_and(|(authority, _)| is_authority(authority));
+            return Err(if is_longer { InvalidUrl::Origin } else { InvalidUrl::Authority });
         }
         Ok(Self::Page(format!("{scheme}://{authority}")))
     }
@@ -170,6 +171,9 @@ pub enum InvalidUrl {
     /// The host is missing or invalid.
     #[error("the address has no valid host")]
     Authority,
+    /// Something follows the host of an origin.
+    #[error("an origin ends with its host or port, without a slash")]
+    Origin,
     /// The path has characters other than letters, digits, `-._~` and single slashes, or a segment `.` or `..`.
     #[error("the path may contain only letters, digits, - . _ ~ and single slashes, and no segment . or ..")]
     Path,
@@ -212,7 +216,8 @@ mod tests {
             ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
             ("wallet.example", Err(InvalidUrl::Scheme)),
             ("://wallet.example", Err(InvalidUrl::Scheme)),
-            ("https://wallet.example/", Err(InvalidUrl::Authority)),
+            ("https://wallet.example/", Err(InvalidUrl::Origin)),
+            ("https:///", Err(InvalidUrl::Authority)),
             ("https://", Err(InvalidUrl::Authority)),
             ("null", Err(InvalidUrl::Scheme)),
         ];

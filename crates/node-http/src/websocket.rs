@@ -335,7 +335,7 @@ impl Socket {
         };
         let session = Some(self.session.clone());
         let result = match admission::count_requests(&self.sender, service, message.requests() - 1) {
-            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.rights).await,
+            Ok(()) => rpc::run(service.clone(), context, message.clone(), session, self.rights.clone()).await,
             Err(error) => Err(error),
         };
         let result = result.map_err(|error| {

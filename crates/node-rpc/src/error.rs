@@ -112,7 +112,7 @@ impl From<NodeError> for RpcError {
                 return Self::new(Self::INVALID_PARAMS, faults.join("; "));
             }
             NodeError::ExecutionReverted { reason, output } => return Self::reverted(reason.as_deref(), output),
-            NodeError::ExecutionFailed { reason, limit } => return Self::server(with_option(reason, *limit)),
+            NodeError::ExecutionFailed { reason, limit, .. } => return Self::server(with_option(reason, *limit)),
             NodeError::BlockNotFound { .. } => return Self::server(format!("header not found: {error}")),
             NodeError::FilterNotFound => return Self::server("filter not found"),
             NodeError::NotBuilt(ExecutionError::Refused(refusal)) => return Self::server(refusal.to_string()),
@@ -129,7 +129,7 @@ impl From<NodeError> for RpcError {
 /// The message of a fault, after the name of the parameter.
 fn fault(fault: &Fault) -> String {
     match fault.field {
-        Field::Request => fault_message(fault),
+        Field::Request | Field::Transaction => fault_message(fault),
         field => format!("{field}: {}", fault_message(fault)),
     }
 }

@@ -116,6 +116,15 @@ impl Message {
         }
     }
 
+    /// Whether a request of the message controls a development chain.
+    pub fn controls(&self) -> bool {
+        let controls = |request: &Request| request.call.as_ref().is_ok_and(|call| call.method.controls());
+        match self {
+            Self::Single(request) => controls(request),
+            Self::Batch(requests) => requests.iter().any(controls),
+        }
+    }
+
     /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         match self {

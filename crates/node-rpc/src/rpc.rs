@@ -150,7 +150,7 @@ impl Rpc {
             return Err(RpcError::server(format!("{name} is refused: the token has not the role send (`token-file`)")));
         }
         if call.method.controls() && !scope.client.controls {
-            let reason = "the chain is controlled from this machine alone, or with a token for it, and not by pages of other origins";
+            let reason = scope.client.refusal.unwrap_or("the client may not control the chain");
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));
         }
         let result = (call.method.run)(scope, call.parameters.as_deref(), out);

@@ -22,6 +22,8 @@ pub struct Client<'a> {
     pub session: Option<&'a Session>,
     /// Whether the client may control a development chain.
     pub controls: bool,
+    /// Why it may not, as the end of an error message.
+    pub refusal: Option<&'a str>,
     /// Whether the client may not send transactions.
     pub reads_only: bool,
 }

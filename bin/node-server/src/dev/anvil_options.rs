@@ -5,15 +5,15 @@ const ALL_STATES: &str = "the state after every block is kept, in memory or with
 const CODE_SIZE: &str = "the limit of EIP-170 is part of the rules; anvil_setCode sets code of any length";
 
 /// Options without their dashes, each with a sentence that says what to use instead.
-const INSTEAD: [(&[&str], &str); 24] = [
+const INSTEAD: [(&[&str], &str); 23] = [
     (&["ipc", "ipcpath"], "there is no IPC: JSON-RPC is served over HTTP and WebSocket, see --host and --port"),
     (&["j", "threads", "jobs"], "see --workers and --call-threads"),
     (&["max-persisted-states", "prune-history", "preserve-historical-states"], ALL_STATES),
     (&["cache-path", "transaction-block-keeper"], ALL_STATES),
     (&["max-transactions"], "the gas limit alone bounds the transactions of a block, see --gas-limit"),
     (&["mnemonic-random", "mnemonic-seed-unsafe"], "choose the words yourself with --mnemonic"),
-    (&["number"], "the genesis block has the number 0"),
-    (&["slots-in-an-epoch"], "safe is 32 blocks below the head, finalized 64"),
+    (&["number"], "the genesis block has the number 0; anvil_mine mines empty blocks up to another"),
+    (&["slots-in-an-epoch"], "safe is 32 blocks below the head, finalized 64; anvil_mine moves both"),
     (&["color"], "there are colors if the output is a terminal; --log writes lines without them to a file or pipe"),
     (&["json", "md"], "use --log-format json"),
     (&["allow-origin"], "use --cors-origins"),
@@ -28,8 +28,7 @@ const INSTEAD: [(&[&str], &str); 24] = [
     (&["disable-default-create2-deployer", "no-create2"], "write a genesis without it and use --genesis"),
     (&["disable-pool-balance-checks"], "a transaction must be paid for; see --balance, and anvil_setBalance"),
     (&["memory-limit"], "gas bounds the memory of an execution, see --gas-cap and --gas-limit"),
-    (&["celo"], "there is no such network here"),
-    (&["n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
+    (&["celo", "n", "network"], "the network is Ethereum; see --hardfork and --chain-id"),
 ];
 
 /// Returns what to use instead of an option of anvil that `dev` does not have. `option` is with its dashes.

@@ -66,7 +66,7 @@ pub(crate) struct AccountArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Chain")]
 pub(crate) struct ChainArguments {
-    /// Genesis file in geth's JSON format; of the mnemonic's accounts, those that it funds are used
+    /// Genesis file in geth's JSON format; the mnemonic's accounts that it funds come first, and the others have no ether
     #[arg(
         long, env = "ETHNODE_GENESIS", value_name = "FILE", alias = "init",
         conflicts_with_all = [
@@ -173,11 +173,8 @@ impl StateFileOptions {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     /// Print only errors, and the address if --port is 0
-    #[arg(long, env = "ETHNODE_SILENT")]
+    #[arg(short = 'q', long, visible_alias = "quiet", env = "ETHNODE_SILENT")]
     pub(crate) silent: bool,
-    /// Print accounts and address at the start, and then only errors
-    #[arg(short, long, env = "ETHNODE_QUIET")]
-    quiet: bool,
     /// Show each transaction with console.log lines even if the output is not a terminal; -vvv with the calls of failed transactions,
     /// -vvvv with those of all
     #[arg(short, long, alias = "verbosity", action = ArgAction::Count)]
@@ -239,7 +236,7 @@ impl DevOptions {
     /// The log filter. What a terminal shows is not logged as well.
     pub(crate) fn log(&self) -> &str {
         match &*self.server.operation.log {
-            _ if self.output.silent || self.output.quiet => "error",
+            _ if self.output.silent => "error",
             DEFAULT_LOG if self.shows_terminal() => "warn",
             log => log,
         }
@@ -257,10 +254,10 @@ impl DevOptions {
     }
 
     fn shows_terminal(&self) -> bool {
-        let OutputOptions { silent, quiet, verbose, print_traces, .. } = self.output;
+        let OutputOptions { silent, verbose, print_traces, .. } = self.output;
         let OperationOptions { log, log_format, .. } = &self.server.operation;
         let wanted = verbose > 0 || print_traces || (io::stdout().is_terminal() && log == DEFAULT_LOG);
-        wanted && !silent && !quiet && *log_format == LogFormat::Text
+        wanted && !silent && *log_format == LogFormat::Text
     }
 
     /// The accounts to derive.

@@ -48,7 +48,7 @@ impl From<clap::Error> for UsageError {
 
 impl UsageError {
     /// Adds notes about the sources of values to an error in the arguments of `command`.
-    pub(super) fn new(error: clap::Error, command: &Command, sources: &Sources) -> Self {
+    pub(super) fn new(mut error: clap::Error, command: &Command, sources: &Sources) -> Self {
         let mut named = Vec::new();
         for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
             match error.get(kind) {
@@ -67,7 +67,14 @@ impl UsageError {
         let mut notes: Vec<_> = named.iter().filter_map(note).collect();
         if error.kind() == ErrorKind::UnknownArgument && command.get_name() == "dev" {
             let instead = |name: &String| Some(format!("{name} is not an option here: {}", dev::instead(name)?));
-            notes.extend(named.iter().filter_map(instead));
+            let explained: Vec<_> = named.iter().filter_map(instead).collect();
+            if !explained.is_empty() {
+                // The option with the most similar name is another one.
+                error.remove(ContextKind::SuggestedArg);
+                error.remove(ContextKind::Suggested);
+                error.remove(ContextKind::Usage);
+            }
+            notes.extend(explained);
         }
         Self::Options { error, notes }
     }

@@ -120,7 +120,9 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
 
 /// The commands with their options, which read the variables that are set.
 fn declared() -> Command {
-    CommandLine::command().mut_subcommands(|command| command.mut_args(environment::accept_earlier_name))
+    // The version of a command begins with the name of the program.
+    CommandLine::command()
+        .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
 }
 
 /// The parser for complete arguments.

@@ -13,7 +13,7 @@ use crate::listeners::Listeners;
 use crate::pool::{Pool, PoolLimits, PoolParts};
 use crate::producer::{BlockSettings, Producer, ProducerParts, Production};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Builds a [`Node`]. Everything but the backend, the execution and the chain specification has a default.
 #[derive(Clone)]
@@ -176,6 +176,7 @@ impl NodeBuilder {
             filters,
             minimum_tip: self.pool_limits.minimum_tip,
             pending: Mutex::new(None),
+            failed_calls: OnceLock::new(),
         })
     }
 }

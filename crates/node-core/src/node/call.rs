@@ -3,7 +3,7 @@
 use super::{Field, Node, NodeError};
 use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{CallOutcome, EstimateOutcome};
+use crate::executor::{CallFailure, CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
 
 impl Node {
@@ -21,7 +21,7 @@ impl Node {
             .map_err(|error| NodeError::of_call(error, &context))?;
         match outcome {
             CallOutcome::Returned { output, .. } => Ok(output),
-            CallOutcome::Failed(failure) => Err(failure.into()),
+            CallOutcome::Failed(failure) => Err(self.failed(call, block, failure)),
         }
     }
 
@@ -39,8 +39,15 @@ impl Node {
             .map_err(|error| NodeError::of_call(error, &context))?;
         match outcome {
             EstimateOutcome::Gas(gas) => Ok(gas),
-            EstimateOutcome::Failed(failure) => Err(failure.into()),
+            EstimateOutcome::Failed(failure) => Err(self.failed(call, block, failure)),
         }
+    }
+
+    fn failed(&self, call: &Call, block: BlockId, failure: CallFailure) -> NodeError {
+        if let Some(observer) = self.failed_calls.get() {
+            observer(call, block);
+        }
+        failure.into()
     }
 
     /// Returns `context` with the gas budget and the timeout of calls.
@@ -55,11 +62,13 @@ mod tests {
     use super::*;
     use crate::backend::BackendError;
     use crate::context::Interrupted;
-    use crate::executor::{CallFailure, ExecutionError, TransactionError};
+    use crate::executor::{ExecutionError, TransactionError};
     use crate::node::Limit;
     use crate::node::testing::World;
     use crate::test_chain::address;
+    use parking_lot::Mutex;
     use std::mem::discriminant;
+    use std::sync::Arc;
 
     #[test]
     fn passes_calls_to_the_executor() {
@@ -84,6 +93,23 @@ mod tests {
     }
 
     #[test]
+    fn failed_calls_are_observed() {
+        let world = World::new();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let observed = seen.clone();
+        world.node.observe_failed_calls(move |call, block| observed.lock().push((call.from, block)));
+        let (context, call) = (Context::unbounded(), Call { from: address(1), ..Call::default() });
+        let halted = || CallFailure::Halted { reason: "out of gas".into() };
+        *world.executor.call.lock() = Some(Ok(CallOutcome::Failed(halted())));
+        world.node.call(&context, &call, BlockId::latest()).unwrap_err();
+        *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Failed(halted())));
+        world.node.estimate_gas(&context, &call, BlockId::earliest()).unwrap_err();
+        *world.executor.call.lock() = Some(Ok(CallOutcome::Returned { output: Bytes::default(), gas_used: 1 }));
+        world.node.call(&context, &call, BlockId::latest()).unwrap();
+        assert_eq!(*seen.lock(), [(address(1), BlockId::latest()), (address(1), BlockId::earliest())]);
+    }
+
+    #[test]
     fn passes_estimates_to_the_executor() {
         let world = World::new();
         *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Gas(21_000)));
@@ -96,8 +122,9 @@ mod tests {
         let reverted = CallFailure::Reverted { reason: Some("no".into()), output: vec![1].into() };
         let refused = TransactionError::InsufficientFunds { balance: 1.into(), required: 2.into() };
         let interrupted = |interrupted| Err(BackendError::Interrupted(interrupted).into());
-        let limited = |reason: &str, limit| NodeError::ExecutionFailed { reason: reason.into(), limit: Some(limit) };
-        let timeout = || limited("execution aborted (timeout = 5s)", Limit::CallTimeout);
+        let limited = |reason: &str, limit, field| NodeError::ExecutionFailed { reason: reason.into(), limit, field };
+        let timeout = || limited("execution aborted (timeout = 5s)", Some(Limit::CallTimeout), Field::Transaction);
+        let gas = Field::TransactionProperty("gas");
         let cases = [
             (
                 Ok(CallOutcome::Failed(reverted)),
@@ -112,10 +139,11 @@ mod tests {
                 limited(
                     "gas required exceeds allowance (5), the least of its gas limit, what the balance pays, the block's gas \
                      limit, and the node's cap",
-                    Limit::GasCap,
+                    Some(Limit::GasCap),
+                    gas,
                 ),
             ),
-            (Err(refused.clone().into()), NodeError::execution_failed(&refused)),
+            (Err(refused.clone().into()), limited(&refused.to_string(), None, Field::TransactionProperty("value"))),
             (Err(Interrupted::DeadlineExceeded.into()), timeout()),
             (interrupted(Interrupted::DeadlineExceeded), timeout()),
             (Err(Interrupted::Cancelled.into()), NodeError::Interrupted(Interrupted::Cancelled)),
@@ -130,6 +158,11 @@ mod tests {
             assert_eq!(discriminant(&error), discriminant(&expected), "{case}: {error:?}");
             assert_eq!(error.to_string(), expected.to_string(), "{case}");
             assert_eq!(error.limit(), expected.limit(), "{case}");
+            let field = |error: &NodeError| match error {
+                NodeError::ExecutionFailed { field, .. } => Some(*field),
+                _ => None,
+            };
+            assert_eq!(field(&error), field(&expected), "{case}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::fault::{Fault, Field};
 use super::limits::Limit;
 use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
-use crate::executor::{CallFailure, ExecutionError};
+use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
 use crate::pool::{AddError, Rejection};
 use crate::producer::ProducerError;
@@ -47,6 +47,8 @@ pub enum NodeError {
         reason: String,
         /// The limit that the call exceeded, if that is the reason.
         limit: Option<Limit>,
+        /// The property of the call that is at fault, or [`Field::Transaction`].
+        field: Field,
     },
     /// The pool rejected the transaction.
     #[error(transparent)]
@@ -122,7 +124,7 @@ impl NodeError {
 
     /// A call that failed for a reason other than a limit.
     pub(super) fn execution_failed(reason: impl ToString) -> Self {
-        Self::ExecutionFailed { reason: reason.to_string(), limit: None }
+        Self::ExecutionFailed { reason: reason.to_string(), limit: None, field: Field::Transaction }
     }
 
     /// The limit that the request exceeded, if that is why it failed. The faults of [`NodeError::Invalid`] have their own.
@@ -141,7 +143,9 @@ impl NodeError {
     /// Converts the error of a call that ran in `context`.
     pub(super) fn of_call(error: ExecutionError, context: &Context) -> Self {
         match error {
-            ExecutionError::Refused(refusal) => Self::execution_failed(refusal),
+            ExecutionError::Refused(refusal) => {
+                Self::ExecutionFailed { reason: refusal.to_string(), limit: None, field: refusal.field() }
+            }
             ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => Self::execution_failed(error),
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
             | ExecutionError::Interrupted(interrupted) => match interrupted {
@@ -151,6 +155,7 @@ impl NodeError {
                         None => "execution aborted".to_owned(),
                     },
                     limit: Some(Limit::CallTimeout),
+                    field: Field::Transaction,
                 },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
             },
@@ -218,6 +223,34 @@ impl From<ProducerError> for NodeError {
     }
 }
 
+impl TransactionError {
+    /// The property of the transaction that the error is about, or [`Field::Transaction`] if it is about several or none.
+    pub fn field(&self) -> Field {
+        Field::TransactionProperty(match self {
+            Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => "nonce",
+            Self::SenderHasCode(_) => "from",
+            Self::InsufficientFunds { .. } => "value",
+            Self::FeeCapTooLow { .. } => "maxFeePerGas",
+            Self::TipAboveFeeCap { .. } => "maxPriorityFeePerGas",
+            Self::IntrinsicGas { .. }
+            | Self::FloorGas { .. }
+            | Self::BlockGasExceeded { .. }
+            | Self::GasLimitCap { .. } => "gas",
+            Self::InitCodeTooLong { .. } => "data",
+            Self::NoBlobs | Self::TooManyBlobs { .. } | Self::BlobVersion(_) => "blobVersionedHashes",
+            Self::BlobFeeCapTooLow { .. } => "maxFeePerBlobGas",
+            Self::NoAuthorizations => "authorizationList",
+            Self::CannotCreate => "to",
+            Self::TypeNotSupported(_)
+            | Self::ChainId { .. }
+            | Self::ReplayProtectionTooEarly { .. }
+            | Self::Signature(_)
+            | Self::FeesBeyond128Bits
+            | Self::Other(_) => return Field::Transaction,
+        })
+    }
+}
+
 impl ProducerError {
     /// The field of the request that the error is about.
     pub fn field(&self) -> Field {
@@ -271,6 +304,7 @@ impl From<CallFailure> for NodeError {
                      limit, and the node's cap"
                 ),
                 limit: Some(Limit::GasCap),
+                field: Field::TransactionProperty("gas"),
             },
         }
     }

@@ -94,6 +94,8 @@ pub enum Field {
     Topics,
     /// A transaction, or the transaction that a call simulates.
     Transaction,
+    /// A property of the transaction that a call simulates, by its name in JSON-RPC.
+    TransactionProperty(&'static str),
     /// One transaction of a block to build.
     TransactionAt(usize),
     /// Position of a transaction in a block.
@@ -133,6 +135,7 @@ impl fmt::Display for Field {
             Self::Topic(position) => return write!(f, "topics[{position}]"),
             Self::Topics => "topics",
             Self::Transaction => "transaction",
+            Self::TransactionProperty(name) => return write!(f, "transaction.{name}"),
             Self::TransactionAt(index) => return write!(f, "transactions[{index}]"),
             Self::TransactionIndex => "txIndex",
             Self::Withdrawals => "withdrawals",

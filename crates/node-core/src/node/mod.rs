@@ -55,6 +55,7 @@ use crate::accounts::Accounts;
 use crate::assembly::NextHeader;
 use crate::backend::{HeadListener, StateBackend};
 use crate::caches::CacheUse;
+use crate::call::Call;
 use crate::context::Context;
 use crate::crypto::SenderRecovery;
 use crate::executor::Executor;
@@ -67,7 +68,7 @@ use node_types::BlockId;
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::RequestView;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An Ethereum execution node. All methods may be called from any thread.
 pub struct Node {
@@ -87,7 +88,11 @@ pub struct Node {
     /// The least tip that the pool accepts, in wei per gas.
     minimum_tip: u64,
     pending: Mutex<Option<CachedPending>>,
+    failed_calls: OnceLock<Box<FailedCallObserver>>,
 }
+
+/// What is called with a call that failed, and the block on whose state it ran.
+type FailedCallObserver = dyn Fn(&Call, BlockId) + Send + Sync;
 
 impl Node {
     /// Returns the backend of the chain.
@@ -99,6 +104,12 @@ impl Node {
     /// [`subscribe`](StateBackend::subscribe) calls its listeners as long as the backend exists.
     pub fn subscribe<L: HeadListener + 'static>(&self, listener: &Arc<L>) {
         self.head_listeners.add(Arc::<L>::downgrade(listener));
+    }
+
+    /// Calls `observer` with each call and each estimate that fails in execution, before its error is returned. There is one
+    /// observer: later ones are ignored.
+    pub fn observe_failed_calls(&self, observer: impl Fn(&Call, BlockId) + Send + Sync + 'static) {
+        let _ = self.failed_calls.set(Box::new(observer));
     }
 
     /// Whether a proof takes microseconds at any block.

@@ -56,6 +56,9 @@ impl TransactionRequest {
     /// Returns the type that the fields imply. `has_base_fee` is whether London is active.
     fn kind(&self, has_base_fee: bool) -> Result<TransactionType, NodeError> {
         let fee_caps = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
+        if self.gas_price.is_some() && fee_caps {
+            return Err(invalid("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"));
+        }
         let kind = match self.transaction_type {
             Some(kind) => kind,
             None if self.authorization_list.is_some() => TransactionType::SetCode,

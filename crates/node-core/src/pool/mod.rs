@@ -41,7 +41,7 @@ use crate::listeners::Listeners;
 use crate::sources::Sources;
 use contents::Contents;
 use memory::MinedBlobs;
-use node_types::consensus::{BlobSidecar, Header, PooledTransaction, TransactionBody};
+use node_types::consensus::{BlobSidecar, DecodeError, Header, PooledTransaction, TransactionBody};
 use node_types::{Address, Bytes, H256, U256};
 use parking_lot::{Mutex, RwLock};
 use stateful::Sender;
@@ -129,8 +129,12 @@ impl Pool {
             let reason = PoolError::Oversized { size: bytes.len(), limit: MAX_ENCODED_SIZE };
             return Err(Rejection::from(reason).into());
         }
-        let transaction =
-            PooledTransaction::decode(bytes).map_err(|error| Rejection::from(PoolError::Undecodable(error)))?;
+        let transaction = PooledTransaction::decode(bytes).map_err(|error| {
+            Rejection::from(match error {
+                DecodeError::UnknownTransactionType(kind) => TransactionError::TypeNotSupported(kind).into(),
+                error => PoolError::Undecodable(error),
+            })
+        })?;
         self.add_transaction(transaction)
     }
 

@@ -74,11 +74,12 @@ fn check_gas(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<Po
     if next.fork >= Fork::Osaka && limit > TRANSACTION_GAS_CAP {
         reasons.push(TransactionError::GasLimitCap { limit, cap: TRANSACTION_GAS_CAP }.into());
     }
-    let required = intrinsic_gas(next.fork, body);
-    if limit < required {
-        reasons.push(TransactionError::IntrinsicGas { limit, required }.into());
+    let intrinsic = intrinsic_gas(next.fork, body);
+    if limit < intrinsic {
+        reasons.push(TransactionError::IntrinsicGas { limit, required: intrinsic }.into());
     }
-    if let Some(required) = floor_gas(next.fork, body).filter(|required| limit < *required) {
+    let floor = floor_gas(next.fork, body).filter(|floor| *floor > intrinsic);
+    if let Some(required) = floor.filter(|required| limit < *required) {
         reasons.push(TransactionError::FloorGas { limit, required }.into());
     }
     let length = body.input().len();

@@ -100,8 +100,8 @@ impl Producer {
         Ok(producer)
     }
 
-    /// The most blocks that one request may produce: a chain in memory needs about 2.5 GB for them.
-    pub const MAX_BLOCKS: u64 = 1 << 20;
+    /// The most blocks that one request may produce. They would take a week, so that a larger number is a mistake.
+    pub const MAX_BLOCKS: u64 = 1 << 32;
 
     /// Produces `count` blocks and returns them. The first includes `withdrawals`. Each later one is `interval` seconds
     /// after the one before, or follows the clock without an interval.

@@ -105,7 +105,8 @@ impl Exchange {
     /// Refuses the request if it may not control the chain.
     pub(crate) fn check_control(&self) -> Result<(), HttpError> {
         let allowed = admission::may_control(&self.request, &self.service, &self.sender);
-        allowed.inspect_err(|error| admission::report_refusal(error, &self.request, &self.service))
+        let origin = admission::origin(&self.request);
+        allowed.inspect_err(|error| admission::report_refusal(error, origin, &self.service))
     }
 
     /// Refuses pages of origins that may not read.

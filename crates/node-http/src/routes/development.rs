@@ -25,7 +25,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Mine blocks",
             "Builds blocks from the pool, including empty ones. `Interval` is the time between consecutive blocks.",
         )
-        .limits("1,048,576 blocks; 1,024 withdrawals. There is no time limit: mining ends when the client disconnects.")
+        .limits("2^32 blocks; 1,024 withdrawals. There is no time limit: mining ends when the client disconnects.")
         .optional_body(|_, _: &MineInput| Cost::CONTROL, |node, context, MineInput { blocks, interval, withdrawals }| {
             let blocks = blocks.map_or(1, |blocks| blocks.0);
             let withdrawals = withdrawals.into_iter().map(convert::input::withdrawal).collect();

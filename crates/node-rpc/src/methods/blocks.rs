@@ -24,12 +24,8 @@ pub(super) fn methods() -> Vec<Method> {
             |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockId::Hash(hash.0), whole),
         )
         .costing(by_wholeness),
-        Method::new(
-            "eth_getHeaderByNumber",
-            &["block"],
-            "The header of a canonical block; null if there is none.",
-            |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()),
-        ),
+        header_by_number("eth_getHeaderByNumber"),
+        header_by_number("erigon_getHeaderByNumber"),
         Method::new(
             "eth_getHeaderByHash",
             &["hash"],
@@ -89,6 +85,11 @@ pub(super) fn methods() -> Vec<Method> {
 /// Whole transactions take long to write.
 fn by_wholeness(parameters: &str) -> Cost {
     Cost::of_block(BlockNumberOrTag::Latest, parameters.contains("true"))
+}
+
+fn header_by_number(name: &'static str) -> Method {
+    let about = "The header of a canonical block; null if there is none.";
+    Method::new(name, &["block"], about, |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()))
 }
 
 fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>) -> Result<Option<Block>, RpcError> {

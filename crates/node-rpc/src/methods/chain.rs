@@ -16,9 +16,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("web3_sha3", &["data"], "The Keccak-256 of bytes.", |_, (data,): (BytesData,)| {
             Ok(Data(keccak256(&data.0)))
         }),
-        Method::new("net_version", &[], "The chain id in decimal digits.", |scope, ()| {
-            Ok(scope.node.spec().chain_id.to_string())
-        }),
+        version("net_version"),
+        version("eth_networkId"),
         Method::new("net_listening", &[], "True: the server listens.", |_, ()| Ok(true)),
         Method::new("net_peerCount", &[], "Zero: the node has no peers.", |_, ()| Ok(Hex(0))),
         Method::new("eth_chainId", &[], "The chain id (EIP-155).", |scope, ()| Ok(Hex(scope.node.spec().chain_id))),
@@ -71,6 +70,10 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .costing(by_blocks),
     ]
+}
+
+fn version(name: &'static str) -> Method {
+    Method::new(name, &[], "The chain id in decimal digits.", |scope, ()| Ok(scope.node.spec().chain_id.to_string()))
 }
 
 /// Few blocks are read at once, as a rule.

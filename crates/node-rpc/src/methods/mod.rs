@@ -71,7 +71,8 @@ mod tests {
             assert!(name.split_once('_').is_some(), "{name}");
             assert!(method.about().ends_with('.'), "{name}");
             // Some methods of these families exist, and some do not.
-            let of_some = method.controls() || name.starts_with("debug_");
+            let of_some =
+                method.controls() || ["debug_", "trace_", "erigon_"].iter().any(|family| name.starts_with(family));
             assert!(of_some || unavailable(name).is_none(), "{name} is available");
             // Optional parameters come last.
             assert!(method.parameters().is_sorted_by_key(|parameter| parameter.ends_with('?')), "{name}");

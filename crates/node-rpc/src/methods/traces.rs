@@ -7,12 +7,14 @@ use crate::wire::{
     AccessListItem, Block32, BlockNumberParam, BlockParam, CallArguments, CallConfig, Hex, Object, StateOverrides,
     TraceConfig,
 };
-use node_core::node::{NodeError, TransactionTrace};
+use node_core::node::{NodeError, TraceOptions, TransactionTrace};
 use node_core::trace::Trace;
 use node_types::consensus::Block;
 use node_types::wire::{BytesData, Data};
 use node_types::{BlockId, H256};
 use serde::Serialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
@@ -62,6 +64,24 @@ pub(super) fn methods() -> Vec<Method> {
         )
         .code(),
         Method::new(
+            "trace_transaction",
+            &["hash"],
+            "The calls of a mined transaction in OpenEthereum's format; null if it is not mined.",
+            |scope, (hash,): (Block32,)| match scope.node.trace_transaction(scope.context, hash.0, &flat_calls()) {
+                Ok(trace) => Ok(Some(trace)),
+                Err(NodeError::TransactionNotFound { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        )
+        .code(),
+        Method::new(
+            "trace_block",
+            &["block"],
+            "The calls of all transactions of a canonical block in OpenEthereum's format; null if there is none.",
+            |scope, (block,): (BlockParam,)| trace_block(scope, block.0),
+        )
+        .code(),
+        Method::new(
             "eth_createAccessList",
             &["call", "block?", "stateOverrides?"],
             "The access list of the accounts and storage slots that a message call touches (EIP-2930).",
@@ -100,6 +120,26 @@ struct AccessList {
 struct OfTransaction {
     tx_hash: Data<H256>,
     result: Trace,
+}
+
+/// The options of the tracer that has OpenEthereum's format.
+fn flat_calls() -> TraceOptions {
+    let options = r#"{"tracer":"flatCallTracer","tracerConfig":{"convertParityErrors":true}}"#;
+    TraceOptions { tracer: RawValue::from_string(options.to_owned()).ok().map(Arc::from), timeout: None }
+}
+
+fn trace_block(scope: Scope<'_>, block: BlockId) -> Result<Option<Vec<Box<RawValue>>>, RpcError> {
+    let traces = match scope.node.trace_block(scope.context, block, &flat_calls()) {
+        Err(NodeError::BlockNotFound { .. }) => return Ok(None),
+        Err(NodeError::GenesisNotTraceable) => Vec::new(),
+        traces => traces?,
+    };
+    let mut calls = Vec::new();
+    for TransactionTrace { trace, .. } in traces {
+        let of_transaction = serde_json::from_str::<Vec<Box<RawValue>>>(trace.get());
+        calls.extend(of_transaction.map_err(|error| RpcError::server(format!("the trace is no list: {error}")))?);
+    }
+    Ok(Some(calls))
 }
 
 fn block(scope: Scope<'_>, block: BlockId, config: TraceConfig) -> Result<Vec<OfTransaction>, RpcError> {

@@ -94,7 +94,7 @@ pub(super) fn methods() -> Vec<Method> {
             "eth_sendRawTransaction",
             &["transaction"],
             "Adds a signed transaction to the pool and returns its hash.",
-            |scope, (data,): (BytesData,)| send(scope, data).map(Data),
+            |scope, (data,): (BytesData,)| Ok(Data(scope.node.send_transaction(scope.context, data.0)?)),
         )
         .sending()
         .changing(),
@@ -103,8 +103,11 @@ pub(super) fn methods() -> Vec<Method> {
             &["transaction", "timeoutMs?"],
             "Adds a signed transaction to the pool and returns its receipt once it is mined (EIP-7966).",
             {
-                let waiting = AtomicUsize::new(0);
-                move |scope, parameters| send_and_wait(scope, &waiting, parameters)
+                let waiting = Waiting::default();
+                move |scope: Scope<'_>, (data, wait): (BytesData, Option<Hex<u64>>)| {
+                    let hash = scope.node.send_transaction(scope.context, data.0)?;
+                    wait_for_receipt(scope, &waiting, hash, wait)
+                }
             },
         )
         .sending()
@@ -154,17 +157,14 @@ fn receipt(scope: Scope<'_>, hash: H256) -> Result<Option<Receipt>, RpcError> {
     Ok(found.and_then(|(receipts, index)| Receipt::at(scope.node.spec(), &receipts, index)))
 }
 
-fn send(scope: Scope<'_>, data: BytesData) -> Result<H256, RpcError> {
-    Ok(scope.node.send_transaction(scope.context, data.0)?)
-}
-
-fn send_and_wait(
+/// Returns the receipt of a transaction once it is mined (EIP-7966).
+pub(super) fn wait_for_receipt(
     scope: Scope<'_>,
-    waiting: &AtomicUsize,
-    (data, wait): (BytesData, Option<Hex<u64>>),
+    waiting: &Waiting,
+    hash: H256,
+    wait: Option<Hex<u64>>,
 ) -> Result<Receipt, RpcError> {
-    let hash = send(scope, data)?;
-    let permit = Permit::take(waiting);
+    let permit = Permit::take(&waiting.0);
     let wait = match permit {
         Some(_) => wait.map_or(DEFAULT_WAIT, |millis| Duration::from_millis(millis.0)),
         None => Duration::ZERO,
@@ -183,6 +183,10 @@ fn send_and_wait(
         thread::sleep(POLL_INTERVAL);
     }
 }
+
+/// The number of requests that wait for receipts.
+#[derive(Debug, Default)]
+pub(super) struct Waiting(AtomicUsize);
 
 /// The permission to wait for a receipt.
 struct Permit<'a>(&'a AtomicUsize);

@@ -5,7 +5,7 @@ const FAMILIES: [(&str, &str); 20] = [
     ("admin_", "the node has no peers, and its settings are set at the start"),
     ("clique_", "there is no proof of authority"),
     ("engine_", "there is no consensus layer: the chain is imported, or produced by the node itself"),
-    ("erigon_", "it is a method of erigon; blocks, logs and receipts come from eth_ methods"),
+    ("erigon_", "it is a method of erigon; use eth_ methods"),
     ("flashbots_", "there is no builder"),
     ("les_", "there is no light protocol"),
     ("mev_", "there is no builder"),
@@ -16,7 +16,11 @@ const FAMILIES: [(&str, &str); 20] = [
     ("reth_", "it is a method of reth"),
     ("ssz_", "there is no consensus layer"),
     ("tenderly_", "it is a method of Tenderly"),
-    ("trace_", "it is a method of OpenEthereum and erigon; use debug_trace methods with the tracer flatCallTracer"),
+    (
+        "trace_",
+        "it is a method of OpenEthereum and erigon; trace_transaction, trace_block, and debug_trace methods with the tracer \
+         flatCallTracer are available",
+    ),
     ("anvil_", "docs/json-rpc.md lists the methods of anvil that are available"),
     ("evm_", "docs/json-rpc.md lists the methods of this family that are available"),
     ("hardhat_", "docs/json-rpc.md lists the methods of hardhat that are available"),
@@ -25,7 +29,7 @@ const FAMILIES: [(&str, &str); 20] = [
 ];
 
 /// Single methods with the reason.
-const METHODS: [(&str, &str); 17] = [
+const METHODS: [(&str, &str); 15] = [
     (
         "debug_storageRangeAt",
         "storage is not listed; use eth_getStorageValues, or debug_trace methods with the prestateTracer",
@@ -41,12 +45,7 @@ const METHODS: [(&str, &str); 17] = [
     ("eth_hashrate", "there is no mining"),
     ("eth_getCompilers", "there are no compilers"),
     ("eth_protocolVersion", "the node has no peers"),
-    ("eth_mining", "there is no mining"),
     ("eth_getBlockAccessList", "no active fork has block access lists (EIP-7928)"),
-    (
-        "eth_sendTransactionSync",
-        "use eth_sendTransaction on development chains: with instant mining, it returns when the transaction is mined",
-    ),
     ("eth_sendBundle", "there is no builder"),
     ("eth_pendingTransactions", "use txpool_content"),
 ];

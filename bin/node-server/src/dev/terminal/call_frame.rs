@@ -68,7 +68,7 @@ impl CallFrame {
             write!(f, " {}", Checksummed(to))?;
         }
         match self.input.get(..4) {
-            _ if self.kind.starts_with("CREATE") => write!(f, ", {} bytes of code", self.input.len())?,
+            _ if self.kind.starts_with("CREATE") => write!(f, ", {} bytes of init code", self.input.len())?,
             Some(selector) => {
                 write!(f, " {}, {} bytes", const_hex::encode_prefixed(selector), self.input.len())?;
             }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(frame.failure().unwrap(), "execution reverted: custom error 0xdeadbeef");
         assert_eq!(frame.console_lines(), [""]);
         let expected = "    CALL 0x00000000000000000000000000000000000000AA 0x01020304, 5 bytes, 1 wei, 21000 gas: \
-                        execution reverted: custom error 0xdeadbeef\n      CREATE, 2 bytes of code, 9 gas: out of gas\n";
+                        execution reverted: custom error 0xdeadbeef\n      CREATE, 2 bytes of init code, 9 gas: out of gas\n";
         assert_eq!(frame.to_string(), expected);
         assert_eq!(CallFrame::parse("{}"), None);
         assert_eq!(CallFrame::parse("no"), None);

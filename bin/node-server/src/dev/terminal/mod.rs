@@ -13,12 +13,15 @@ pub(crate) use requests::RequestLayer;
 use call_frame::CallFrame;
 use node_core::backend::{HeadChange, HeadListener};
 use node_core::block::BlockRef;
+use node_core::call::Call;
 use node_core::context::Context;
 use node_core::node::{FoundReceipts, Node, NodeError, TraceOptions};
+use node_types::BlockId;
 use requests::{Failed, RequestCounts};
 use serde_json::value::RawValue;
 use std::convert::Infallible;
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
@@ -52,6 +55,8 @@ pub(crate) enum Traces {
 /// What the printing thread receives.
 enum Event {
     Changed(HeadChange),
+    /// A call or an estimate failed; [`Failed`](Self::Failed) of its request follows.
+    CallFailed(Box<Call>, BlockId),
     Failed(Failed),
     Stop,
 }
@@ -85,7 +90,16 @@ impl Terminal {
         let Self { traces, console, counts, events, received } = self;
         let missed = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
-        let printer = Printer { node, traces, console, counts, missed, empty: None };
+        if console {
+            let events = events.clone();
+            // Skipped while too many wait.
+            node.observe_failed_calls(move |call, block| {
+                drop(events.try_send(Event::CallFailed(call.clone().into(), block)))
+            });
+        }
+        // https://no-color.org
+        let colors = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let printer = Printer { node, traces, console, colors, counts, missed, empty: None };
         let (running, finished) = channel();
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             printer.run(&received);
@@ -137,6 +151,7 @@ struct Printer {
     node: Arc<Node>,
     traces: Traces,
     console: bool,
+    colors: bool,
     counts: Arc<RequestCounts>,
     missed: Arc<AtomicUsize>,
     /// The first and the last of the blocks without transactions that were not printed yet.
@@ -149,6 +164,7 @@ impl Printer {
             let patience = if self.empty.is_some() { EMPTY_INTERVAL } else { COUNT_INTERVAL };
             match received.recv_timeout(patience) {
                 Ok(Event::Changed(change)) => self.changed(&change),
+                Ok(Event::CallFailed(call, block)) => self.print_console(&call, block),
                 Ok(Event::Failed(failed)) => {
                     self.print_counts();
                     print(&failed.to_string());
@@ -197,8 +213,7 @@ impl Printer {
         if found.receipts.is_empty() {
             return Ok(Vec::new());
         }
-        let tracer = RawValue::from_string(CALL_TRACER.to_owned()).ok().map(Arc::from);
-        let traced = self.node.trace_block(&context, block.hash.into(), &TraceOptions { tracer, timeout: None });
+        let traced = self.node.trace_block(&context, block.hash.into(), &call_tracer());
         // Without the calls, which may take too much memory, the rest is still worth showing.
         let frames = traced.unwrap_or_default();
         let frames = frames.iter().map(|trace| CallFrame::parse(trace.trace.get()));
@@ -209,10 +224,21 @@ impl Printer {
         let frames = frames.chain(std::iter::repeat_with(|| None));
         let lines = found.iter().zip(frames).map(|(receipt, frame)| {
             let header = &found.block.header;
-            TransactionLines { header, receipt, frame: frame.as_ref(), traces: self.traces, console: self.console }
-                .to_string()
+            let Self { traces, console, colors, .. } = *self;
+            TransactionLines { header, receipt, frame: frame.as_ref(), traces, console, colors }.to_string()
         });
         lines.collect()
+    }
+
+    /// Prints what a call logged before it failed: tools estimate a transaction first, and do not send it if that fails.
+    fn print_console(&self, call: &Call, block: BlockId) {
+        let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
+        let frame = traced.ok().and_then(|trace| CallFrame::parse(trace.get()));
+        let lines = frame.as_ref().map(CallFrame::console_lines).unwrap_or_default();
+        if !lines.is_empty() {
+            self.print_counts();
+        }
+        lines.iter().for_each(|line| print(&format!("  console {line}")));
     }
 
     fn print_empty(&mut self) {
@@ -228,6 +254,10 @@ impl Printer {
             print(&counts);
         }
     }
+}
+
+fn call_tracer() -> TraceOptions {
+    TraceOptions { tracer: RawValue::from_string(CALL_TRACER.to_owned()).ok().map(Arc::from), timeout: None }
 }
 
 fn print(text: &str) {

@@ -10,8 +10,8 @@ use node_types::U256;
 use node_types::consensus::ReceiptOutcome;
 use std::fmt;
 
-const RED: &str = "\x1b[31m";
-const PLAIN: &str = "\x1b[0m";
+/// Escape sequences that make text red, and end that.
+const RED: (&str, &str) = ("\x1b[31m", "\x1b[0m");
 
 /// The lines about a mined transaction.
 pub(super) struct TransactionLines<'a> {
@@ -22,6 +22,8 @@ pub(super) struct TransactionLines<'a> {
     pub(super) traces: Traces,
     /// Whether to show lines of `console.log`.
     pub(super) console: bool,
+    /// Whether failures are red.
+    pub(super) colors: bool,
 }
 
 impl TransactionLines<'_> {
@@ -50,7 +52,8 @@ impl fmt::Display for TransactionLines<'_> {
         match &failure {
             Some(failure) => {
                 let failure: String = failure.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-                writeln!(f, "  status  {RED}{failure}{PLAIN}")?;
+                let (red, plain) = if self.colors { RED } else { ("", "") };
+                writeln!(f, "  status  {red}{failure}{plain}")?;
             }
             None => writeln!(f, "  status  success")?,
         }

@@ -59,12 +59,17 @@ fn rules_of_a_single_transaction() {
         format!("insufficient funds for gas * price + value: balance {BALANCE}, tx cost {}", U256::MAX);
 
     let cases: Vec<(&str, Fork, PooledTransaction, &str)> = vec![
-        ("type 3", Fork::Shanghai, blob(|_| ()), "transaction type not supported: type 3 belongs to a later fork"),
+        (
+            "type 3",
+            Fork::Shanghai,
+            blob(|_| ()),
+            "transaction type not supported: type 3 is not part of the active fork",
+        ),
         (
             "type 4",
             Fork::Cancun,
             set_code(1, 0, &[account(2)]),
-            "transaction type not supported: type 4 belongs to a later fork",
+            "transaction type not supported: type 4 is not part of the active fork",
         ),
         ("chain id", Fork::Osaka, dynamic(1, |tx| tx.chain_id = 2), "invalid chain id for signer: have 2 want 1"),
         ("size", Fork::Osaka, oversized, &too_long),
@@ -180,7 +185,6 @@ fn rules_of_a_single_transaction() {
             dynamic(POOR, |tx| (tx.chain_id, tx.gas_limit, tx.max_priority_fee_per_gas) = (5, 20_000, 20_000.into())),
             "invalid chain id for signer: have 5 want 1; \
              intrinsic gas too low: gas 20000, minimum needed 21000; \
-             insufficient gas for floor data gas cost: gas 20000, minimum needed 21000; \
              max priority fee per gas higher than max fee per gas: maxPriorityFeePerGas: 20000, maxFeePerGas: 10000; \
              insufficient funds for gas * price + value: balance 1000, tx cost 200000001",
         ),
@@ -223,7 +227,7 @@ fn reports_why_bytes_are_not_a_transaction() {
     }
     let cases = [
         (vec![], "not a transaction: transaction is cut off"),
-        (vec![0x05, 0xc0], "not a transaction: transaction type 5 is not supported"),
+        (vec![0x05, 0xc0], "transaction type not supported: type 5 is not part of the active fork"),
         (without_receiver(blobless), "not a transaction: a transaction of type 3 cannot create a contract"),
         (without_receiver(delegating), "not a transaction: a transaction of type 4 cannot create a contract"),
     ];
@@ -248,12 +252,12 @@ fn early_rules() {
         (
             Fork::Istanbul,
             access_list().transaction.body,
-            &["transaction type not supported: type 1 belongs to a later fork"],
+            &["transaction type not supported: type 1 is not part of the active fork"],
         ),
         (
             Fork::Berlin,
             dynamic(1, |_| ()).transaction.body,
-            &["transaction type not supported: type 2 belongs to a later fork"],
+            &["transaction type not supported: type 2 is not part of the active fork"],
         ),
         (Fork::London, dynamic(1, |_| ()).transaction.body, &[]),
     ];

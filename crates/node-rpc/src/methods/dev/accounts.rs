@@ -3,9 +3,10 @@
 use super::{named, producer};
 use crate::error::RpcError;
 use crate::method::Method;
+use crate::methods::transactions::{Waiting, wait_for_receipt};
 use crate::scope::Scope;
 use crate::typed_data::TypedData;
-use crate::wire::{Object, TransactionRequest};
+use crate::wire::{Hex, Object, TransactionRequest};
 use node_core::node::NewTransaction;
 use node_types::consensus::Signature;
 use node_types::wire::{AddressData, BytesData, Data, HashData};
@@ -38,6 +39,18 @@ pub(super) fn methods() -> Vec<Method> {
     });
     let mut methods = Vec::from(everywhere);
     methods.extend(signing());
+    let waiting = Waiting::default();
+    let sync = Method::new(
+        "eth_sendTransactionSync",
+        &["transaction", "timeoutMs?"],
+        "As eth_sendTransaction, but returns the receipt once the transaction is mined.",
+        move |scope, (Object(request), wait): (Object<TransactionRequest>, Option<Hex<u64>>)| {
+            let hash = send(scope, NewTransaction::Request(request.read(0)?))?;
+            wait_for_receipt(scope, &waiting, hash.0, wait)
+        },
+    );
+    // As eth_sendRawTransactionSync, it must not delay reads and other transactions.
+    methods.push(sync.controlling().code());
     methods.extend(impersonation());
     methods
 }

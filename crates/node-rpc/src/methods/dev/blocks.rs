@@ -68,7 +68,7 @@ fn making() -> Vec<Method> {
             },
         ),
         named(
-            &["anvil_getAutomine", "hardhat_getAutomine"],
+            &["anvil_getAutomine", "hardhat_getAutomine", "eth_mining"],
             &[],
             "Whether transactions are mined instantly.",
             |scope, ()| Ok(producer(scope)?.mining().is_instant()),

@@ -9,7 +9,7 @@ use node_types::wire::{AddressData, BytesData};
 pub(super) fn methods() -> Vec<Method> {
     let accounts = [
         named(
-            &["anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance"],
+            &["anvil_setBalance", "hardhat_setBalance", "tenderly_setBalance", "evm_setAccountBalance"],
             &["address", "balance"],
             "Sets an account's balance in wei.",
             |scope, (address, balance): (AddressData, Loose<U256>)| {
@@ -27,13 +27,13 @@ pub(super) fn methods() -> Vec<Method> {
         named(
             &["anvil_setNonce", "hardhat_setNonce", "evm_setAccountNonce"],
             &["address", "nonce"],
-            "Sets an account's nonce, which may not decrease.",
+            "Sets an account's nonce.",
             |scope, (address, nonce): (AddressData, Loose<u64>)| {
                 producer(scope)?.set_nonce(address.0, nonce.0).map_err(refused)
             },
         ),
         named(
-            &["anvil_setCode", "hardhat_setCode"],
+            &["anvil_setCode", "hardhat_setCode", "evm_setAccountCode"],
             &["address", "code"],
             "Sets an account's code.",
             |scope, (address, code): (AddressData, BytesData)| {
