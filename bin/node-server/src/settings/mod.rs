@@ -28,6 +28,7 @@ use tracing::Level;
 
 /// What the program is asked to do.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a process has one, and it is matched at once")]
 pub(crate) enum Request {
     /// Execute a command. The texts are the settings that are not defaults, each as `option=value`.
     Execute(CommandLine, Vec<String>),

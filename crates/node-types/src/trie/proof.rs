@@ -11,8 +11,6 @@ use rlp::{DecoderError, Rlp};
 /// A proof consists of the nodes on the way in order, without those that are contained in their parents, and of no others.
 /// Only the empty trie has an empty proof.
 ///
-/// Of each node only the items that lead to the key are decoded. The root commits to the others, which prove nothing about it.
-///
 /// # Errors
 /// Fails if the proof shows neither. Nodes whose paths exceed 64 nibbles are malformed.
 ///
@@ -25,7 +23,7 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
     let mut next = if root == EMPTY_ROOT { Next::Absent } else { Next::Hash(root) };
     loop {
         let inline;
-        let (encoded, fits): (&[u8], fn(usize) -> bool) = match next {
+        let encoded: &[u8] = match next {
             Next::Absent | Next::Value(_) => break,
             Next::Hash(expected) => {
                 let (index, node) = nodes.next().ok_or(ProofError::Incomplete { missing: expected })?;
@@ -35,16 +33,16 @@ pub fn verify_proof<N: AsRef<[u8]>>(root: H256, key: &[u8], proof: &[N]) -> Resu
                 }
                 depth = index;
                 // Only the root may be shorter than its hash.
-                (node, if index == 0 { |_| true } else { |length| length >= 32 })
+                if index > 0 && node.len() < 32 {
+                    return Err(ProofError::Malformed { index, source: MalformedNode::Reference });
+                }
+                node
             }
             Next::Inline(node) => {
                 inline = node;
-                (&inline, |length| length < 32)
+                &inline
             }
         };
-        if !fits(encoded.len()) {
-            return Err(ProofError::Malformed { index: depth, source: MalformedNode::Reference });
-        }
         next = walk.step(encoded).map_err(|source| ProofError::Malformed { index: depth, source })?;
     }
     match (nodes.next(), next) {
@@ -111,18 +109,21 @@ impl Walk {
         match items(encoded)?.as_slice() {
             [path, entry] => {
                 let (path, leaf) = self.position.join_compact(&string(path)?).ok_or(MalformedNode::Path)?;
-                if leaf {
-                    return if path == self.key { value(entry) } else { Ok(Next::Absent) };
-                }
-                if !self.key.starts_with(&path) {
-                    return Ok(Next::Absent);
-                }
+                let (next, is_on_the_way) = if leaf {
+                    (value(entry)?, path == self.key)
+                } else {
+                    (reference(entry)?, self.key.starts_with(&path))
+                };
                 self.position = path;
-                reference(entry)
+                Ok(if is_on_the_way { next } else { Next::Absent })
             }
             [children @ .., entry] if children.len() == 16 => {
+                let value = value(entry)?;
+                if !children.iter().all(|child| is_reference(child.as_raw())) {
+                    return Err(MalformedNode::Reference);
+                }
                 if self.position == self.key {
-                    return value(entry);
+                    return Ok(value);
                 }
                 let nibble = self.key.nibble(self.position.len());
                 self.position = self.position.child(nibble);
@@ -157,12 +158,20 @@ fn value(item: &Rlp<'_>) -> Result<Next, MalformedNode> {
 }
 
 fn reference(item: &Rlp<'_>) -> Result<Next, MalformedNode> {
-    if item.is_list() {
-        return Ok(Next::Inline(item.as_raw().to_vec()));
+    match item.as_raw() {
+        encoded if !is_reference(encoded) => Err(MalformedNode::Reference),
+        [0x80] => Ok(Next::Absent),
+        [0xa0, hash @ ..] => Ok(Next::Hash(H256::from_slice(hash))),
+        node => Ok(Next::Inline(node.to_vec())),
     }
-    match string(item)?.as_slice() {
-        [] => Ok(Next::Absent),
-        hash if hash.len() == 32 => Ok(Next::Hash(H256::from_slice(hash))),
-        _ => Err(MalformedNode::Reference),
+}
+
+/// Whether `encoded` is nothing, a hash, or a node that is shorter than its hash.
+fn is_reference(encoded: &[u8]) -> bool {
+    match encoded {
+        [0x80] => true,
+        [0xa0, hash @ ..] => hash.len() == 32,
+        [first, ..] => *first >= 0xc0 && encoded.len() < 32,
+        [] => false,
     }
 }
