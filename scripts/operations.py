@@ -300,6 +300,13 @@ def reload(binary):
                     return get(server.url + "/chainId/", {"Authorization": f"Bearer {token}-0123456789"}, context)[0]
                 except urllib.error.URLError as error:
                     return type(error.reason).__name__
+            def health(variable, trusted):
+                environment = {**os.environ, variable: trusted}
+                command = [binary, "health", "--port", server.url.rsplit(":", 1)[1]]
+                ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+                return ended.returncode == 0, "invalid peer certificate" in ended.stderr
+            for variable in ("ETHNODE_TLS_CERT", "ETHNODE_CA_FILE"):
+                expect(f"health with {variable}", (health(variable, first[0]), health(variable, second[0])), ((True, False), (False, True)))
             refused = "SSLCertVerificationError"
             expect("before", (status("first-token", first[0]), status("second-token", first[0]), status("first-token", second[0])), (200, 401, refused))
             for source, target in zip(second, used):

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use node_tests::server::{Server, node_server, run_to_end};
+use node_tests::server::{Server, run_to_end};
 use node_tests::tls::Identity;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
 
 #[test]
 fn serves_only_tls() {
@@ -67,32 +65,6 @@ fn hangups_reload_the_certificate() {
     assert_eq!(server.logged("SIGHUP: reloaded"), 1, "{}", server.log());
     assert!(shown(&server, &next).is_some());
     assert_eq!(server.end("TERM").code(), Some(0));
-}
-
-/// `openssl req -x509` makes such a certificate: its own authority. It is of no name that the command uses.
-#[test]
-fn health_accepts_the_certificate_of_the_server() {
-    let (folder, other) = (tempfile::tempdir().unwrap(), Identity::new());
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(["node.example".to_owned()]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let [certificate_file, key_file] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
-    fs::write(&certificate_file, params.self_signed(&key).unwrap().pem()).unwrap();
-    fs::write(&key_file, key.serialize_pem()).unwrap();
-    let server = Server::start([&"--tls-cert".into(), &certificate_file, &"--tls-key".into(), &key_file]);
-    let port = server.address().rsplit_once(':').unwrap().1.to_owned();
-
-    let health = |variable: &str, file: &Path| {
-        let output = node_server().args(["health", "--port", &port]).env(variable, file).output().unwrap();
-        (output.status.success(), String::from_utf8(output.stderr).unwrap())
-    };
-    for variable in ["ETHNODE_TLS_CERT", "ETHNODE_CA_FILE"] {
-        assert_eq!(health(variable, &certificate_file), (true, String::new()), "{variable}");
-        let (accepted, error) = health(variable, &other.file("cert.pem"));
-        assert!(!accepted && error.contains("invalid peer certificate"), "{error}");
-    }
-    let (accepted, error) = health("ETHNODE_CA_FILE", &key_file);
-    assert!(!accepted && error.contains("key.pem"), "{error}");
 }
 
 #[test]

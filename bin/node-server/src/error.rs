@@ -61,6 +61,9 @@ pub(crate) enum CommandError {
     Backup(#[from] BackupError),
     #[error("{url} does not respond")]
     NoResponse { url: String, source: Box<ureq::Error> },
+    #[cfg(not(feature = "tls"))]
+    #[error(transparent)]
+    NoTls(InvalidTls),
     #[cfg(feature = "tls")]
     #[error("certificates {}", .path.display())]
     Certificates { path: PathBuf, source: Box<ureq::Error> },

@@ -3,6 +3,8 @@
 use crate::error::CommandError;
 use crate::values::{http_url, reachable};
 use clap::Args;
+#[cfg(not(feature = "tls"))]
+use node_http::InvalidTls;
 use node_http::{BasePath, values};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -94,8 +96,12 @@ fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError>
 }
 
 #[cfg(not(feature = "tls"))]
-fn agent(config: Config, _options: &HealthOptions) -> Result<Agent, CommandError> {
-    Ok(config.new_agent())
+fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError> {
+    let is_https = match &options.url {
+        Some(url) => url.scheme_str() == Some("https"),
+        None => default_url(options).starts_with("https:"),
+    };
+    if is_https { Err(CommandError::NoTls(InvalidTls::NotBuilt)) } else { Ok(config.new_agent()) }
 }
 
 /// The certificate of the server on this machine, if the request goes to it.
@@ -125,6 +131,15 @@ mod tests {
         assert_eq!(url(&["--host", "0.0.0.0", "--port", "9", "--base-path", "/node"]), "http://127.0.0.1:9/node/ready");
         assert_eq!(url(&["--tls-cert", "crt"]), "https://127.0.0.1:8545/ready");
         assert_eq!(url(&["--host", "::", "--base-path", "/"]), "http://[::1]:8545/ready");
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn https_needs_the_feature() {
+        for arguments in [["--ca-file", "crt"], ["--timeout=1s", "https://127.0.0.1:9/ready"]] {
+            let error = run(&options(&arguments)).unwrap_err();
+            assert!(error.to_string().contains("--features tls"), "{error}");
+        }
     }
 
     #[test]

@@ -336,7 +336,8 @@ fn stateless(sent: &Sent, has_blobs: bool, gas_limit: u64, chain_id: u64) -> Vec
     if limit < sent.intrinsic_gas() {
         reasons.push(TransactionError::IntrinsicGas { limit, required: sent.intrinsic_gas() }.into());
     }
-    if limit < sent.floor_gas() {
+    // The floor is mentioned only if it is the higher bound.
+    if limit < sent.floor_gas() && sent.floor_gas() > sent.intrinsic_gas() {
         reasons.push(TransactionError::FloorGas { limit, required: sent.floor_gas() }.into());
     }
     let length = body.input().len();
