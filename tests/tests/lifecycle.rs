@@ -433,7 +433,7 @@ fn every_response_has_a_line() {
         [json!("GET"), json!("/chainId/"), json!("chainId"), json!(200), json!(null)],
         [json!("DELETE"), json!("/wp-login.php"), json!("none"), json!(404), json!(404)],
         [json!("GET"), json!(&long[..256]), json!("none"), json!(404), json!(404)],
-        [json!("POST"), json!("/"), json!("rpc"), json!(200), json!(-32601)],
+        [json!("POST"), json!("/"), json!("rpc"), json!(null), json!(-32601)],
         refused.clone(),
         refused.clone(),
         refused,

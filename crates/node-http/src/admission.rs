@@ -9,6 +9,7 @@ use crate::problem::HttpError;
 use crate::sender::{Origin, Sender};
 use crate::service::Service;
 use crate::tokens::{Role, Tokens};
+use crate::url::host_of;
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue, ORIGIN};
 
@@ -193,6 +194,7 @@ fn check_host(request: &HttpRequest, service: &Service) -> Result<(), HttpError>
         {
             let host = excerpt(name);
             service.notices.warn(host, || {
+                let host = host_of(host);
                 tracing::warn!(host, "refused a request for another host; --allowed-hosts allows it");
             });
             Err(HttpError::HostRefused { host: host.to_owned() })

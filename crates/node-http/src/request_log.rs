@@ -48,13 +48,12 @@ impl Responded<'_> {
         if calls.len() > 1 {
             calls.iter().for_each(|call| self.log_call(call));
         }
-        // A JSON-RPC error is sent with status 200, and has a code of its own.
-        let failure = match (problem, calls) {
-            (Some(problem), _) => Some((i64::from(status), problem)),
-            (None, [CallOutcome { error: Some(error), .. }]) => Some((error.code, error.message.as_str())),
-            (None, _) => None,
+        // A JSON-RPC error is sent with status 200, which would read as success, and has a code of its own.
+        let (status, code, error) = match (problem, calls) {
+            (Some(problem), _) => (Some(status), Some(i64::from(status)), Some(problem)),
+            (None, [CallOutcome { error: Some(error), .. }]) => (None, Some(error.code), Some(error.message.as_str())),
+            (None, _) => (Some(status), None, None),
         };
-        let (code, error) = failure.unzip();
         tracing::info!(
             target: "request", %id, %client, method, path, operation, status, code, error, bytes, micros, trace_id, parent_span_id,
             trace_flags
