@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write, pipe};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 use tungstenite::Message;
@@ -319,6 +319,11 @@ fn a_log_reader_that_stops_reading_delays_nothing() {
     let batches = batches.count();
     assert!((65..100).contains(&batches), "{batches}");
 
+    assert_eq!(terminate(&mut child), Some(0));
+}
+
+/// Sends SIGTERM, and returns the exit status; `None` if the process does not end within 20 seconds.
+fn terminate(child: &mut Child) -> Option<i32> {
     let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let ended = (0..2_000).find_map(|_| {
@@ -327,7 +332,7 @@ fn a_log_reader_that_stops_reading_delays_nothing() {
     });
     // If it does not end, the test must not leave it.
     let _ = child.kill();
-    assert_eq!(ended.and_then(|status| status.code()), Some(0));
+    ended.and_then(|status| status.code())
 }
 
 #[test]
@@ -467,14 +472,7 @@ fn a_full_standard_output_does_not_hang_the_start() {
         });
         let server = Server::at(([127, 0, 0, 1], port.parse().unwrap()).into());
         assert!(served && server.get("/health").status == 200, "{command}");
-        let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
-        let ended = (0..2_000).find_map(|_| {
-            thread::sleep(Duration::from_millis(10));
-            child.try_wait().unwrap()
-        });
-        let _ = child.kill();
-        assert_eq!(ended.and_then(|status| status.code()), Some(0), "{command}");
+        assert_eq!(terminate(&mut child), Some(0), "{command}");
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
         .max_redirects(0)
         .proxy(None)
         .timeout_global(Some(options.timeout));
-    let agent = agent(config.build(), options)?;
+    let agent = agent(config.build(), options, &url)?;
     let mut response = agent.get(&url).call().map_err(failed)?;
     let read = |body: &mut Body| body.with_config().limit(MAX_RESPONSE).lossy_utf8(true).read_to_string();
     let body = read(response.body_mut()).map_err(failed)?.trim().to_owned();
@@ -76,7 +76,7 @@ fn default_url(options: &HealthOptions) -> String {
 
 /// The client that sends the request.
 #[cfg(feature = "tls")]
-fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError> {
+fn agent(config: Config, options: &HealthOptions, _url: &str) -> Result<Agent, CommandError> {
     use ureq::tls::{PemItem, parse_pem};
 
     let files: Vec<_> = options.ca_file.iter().chain(server_certificate(options)).collect();
@@ -96,12 +96,8 @@ fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError>
 }
 
 #[cfg(not(feature = "tls"))]
-fn agent(config: Config, options: &HealthOptions) -> Result<Agent, CommandError> {
-    let is_https = match &options.url {
-        Some(url) => url.scheme_str() == Some("https"),
-        None => default_url(options).starts_with("https:"),
-    };
-    if is_https { Err(CommandError::NoTls(InvalidTls::NotBuilt)) } else { Ok(config.new_agent()) }
+fn agent(config: Config, _options: &HealthOptions, url: &str) -> Result<Agent, CommandError> {
+    if url.starts_with("https:") { Err(CommandError::NoTls(InvalidTls::NotBuilt)) } else { Ok(config.new_agent()) }
 }
 
 /// The certificate of the server on this machine, if the request goes to it.

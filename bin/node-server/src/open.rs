@@ -80,21 +80,15 @@ pub(crate) fn log_chain(
     genesis: &Genesis,
     backend: &dyn StateBackend,
 ) -> Result<(), CommandError> {
-    let (chain_id, head) = (genesis.spec.chain_id, backend.view()?.head());
-    let genesis = format!("{:#x}", genesis.block().header.hash);
-    let (number, hash) = (head.number, format!("{:#x}", head.hash));
-    match folder {
-        Some(path) => {
-            tracing::info!(chain_id, genesis, head = number, head_hash = hash, "data folder {}", path.display())
-        }
-        None => tracing::info!(
-            chain_id,
-            genesis,
-            head = number,
-            head_hash = hash,
-            "the chain is kept in memory and lost when the server stops"
-        ),
-    }
+    let (chain_id, view) = (genesis.spec.chain_id, backend.view()?);
+    // The backend has the hash; computing it again means the root of the whole first state.
+    let (head, first) = (view.head(), view.canonical_hash(0)?.unwrap_or_default());
+    let (genesis, number, hash) = (format!("{first:#x}"), head.number, format!("{:#x}", head.hash));
+    let place = folder.map_or_else(
+        || "the chain is kept in memory and lost when the server stops".to_owned(),
+        |path| format!("data folder {}", path.display()),
+    );
+    tracing::info!(chain_id, genesis, head = number, head_hash = hash, "{place}");
     Ok(())
 }
 

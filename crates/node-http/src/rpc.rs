@@ -85,7 +85,6 @@ pub(crate) struct Rights {
 #[derive(Debug)]
 struct Refusal {
     error: HttpError,
-    reason: String,
     /// The origin of the page that sends them.
     origin: Option<String>,
 }
@@ -94,7 +93,7 @@ impl Rights {
     pub(crate) fn of(request: &HttpRequest, service: &Service, sender: &Sender) -> Self {
         let refusal = admission::may_control(request, service, sender).err().map(|error| {
             let origin = admission::origin(request).map(str::to_owned);
-            Arc::new(Refusal { reason: error.to_string(), error, origin })
+            Arc::new(Refusal { error, origin })
         });
         Self { refusal, reads_only: admission::reads_only(request, service) }
     }
@@ -125,21 +124,18 @@ pub(crate) async fn run(
     session: Option<Arc<Session>>,
     Rights { refusal, reads_only }: Rights,
 ) -> Result<Reply, HttpError> {
-    if let Some(refusal) = &refusal
-        && message.controls()
+    let refused = refusal.as_ref().filter(|_| message.controls());
+    if let Some(refusal) = refused
         && service.node.producer().is_some()
     {
         admission::report_refusal(&refusal.error, refusal.origin.as_deref(), &service);
     }
+    let reason = refused.map(|refusal| refusal.error.to_string());
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = Box::new(move |context: &Context| {
-        let client = Client {
-            session: session.as_deref(),
-            controls: refusal.is_none(),
-            refusal: refusal.as_deref().map(|refusal| &refusal.reason[..]),
-            reads_only,
-        };
+        let client =
+            Client { session: session.as_deref(), controls: refusal.is_none(), refusal: reason.as_deref(), reads_only };
         let response = worker.rpc.answer(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {
