@@ -11,9 +11,13 @@ use node_core::producer::{Mining, Production};
 use node_evm::EvmExecutor;
 use node_store::{Options, Store};
 use node_types::Address;
-use std::fs;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use std::{fs, io};
 use tempfile::TempDir;
 
 /// Maximum number of filters: few, so that the limit is reached.
@@ -73,11 +77,11 @@ impl World {
     /// Ends the node like a crash: data in memory is not written.
     pub fn crash(&mut self) {
         if let Medium::Folder(folder) = &mut self.medium {
-            let copy = tempfile::tempdir().expect("a folder");
-            for file in fs::read_dir(folder.path()).expect("the folder is there") {
-                let file = file.expect("a file");
-                fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
-            }
+            let copy = loop {
+                if let Some(copy) = copy_at_rest(folder.path()).expect("a copy") {
+                    break copy;
+                }
+            };
             self.node = None;
             *folder = copy;
         }
@@ -104,4 +108,32 @@ impl World {
             .open();
         self.node = Some(node.expect("the node opens"));
     }
+}
+
+/// Copies the folder. Returns `None` if a file changed meanwhile: the store merges in the background, and a mix of
+/// files from before and after is nothing that a crash can leave.
+fn copy_at_rest(folder: &Path) -> io::Result<Option<TempDir>> {
+    let before = files(folder)?;
+    let copy = tempfile::tempdir()?;
+    for name in before.keys() {
+        match fs::copy(folder.join(name), copy.path().join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            result => result?,
+        };
+    }
+    Ok((files(folder)? == before).then_some(copy))
+}
+
+/// Returns the inode, the size in bytes and the time of the last change of each file, by name.
+fn files(folder: &Path) -> io::Result<BTreeMap<OsString, (u64, u64, SystemTime)>> {
+    let mut files = BTreeMap::new();
+    for file in fs::read_dir(folder)? {
+        let file = file?;
+        match file.metadata() {
+            Ok(metadata) => files.insert(file.file_name(), (metadata.ino(), metadata.len(), metadata.modified()?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(files)
 }
