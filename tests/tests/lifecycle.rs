@@ -47,12 +47,10 @@ fn signals_end_an_import_with_success() {
     }
 }
 
-#[test]
-fn a_running_request_is_finished() {
-    let metrics = free_port();
-    let server = Server::start(["--metrics-addr", &format!("127.0.0.1:{metrics}")]);
+/// Sends a call that runs until its gas is used up, and waits until it does. `metrics` is the port of the server's metrics.
+fn begin_endless_call(server: &Server, metrics: u16) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    // JUMPDEST PUSH1 0 JUMP: runs until the gas is used up.
+    // JUMPDEST PUSH1 0 JUMP.
     let body = r#"{"Transaction":{"Data":"0x5b600056","Gas":"0x2faf080"}}"#;
     let head = "POST /call/ HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:";
     write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
@@ -60,6 +58,14 @@ fn a_running_request_is_finished() {
     while !metrics.get("/metrics").text.contains("ethnode_executor_busy{pool=\"code\"} 1") {
         thread::sleep(Duration::from_millis(1));
     }
+    stream
+}
+
+#[test]
+fn a_running_request_is_finished() {
+    let metrics = free_port();
+    let server = Server::start(["--metrics-addr", &format!("127.0.0.1:{metrics}")]);
+    let mut stream = begin_endless_call(&server, metrics);
     assert_eq!(server.end("TERM").code(), Some(0));
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
@@ -110,6 +116,165 @@ fn health_and_progress_are_served_during_an_import() {
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert_eq!(printed, "", "it was never ready");
+}
+
+/// Two parts of 64 blocks, which is what the import reads at once.
+fn two_batches() -> [Vec<u8>; 2] {
+    let mut generator = Generator::new(Shape::default());
+    [(); 2].map(|()| {
+        let mut blocks = Vec::new();
+        generator.write(64, &mut blocks).unwrap();
+        blocks
+    })
+}
+
+/// Starts a server that reads its chain file from the returned pipe, and serves what has arrived.
+fn import_from_a_pipe(arguments: &[&str]) -> (Child, Server) {
+    let port = free_port();
+    let mut child = node_server()
+        .args(["run", "--data-dir", ":memory:", "--serve-while-importing", "--import", "/dev/stdin"])
+        .args(["--port", &port.to_string()])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        thread::sleep(Duration::from_millis(5));
+    }
+    (child, Server::at(([127, 0, 0, 1], port).into()))
+}
+
+/// Waits until the head has this number.
+fn wait_for_head(server: &Server, number: u64) {
+    while server.get("/blockNumber/").field("BlockNumber") != &json!(number.to_string()) {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_is_imported_is_served_during_the_import_if_asked() {
+    let [first, second] = two_batches();
+    let (mut child, server) = import_from_a_pipe(&["--log", "warn"]);
+    let mut file = child.stdin.take().unwrap();
+    let rpc = |method: &str, parameters: Value| {
+        server.post("/", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}).to_string()).body
+    };
+    assert_eq!(server.get("/blockNumber/").field("BlockNumber"), "0");
+    file.write_all(&first).unwrap();
+    wait_for_head(&server, 64);
+
+    // Reads, over both interfaces.
+    let block = server.get("/getBlockByNumber/latest/true/");
+    assert_eq!(
+        (block.status, &block.field("Block")["Number"], block.header("x-head-number")),
+        (200, &json!("64"), Some("64"))
+    );
+    let transaction = block.field("Block")["Transactions"][0].clone();
+    let sender = transaction["From"].as_str().unwrap();
+    for (path, body) in [
+        ("/getProof/", json!({"Address": sender, "StorageKeys": [], "BlockNumber": "7"})),
+        ("/getStorageAt/", json!({"Address": sender, "Position": "0", "BlockNumber": "64"})),
+        ("/call/", json!({"Transaction": {"To": sender}, "BlockNumber": "latest"})),
+        ("/estimateGas/", json!({"Transaction": {"From": sender, "To": sender}})),
+        ("/feeHistory/", json!({"BlockCount": "3"})),
+        ("/getLogs/", json!({"Address": "", "Topics": [], "FromBlock": "1", "ToBlock": "latest"})),
+    ] {
+        let response = server.post(path, body.to_string());
+        assert_eq!(response.status, 200, "{path}: {}", response.text);
+    }
+    assert_eq!(rpc("eth_getTransactionCount", json!([sender, "pending"]))["error"], Value::Null);
+    let progress = json!({"startingBlock": "0x0", "currentBlock": "0x40", "highestBlock": "0x40"});
+    assert_eq!(rpc("eth_syncing", json!([]))["result"], progress);
+    let status = json!({"StartingBlock": "0", "CurrentBlock": "64", "HighestBlock": "64"});
+    assert_eq!(server.get("/syncing/").field("SyncStatus"), &status);
+    assert_eq!((server.get("/health").status, server.get("/ready").status), (200, 503));
+    assert!(server.get("/ready").text.contains("importing "));
+
+    // Filters, subscriptions and streams follow the import.
+    let filter = server.post("/newBlockFilter/", "{}");
+    let changes = format!("/getFilterChanges/{}/", filter.field("FilterId").as_str().unwrap());
+    let mut socket = Socket::connect(server.address(), &[]).unwrap();
+    socket.call("eth_subscribe", json!(["newHeads"]));
+    let mut events = Events::listen(&format!("{}/events/?Stream=blocks", server.url()), None);
+
+    // Transactions are refused.
+    let raw = server.get(&format!("/getRawTransaction/{}/", transaction["Hash"].as_str().unwrap()));
+    let raw = raw.field("Data").as_str().unwrap();
+    let refused = server.post("/sendRawTransaction/", json!({"Data": raw}).to_string());
+    assert_eq!(refused.problem_faults(503), NONE, "{}", refused.text);
+    assert!(refused.header("retry-after") == Some("5") && refused.text.contains("being imported"), "{}", refused.text);
+    for method in ["eth_sendRawTransaction", "eth_sendRawTransactionSync"] {
+        let error = &rpc(method, json!([raw]))["error"];
+        assert_eq!(
+            (&error["code"], error["message"].as_str().unwrap().contains("being imported")),
+            (&json!(-32002), true)
+        );
+    }
+    assert_eq!(rpc("evm_mine", json!([]))["error"]["code"], -32601);
+
+    file.write_all(&second).unwrap();
+    wait_for_head(&server, 128);
+    let numbers = (0..64).map(|_| socket.receive()["params"]["result"]["number"].clone()).collect::<Vec<_>>();
+    assert_eq!((&numbers[0], &numbers[63]), (&json!("0x41"), &json!("0x80")));
+    let changes = server.get(&changes).field("Result").as_array().unwrap().clone();
+    let newest = server.get("/getBlockByNumber/latest/false/").field("Block")["Hash"].clone();
+    assert_eq!((changes.len(), &changes[63]), (64, &newest));
+    while events.next_event().unwrap().data != newest {}
+
+    // It ends, and everything is served.
+    drop(file);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.find_map(|line| listening_on(&line)).is_some());
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(rpc("eth_syncing", json!([]))["result"], false);
+    assert_eq!(server.get("/syncing/").field("SyncStatus"), &Value::Null);
+    assert_eq!(server.post("/sendRawTransaction/", json!({"Data": raw}).to_string()).status, 200);
+    assert_eq!(terminate(&mut child), Some(0));
+}
+
+#[test]
+fn an_import_that_fails_ends_a_server_that_serves_meanwhile() {
+    let [first, second] = two_batches();
+    let (mut child, server) = import_from_a_pipe(&["--strict", "--log", "off"]);
+    let mut file = child.stdin.take().unwrap();
+    file.write_all(&first).unwrap();
+    wait_for_head(&server, 64);
+    file.write_all(&second[..second.len() - 1]).unwrap();
+    drop(file);
+    let ended = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("error: chain file /dev/stdin was imported up to block 127 only: "), "{text}");
+}
+
+#[test]
+fn a_signal_during_an_import_waits_for_requests() {
+    let [first, _] = two_batches();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chain.rlp");
+    // Known blocks are imported again.
+    fs::write(&path, first.repeat(20_000)).unwrap();
+    let (port, metrics) = (free_port(), free_port());
+    let mut child = node_server()
+        .args(["run", "--data-dir", ":memory:", "--log", "off", "--serve-while-importing", "--import"])
+        .arg(&path)
+        .args(["--port", &port.to_string(), "--metrics-addr", &format!("127.0.0.1:{metrics}")])
+        .spawn()
+        .unwrap();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        thread::sleep(Duration::from_millis(5));
+    }
+    let server = Server::at(([127, 0, 0, 1], port).into());
+    let mut stream = begin_endless_call(&server, metrics);
+    assert_eq!(server.get("/ready").status, 503);
+    assert_eq!(terminate(&mut child), Some(0));
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 422"), "{response}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// Options of `run`.
 #[derive(Args, Debug)]
@@ -46,6 +46,9 @@ pub(crate) struct ChainOptions {
     /// Chain file of RLP blocks to import; may be repeated
     #[arg(long, env = "ETHNODE_IMPORT", value_name = "FILE", value_delimiter = ',')]
     pub(crate) import: Vec<PathBuf>,
+    /// Serve reads of the blocks imported so far while the import runs; /ready is 503 and transactions are refused until it has ended
+    #[arg(long, env = "ETHNODE_SERVE_WHILE_IMPORTING")]
+    pub(crate) serve_while_importing: bool,
     /// Block to make the head after the import, if the files contain several branches
     #[arg(long, env = "ETHNODE_HEAD", value_name = "HASH")]
     pub(crate) head: Option<H256>,
@@ -101,20 +104,22 @@ fn announce(scheme: &str, address: SocketAddr) {
     notify::ready(address);
 }
 
-/// Imports the chain files while a thread serves health checks, and then everything.
+/// Imports the chain files while a thread serves health checks, and reads if the options say so, and then everything.
 fn serve_from_the_import_on(
     options: &RunOptions,
     wiring: &Wiring,
     node: Arc<Node>,
-    http: HttpConfig,
+    mut http: HttpConfig,
     shutdown: Shutdown,
 ) -> Result<(), CommandError> {
+    http.serve_while_starting = options.chain.serve_while_importing;
+    node.begin_import()?;
     let (scheme, starting, context) = (http.scheme(), http.starting.clone(), shutdown.context().clone());
     starting.set("the import begins".to_owned());
     let (sender, bound) = mpsc::channel();
-    let serving = http.clone();
+    let (serving, served) = (http.clone(), node.clone());
     let serve = move || {
-        serve(node, serving, shutdown, |address| {
+        serve(served, serving, shutdown, |address| {
             // The receiver waits for it.
             let _ = sender.send(address);
             Ok::<_, CommandError>(())
@@ -122,15 +127,31 @@ fn serve_from_the_import_on(
     };
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
     if let Ok(address) = bound.recv() {
+        if http.serve_while_starting {
+            tracing::info!("serving what is imported so far on {scheme}://{address}");
+        }
         // If the import fails, the program ends, and the thread with it.
-        build(options, wiring, &http, &context)?;
+        match build(options, wiring, &http, &context) {
+            // The signal ends the server as well, after the requests in progress.
+            Err(stopped @ CommandError::Stopped { .. }) if http.serve_while_starting => {
+                join(server)?;
+                return Err(stopped);
+            }
+            built => built?,
+        }
         let failed_writes = wiring.backend.health().failed_writes;
         while let Err(error) = wiring.sync_changes() {
             write_failure::outlast(error, failed_writes, &*wiring.backend, &starting, &context)?;
         }
+        node.end_import();
         starting.finish();
         announce(scheme, address);
     }
+    join(server)
+}
+
+/// Waits for the end of the server.
+fn join(server: JoinHandle<Result<(), CommandError>>) -> Result<(), CommandError> {
     server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

@@ -225,6 +225,10 @@ pub struct HttpConfig {
     /// What the server is busy with before it serves requests.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub starting: Starting,
+    /// Whether requests are served also while the server is starting. The node must then refuse what it cannot do yet:
+    /// [`Node::begin_import`](node_core::node::Node::begin_import).
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub serve_while_starting: bool,
     /// The metrics of the server, which a [`MetricsServer`](crate::MetricsServer) can serve.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub metrics: Metrics,
@@ -276,6 +280,7 @@ impl Default for HttpConfig {
             shutdown_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
             starting: Starting::default(),
+            serve_while_starting: false,
             metrics: Metrics::default(),
         }
     }

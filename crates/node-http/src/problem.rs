@@ -104,16 +104,16 @@ impl HttpError {
         })
     }
 
-    /// Whether the error is normal for a server that is busy or shutting down.
+    /// Whether the error is normal for a server that is starting, busy or shutting down.
     pub(crate) fn is_expected(&self) -> bool {
-        matches!(self, Self::Overloaded | Self::Exhausted(_) | Self::NotReady(_))
+        matches!(self, Self::Overloaded | Self::Exhausted(_) | Self::NotReady(_) | Self::Node(NodeError::Importing))
     }
 
     /// Returns the seconds after which the client may retry, or `None` if waiting does not help.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooFast(TooFast { wait, .. }) => Some(wait.as_secs() + 1),
-            Self::NotReady(_) => Some(5),
+            Self::NotReady(_) | Self::Node(NodeError::Importing) => Some(5),
             Self::Node(NodeError::TooManyFilters { .. }) => Some(60),
             busy if busy.is_expected() => Some(1),
             _ => None,
@@ -243,8 +243,8 @@ pub(crate) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::LimitExceeded
         | ErrorKind::Timeout => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::TooManyFilters => StatusCode::TOO_MANY_REQUESTS,
-        // The client has left.
-        ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        // Of a request that was cancelled, the client has left.
+        ErrorKind::Importing | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
         // A test ensures that every other kind is listed.
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

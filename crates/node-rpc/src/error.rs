@@ -40,6 +40,8 @@ impl RpcError {
     pub const SERVER: i64 = -32000;
     /// The request took too long.
     pub const TIMEOUT: i64 = -32002;
+    /// What the request needs is not available yet (EIP-1474).
+    pub const UNAVAILABLE: i64 = -32002;
     /// The responses of a batch are too long together.
     pub const RESPONSE_TOO_LARGE: i64 = -32003;
     /// The request exceeds a limit (EIP-1474).
@@ -53,6 +55,7 @@ impl RpcError {
             ErrorKind::InvalidRequest => Self::INVALID_PARAMS,
             ErrorKind::ExecutionReverted => Self::REVERTED,
             ErrorKind::TooManyFilters | ErrorKind::LimitExceeded => Self::LIMIT,
+            ErrorKind::Importing => Self::UNAVAILABLE,
             ErrorKind::NotProducing => Self::METHOD_NOT_FOUND,
             ErrorKind::Timeout | ErrorKind::Cancelled => Self::TIMEOUT,
             ErrorKind::BlockNotFound

@@ -176,6 +176,7 @@ impl NodeBuilder {
             filters,
             minimum_tip: self.pool_limits.minimum_tip,
             pending: Mutex::new(None),
+            importing: Mutex::new(None),
             failed_calls: OnceLock::new(),
         })
     }

@@ -56,6 +56,9 @@ pub enum NodeError {
     /// The chain cannot be changed as requested.
     #[error(transparent)]
     Control(ProducerError),
+    /// The chain is being imported, and transactions are refused meanwhile.
+    #[error("the chain is being imported, and transactions are refused until that has ended")]
+    Importing,
     /// The node does not produce blocks, and its chain cannot be controlled.
     #[error("this node does not produce blocks")]
     NotProducing,

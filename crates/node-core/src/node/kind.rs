@@ -37,6 +37,8 @@ pub enum ErrorKind {
     TransactionRejected,
     /// The chain cannot be changed as requested.
     ControlRefused,
+    /// The chain is being imported; the same request may succeed later.
+    Importing,
     /// The node does not produce blocks.
     NotProducing,
     /// The node has no key of the account.
@@ -75,6 +77,7 @@ impl ErrorKind {
         Self::ExecutionFailed,
         Self::TransactionRejected,
         Self::ControlRefused,
+        Self::Importing,
         Self::NotProducing,
         Self::UnknownAccount,
         Self::NotTraceable,
@@ -98,6 +101,7 @@ impl ErrorKind {
             Self::ExecutionFailed => "execution-failed",
             Self::TransactionRejected => "transaction-rejected",
             Self::ControlRefused => "control-refused",
+            Self::Importing => "importing",
             Self::NotProducing => "not-producing",
             Self::UnknownAccount => "unknown-account",
             Self::NotTraceable => "not-traceable",
@@ -126,6 +130,7 @@ impl NodeError {
             }
             Self::TransactionRejected(_) => ErrorKind::TransactionRejected,
             Self::Control(_) => ErrorKind::ControlRefused,
+            Self::Importing => ErrorKind::Importing,
             Self::NotProducing => ErrorKind::NotProducing,
             Self::UnknownAccount(_) => ErrorKind::UnknownAccount,
             Self::GenesisNotTraceable => ErrorKind::NotTraceable,

@@ -15,6 +15,7 @@ mod events;
 mod fault;
 mod fee_history;
 mod filters;
+mod importing;
 mod kind;
 mod limits;
 mod logs;
@@ -40,6 +41,7 @@ pub use error::NodeError;
 pub use events::{Event, EventData, EventQuery, EventStart, EventStream};
 pub use fault::{Fault, Field};
 pub use fee_history::FeeHistory;
+pub use importing::ImportProgress;
 pub use kind::ErrorKind;
 pub use limits::{Limit, Limits};
 pub use logs::{BlockRange, InvalidCursor, LogBlocks, LogCursor, LogPage, LogQuery};
@@ -64,7 +66,7 @@ use crate::forks::ChainSpec;
 use crate::listeners::Listeners;
 use crate::pool::Pool;
 use crate::producer::Producer;
-use node_types::BlockId;
+use node_types::{BlockId, BlockNumber};
 use parking_lot::Mutex;
 use pending::CachedPending;
 use resolve::RequestView;
@@ -88,6 +90,8 @@ pub struct Node {
     /// The least tip that the pool accepts, in wei per gas.
     minimum_tip: u64,
     pending: Mutex<Option<CachedPending>>,
+    /// The head when an import began; `None` unless one is running.
+    importing: Mutex<Option<BlockNumber>>,
     failed_calls: OnceLock<Box<FailedCallObserver>>,
 }
 

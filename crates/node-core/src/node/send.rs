@@ -54,7 +54,7 @@ impl Node {
     /// durable. A transaction that cannot be stored is refused, and will not be mined.
     ///
     /// # Errors
-    /// [`NodeError::TransactionRejected`] with the pool's reasons. For transactions that the node completes also
+    /// [`NodeError::TransactionRejected`] with the pool's reasons, and [`NodeError::Importing`]. For transactions that the node completes also
     /// [`NodeError::NotProducing`], [`NodeError::UnknownAccount`], and errors of the gas estimate.
     pub fn send_transaction(
         &self,
@@ -62,6 +62,7 @@ impl Node {
         transaction: impl Into<NewTransaction>,
     ) -> Result<H256, NodeError> {
         context.check()?;
+        self.check_imported()?;
         let hash = match transaction.into() {
             NewTransaction::Encoded(encoded) => self.pool.add(&encoded)?,
             NewTransaction::Signed(transaction) => self.pool.add_transaction(transaction)?,

@@ -4,10 +4,10 @@ use super::operation::Operation;
 use crate::convert::output;
 use crate::problem_page::ProblemPage::{BlockNotFound, LimitExceeded};
 use node_core::cost::Cost;
-use node_core::node::Node;
+use node_core::node::{ImportProgress, Node};
 use node_types::wire::{
     BlobBaseFeeOutput, BlockNumberOutput, ChainIdOutput, ClientVersionOutput, FeeHistoryInput, GasPriceOutput,
-    MaxPriorityFeePerGasOutput, Quantity, SyncingOutput,
+    MaxPriorityFeePerGasOutput, Quantity, SyncStatus, SyncingOutput,
 };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -67,8 +67,14 @@ pub(super) fn operations() -> Vec<Operation> {
             "Read the progress of an import",
             "Returns the progress of a running import, or null if there is none.",
         )
-        // The node is always in sync with the blocks that it was given.
-        .parameters(instant, |_, _, ()| Ok(SyncingOutput { sync_status: None })),
+        .parameters(instant, |node, context, ()| {
+            let status = |progress: ImportProgress| SyncStatus {
+                current_block: Quantity(progress.current_block),
+                highest_block: Quantity(progress.current_block),
+                starting_block: Quantity(progress.starting_block),
+            };
+            Ok(SyncingOutput { sync_status: node.import_progress(context)?.map(status) })
+        }),
         Operation::get("clientVersion", "/clientVersion/", "Read the version", "Returns name and version of this server.")
             .parameters(instant, |node, _, ()| {
                 Ok(ClientVersionOutput { client_version: node.client_version().to_owned() })

@@ -114,6 +114,7 @@ impl Endpoint {
             exchange = exchange.no_store();
         }
         if self.access != Access::Probe
+            && !exchange.config().serve_while_starting
             && let Some(progress) = exchange.config().starting.current()
         {
             return exchange.fail(&HttpError::NotReady(progress));

@@ -1,7 +1,7 @@
 //! The chain, this node, and suggestions of fees.
 
 use crate::method::Method;
-use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex};
+use crate::wire::{BlockCount, BlockNumberParam, FeeHistory, Hex, Syncing};
 use node_core::cost::Cost;
 use node_core::node;
 use node_types::keccak256;
@@ -24,8 +24,9 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new(
             "eth_syncing",
             &[],
-            "False: the node is always in sync with the blocks that it was given.",
-            |_, ()| Ok(false),
+            "False, or the progress of an import that is served meanwhile. The highest block is the current one, because the length of a \
+             chain file in blocks is not known.",
+            |scope, ()| Ok(Syncing::from(scope.node.import_progress(scope.context)?)),
         ),
         Method::new(
             "eth_coinbase",

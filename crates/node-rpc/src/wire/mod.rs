@@ -15,6 +15,7 @@ mod proof;
 mod receipt;
 mod request;
 mod simulation;
+mod syncing;
 mod tracer;
 mod transaction;
 
@@ -33,5 +34,6 @@ pub(crate) use proof::{Proof, Slot};
 pub(crate) use receipt::Receipt;
 pub(crate) use request::TransactionRequest;
 pub(crate) use simulation::{SimulatedBlock, Simulation};
+pub(crate) use syncing::Syncing;
 pub(crate) use tracer::{CallConfig, TraceConfig};
 pub(crate) use transaction::{AccessListItem, Transaction};

@@ -1,0 +1,76 @@
+//! Serving a chain while it is imported.
+
+use super::{Node, NodeError};
+use crate::context::Context;
+use node_types::BlockNumber;
+
+/// Progress of an import, of which a client sees what is done already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportProgress {
+    /// The head when the import began.
+    pub starting_block: BlockNumber,
+    /// The head now, which is also the highest block that the node knows: how many blocks follow is not known.
+    pub current_block: BlockNumber,
+}
+
+impl Node {
+    /// Reports from now on that the chain is being imported, and refuses transactions, until
+    /// [`end_import`](Self::end_import) is called. A transaction could be mined in a block that is yet to come, and what the
+    /// pool checks depends on the head.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
+    pub fn begin_import(&self) -> Result<(), NodeError> {
+        let head = self.backend.view()?.head().number;
+        *self.importing.lock() = Some(head);
+        Ok(())
+    }
+
+    /// Accepts transactions again.
+    pub fn end_import(&self) {
+        *self.importing.lock() = None;
+    }
+
+    /// Returns the progress of an import, or `None` if the chain is not being imported.
+    ///
+    /// # Errors
+    /// [`NodeError::Backend`].
+    pub fn import_progress(&self, context: &Context) -> Result<Option<ImportProgress>, NodeError> {
+        let Some(starting_block) = *self.importing.lock() else { return Ok(None) };
+        Ok(Some(ImportProgress { starting_block, current_block: self.block_number(context)? }))
+    }
+
+    /// Refuses a transaction while the chain is being imported.
+    pub(super) fn check_imported(&self) -> Result<(), NodeError> {
+        if self.importing.lock().is_some() { Err(NodeError::Importing) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::testing::World;
+    use crate::test_chain::{account, transaction};
+    use node_types::Bytes;
+
+    #[test]
+    fn transactions_are_refused_until_the_import_has_ended() {
+        let world = World::new();
+        let context = Context::unbounded();
+        world.change(account(1, 0, u64::MAX, &[]));
+        let starting_block = world.node.block_number(&context).unwrap();
+        let send = || world.node.send_transaction(&context, Bytes::from(transaction(1, 0, 5).transaction.encode()));
+        assert_eq!(world.node.import_progress(&context).unwrap(), None);
+
+        world.node.begin_import().unwrap();
+        assert!(matches!(send(), Err(NodeError::Importing)));
+        world.push(Vec::new());
+        let progress = ImportProgress { starting_block, current_block: starting_block + 1 };
+        assert_eq!(world.node.import_progress(&context).unwrap(), Some(progress));
+
+        world.node.end_import();
+        assert_eq!(world.node.import_progress(&context).unwrap(), None);
+        assert_eq!(send().unwrap(), transaction(1, 0, 5).hash);
+    }
+}
