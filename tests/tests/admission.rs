@@ -502,6 +502,26 @@ fn namespaces_can_be_switched_off() {
 }
 
 #[test]
+fn warns_if_other_machines_can_trace_without_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens").display().to_string();
+    fs::write(&tokens, "0123456789abcdef").unwrap();
+    let cases: [(&[&str], bool); 4] = [
+        (&["--host", "0.0.0.0"], true),
+        (&["--host", "0.0.0.0", "--api", "eth,net,web3"], false),
+        (&["--host", "0.0.0.0", "--token-file", &tokens], false),
+        (&[], false),
+    ];
+    for (arguments, warns) in cases {
+        let server = Server::start(arguments);
+        server.get("/health");
+        // Written after the warning.
+        assert_eq!(server.logged("operation=\"health\""), 1);
+        assert_eq!(server.log().contains("can trace transactions"), warns, "{arguments:?}: {}", server.log());
+    }
+}
+
+#[test]
 fn serves_the_documented_metrics() {
     let address = format!("127.0.0.1:{}", free_port());
     let server = Server::dev(["--metrics-addr", &address]);

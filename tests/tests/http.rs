@@ -173,13 +173,15 @@ fn ids_of_requests_are_taken_over() {
     let response = server.send("GET", "/none/", &[("X-Request-Id", "two words"), ("traceparent", "00-1-2-3")], "");
     assert_eq!(response.header("x-request-id").map(str::len), Some(36));
     assert_eq!(response.header("traceparent"), None);
-    // Each call of a batch has the id of its message.
+    // Each call of a batch has the id, the method and the path of its message.
     let headers = [("X-Request-Id", "batch-1"), ("Content-Type", "application/json")];
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     assert_eq!(server.send("POST", "/", &headers, &format!("[{call},{call}]")).status, 200);
     while server.logged(" id=batch-1 ") < 3 {
         std::thread::yield_now();
     }
+    let line = " id=batch-1 client=127.0.0.1 method=\"POST\" path=\"/\" operation=\"eth_chainId\" micros=";
+    assert_eq!(server.logged(line), 2, "{}", server.log());
 }
 
 #[test]

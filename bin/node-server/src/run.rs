@@ -74,9 +74,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
             let node = node(options, &wiring, is_built_in)?;
             wiring.sync_changes()?;
-            let scheme = http.scheme();
-            serve(node, http, shutdown, |address| {
-                announce(scheme, address);
+            serve(node, http.clone(), shutdown, |address| {
+                warn_of_namespaces(&http, address);
+                announce(&http, address);
                 Ok(())
             })
         })
@@ -99,9 +99,19 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 }
 
 /// Says that the server is ready.
-fn announce(scheme: &str, address: SocketAddr) {
-    logs::announce("", &format!("{scheme}://{address}"));
+fn announce(http: &HttpConfig, address: SocketAddr) {
+    logs::announce("", &format!("{}://{address}", http.scheme()));
     notify::ready(address);
+}
+
+/// Warns if clients on other machines can use methods that geth serves only if its operator names them.
+fn warn_of_namespaces(http: &HttpConfig, address: SocketAddr) {
+    if !address.ip().is_loopback() && http.tokens.is_none() && http.api.is_empty() {
+        tracing::warn!(
+            "everyone who reaches {address} can trace transactions and read the pool: no token is needed, and all namespaces are on; \
+             --api eth,net,web3 serves those that geth does"
+        );
+    }
 }
 
 /// Imports the chain files while a thread serves health checks, and reads if the options say so, and then everything.
@@ -114,7 +124,7 @@ fn serve_from_the_import_on(
 ) -> Result<(), CommandError> {
     http.serve_while_starting = options.chain.serve_while_importing;
     node.begin_import()?;
-    let (scheme, starting, context) = (http.scheme(), http.starting.clone(), shutdown.context().clone());
+    let (starting, context) = (http.starting.clone(), shutdown.context().clone());
     starting.set("the import begins".to_owned());
     let (sender, bound) = mpsc::channel();
     let (serving, served) = (http.clone(), node.clone());
@@ -127,8 +137,9 @@ fn serve_from_the_import_on(
     };
     let server = thread::Builder::new().name("server".to_owned()).spawn(serve).map_err(CommandError::Thread)?;
     if let Ok(address) = bound.recv() {
+        warn_of_namespaces(&http, address);
         if http.serve_while_starting {
-            tracing::info!("serving what is imported so far on {scheme}://{address}");
+            tracing::info!("serving what is imported so far on {}://{address}", http.scheme());
         }
         // If the import fails, the program ends, and the thread with it.
         match build(options, wiring, &http, &context) {
@@ -145,7 +156,7 @@ fn serve_from_the_import_on(
         }
         node.end_import();
         starting.finish();
-        announce(scheme, address);
+        announce(&http, address);
     }
     join(server)
 }

@@ -46,7 +46,7 @@ impl Responded<'_> {
         }
         let (status, micros) = (status.as_u16(), micros(elapsed));
         if calls.len() > 1 {
-            calls.iter().for_each(|call| self.log_call(call));
+            calls.iter().for_each(|call| self.log_call(call, method, path));
         }
         // A JSON-RPC error is sent with status 200, which would read as success, and has a code of its own.
         let (status, code, error) = match (problem, calls) {
@@ -60,16 +60,16 @@ impl Responded<'_> {
         );
     }
 
-    /// Writes the log line of one request of a batch.
-    fn log_call(&self, call: &CallOutcome) {
+    /// Writes the log line of one request of a batch, which was sent to `path`.
+    fn log_call(&self, call: &CallOutcome, method: Option<&str>, path: Option<&str>) {
         let (id, client, operation) = (self.id, self.client, call.method.unwrap_or(UNKNOWN_METHOD));
         let trace_id = self.trace.map(Trace::id);
         let micros = micros(call.elapsed);
         match &call.error {
-            None => tracing::info!(target: "request", %id, %client, operation, micros, trace_id),
+            None => tracing::info!(target: "request", %id, %client, method, path, operation, micros, trace_id),
             Some(error) => {
                 let (code, error) = (error.code, error.message.as_str());
-                tracing::info!(target: "request", %id, %client, operation, code, error, micros, trace_id);
+                tracing::info!(target: "request", %id, %client, method, path, operation, code, error, micros, trace_id);
             }
         }
     }

@@ -37,11 +37,13 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Returns the shortest text that [`duration`] parses to this many whole milliseconds. It is never freed, as clap needs it
+/// Returns the shortest text that [`duration`] parses to this many whole milliseconds, `0s` for none. It is never freed, as clap needs it
 /// for defaults.
 pub fn text(duration: Duration) -> &'static str {
     let all = duration.as_millis();
-    let divides = |(_, milliseconds): &&(&str, u64)| all.is_multiple_of(u128::from(*milliseconds));
+    let divides = |(unit, milliseconds): &&(&str, u64)| {
+        all.is_multiple_of(u128::from(*milliseconds)) && (all > 0 || *unit == "s")
+    };
     let (unit, milliseconds) = UNITS.iter().find(divides).unwrap_or(&UNITS[3]);
     format!("{}{unit}", all / u128::from(*milliseconds)).leak()
 }
@@ -97,7 +99,7 @@ mod tests {
         for (text, milliseconds) in cases {
             assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis), "{text:?}");
         }
-        for written in ["500ms", "75s", "5m", "1h"] {
+        for written in ["0s", "500ms", "75s", "5m", "1h"] {
             assert_eq!(duration(written).map(text).as_deref(), Ok(written));
         }
     }
