@@ -56,17 +56,24 @@ CAST = {
     "rpc": "evm_mine", "mktx": "--private-key KEY ACCOUNT", "publish": "RAW", "compute-address": "ACCOUNT",
     "tx-pool status": "", "tx-pool content": "", "tx-pool content-from": "--from ACCOUNT", "tx-pool inspect": "",
     "erc20-token balance": "TOKEN ACCOUNT", "erc20-token total-supply": "TOKEN", "erc20-token decimals": "TOKEN",
+    "erc20-token name": "TOKEN", "erc20-token symbol": "TOKEN", "erc20-token allowance": "TOKEN ACCOUNT ACCOUNT",
+    "erc20-token transfer": "--private-key KEY TOKEN ACCOUNT 1", "erc20-token approve": "--private-key KEY TOKEN ACCOUNT 1",
+    "erc20-token mint": "--private-key KEY TOKEN ACCOUNT 1", "erc20-token burn": "--private-key KEY TOKEN 1",
+    "wallet sign-auth": "--private-key KEY ACCOUNT",
 }
 
 # Subcommands that need more than a node.
 BEYOND = {
     "artifact": "Etherscan", "constructor-args": "Etherscan", "creation-code": "Etherscan", "lookup-address": "ENS",
     "resolve-name": "ENS", "batch-mktx": "Tempo", "batch-send": "Tempo", "da-estimate": "the OP stack",
+    "keychain": "Tempo", "tip20-token": "Tempo",
+    # These do not talk to a node: they read an ABI or a source from a file or from there.
+    "bind": "Etherscan", "interface": "Etherscan", "source": "Etherscan",
 }
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 
-# A contract that returns 42 to every call, with its creation code in front.
-TOKEN = "0x600a600c600039600a6000f3" + "602a60005260206000f3"
+# A contract that returns the string "42" to every call, which is the number 32 as well, with its creation code in front.
+TOKEN = "0x6018600c60003960186000f3" + "6020600052" + "6002602052" + "61343260f01b604052" + "60606000f3"
 ACCOUNT = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
 
@@ -116,18 +123,21 @@ def rpc(url, method, *parameters):
 
 
 def subcommands(program):
-    """Returns the subcommands of cast that talk to a node."""
+    """Returns the subcommands of cast that talk to a node, and those of BEYOND."""
     helps = lambda *words: subprocess.run([program, *words, "--help"], text=True, capture_output=True).stdout
-    for name in re.findall(r"^  ([a-z0-9][a-z0-9-]+) ", helps(), re.MULTILINE):
+    listed = lambda *words: re.findall(r"^  ([a-z0-9][a-z0-9-]+) ", helps(*words), re.MULTILINE)
+    for name in listed():
         text = helps(name)
-        if "--rpc-url" in text:
+        if "--rpc-url" in text or name in BEYOND:
             yield name
-        elif "Commands:" in text and name in ("tx-pool", "erc20-token"):
-            yield from (command for command in CAST if command.startswith(f"{name} "))
+        elif "Commands:" in text:
+            yield from (f"{name} {inner}" for inner in listed(name) if "--rpc-url" in helps(name, inner))
 
 
 def cast(program, url):
     created = rpc(url, "eth_sendTransaction", {"from": ACCOUNT, "data": TOKEN})
+    # anvil responds before the block is mined.
+    within(5, lambda: rpc(url, "eth_getTransactionReceipt", created))
     values = {"ACCOUNT": ACCOUNT, "KEY": KEY, "TX": created}
     values["TOKEN"] = rpc(url, "eth_getTransactionReceipt", created)["contractAddress"]
     run = lambda *words: subprocess.run([program, *words, "--rpc-url", url], text=True, capture_output=True, timeout=60)
