@@ -21,7 +21,7 @@ pub(crate) fn find(sidecar: &BlobSidecar, hash: H256) -> Option<Bytes> {
     sidecar.blobs().get(index).cloned()
 }
 
-/// Returns the first versioned hash of an unknown version, or `None` if all are known.
-pub fn unknown_version(versioned_hashes: &[H256]) -> Option<H256> {
-    versioned_hashes.iter().find(|hash| hash[0] != KZG_VERSION).copied()
+/// Returns the first versioned hash of an unknown version and its index, or `None` if all are known.
+pub fn unknown_version(versioned_hashes: &[H256]) -> Option<(usize, H256)> {
+    versioned_hashes.iter().copied().enumerate().find(|(_, hash)| hash[0] != KZG_VERSION)
 }

@@ -198,6 +198,8 @@ pub enum CallFailure {
     Halted {
         /// A short description.
         reason: String,
+        /// Whether it ran out of gas.
+        out_of_gas: bool,
     },
     /// The highest gas limit within the caps is not enough.
     GasCap {
@@ -263,6 +265,8 @@ pub enum TransactionError {
         balance: U256,
         /// The cost in wei; saturates at the maximum.
         required: U256,
+        /// Whether its gas and blobs cost more than its value.
+        fees_exceed_value: bool,
     },
     /// Fees beyond what the executor can compute; only a balance set by an edit covers them.
     #[error("fees of 2^128 wei and more are not supported")]
@@ -303,8 +307,8 @@ pub enum TransactionError {
         limit: u64,
     },
     /// A versioned hash has an unknown version.
-    #[error("invalid blob hash version: {0:#x}")]
-    BlobVersion(H256),
+    #[error("invalid blob hash version: {hash:#x}")]
+    BlobVersion { index: usize, hash: H256 },
     /// The blob fee cap is below the blob base fee.
     #[error("max fee per blob gas less than block blob gas fee: blobGasFeeCap: {cap}, blobBaseFee: {base_fee}")]
     BlobFeeCapTooLow { cap: U256, base_fee: U256 },

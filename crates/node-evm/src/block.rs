@@ -7,7 +7,7 @@ use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
 use crate::recovery::is_high_s;
-use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::refusal::{Offer, refusal};
 use crate::run_context::RunContext;
 use crate::trace::{self, TracedRun};
 use crate::tracer::Place;
@@ -130,8 +130,8 @@ impl<'a> EvmBlock<'a> {
         if versioned_hashes.is_empty() {
             return Err(TransactionError::NoBlobs);
         }
-        if let Some(hash) = blobs::unknown_version(versioned_hashes) {
-            return Err(TransactionError::BlobVersion(hash));
+        if let Some((index, hash)) = blobs::unknown_version(versioned_hashes) {
+            return Err(TransactionError::BlobVersion { index, hash });
         }
         let count = versioned_hashes.len() as u64;
         if let Some(limit) = blobs::max_blobs_per_transaction(self.fork).filter(|limit| count > *limit) {
@@ -171,7 +171,7 @@ impl<'a> EvmBlock<'a> {
         let prices = [body.max_fee_per_gas(), max_fee_per_blob_gas(body)];
         if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
             let balance = self.machine.balance(offer.sender)?;
-            return Err(beyond_128_bits(balance, offer.required).into());
+            return Err(offer.beyond_128_bits(balance).into());
         }
         self.machine.allow_senders_with_code(self.senders_with_code || transaction.is_impersonating());
         Ok(offer)
@@ -275,6 +275,7 @@ fn offer(transaction: &RecoveredTransaction) -> Offer {
         fee_cap: body.max_fee_per_gas(),
         tip_cap: body.max_priority_fee_per_gas(),
         input_length: body.input().len(),
+        value: body.value(),
         required: fees::highest_cost(body),
     }
 }

@@ -5,10 +5,11 @@ use crate::database::StateDb;
 use crate::extension::EvmInspector;
 use crate::inspection::Inspection;
 use crate::machine::Machine;
-use crate::refusal::{Offer, beyond_128_bits, refusal};
+use crate::refusal::{Offer, refusal};
 use crate::run_context::RunContext;
 use crate::tracer::Place;
 use crate::{overrides, revert, spec, trace, transaction};
+use node_core::blobs;
 use node_core::executor::{Call, CallFailure, CallOutcome, ExecutionError, TransactionError};
 use node_core::forks::{ChainSpec, Fork};
 use node_core::trace::{Trace, TraceError, Tracing};
@@ -65,22 +66,20 @@ impl<'a> CallRun<'a> {
             Machine::new(fork, cfg, environment, db, context, extensions.precompiles(spec::spec_id(fork)));
         overrides::apply_to_precompiles(&mut machine, &call.overrides)?;
 
+        if let Some((index, hash)) = blobs::unknown_version(&call.blob_versioned_hashes) {
+            return Err(TransactionError::BlobVersion { index, hash }.into());
+        }
         let balance = machine.balance(call.from)?;
-        let blob_fees = call.highest_blob_fees();
-        let available = blob_fees
-            .and_then(|fees| fees.checked_add(call.value))
-            .and_then(|required| balance.checked_sub(required))
-            .ok_or_else(|| {
-                let required = blob_fees.and_then(|fees| fees.checked_add(call.value)).unwrap_or(U256::MAX);
-                TransactionError::InsufficientFunds { balance, required }
-            })?;
         let offer = Offer {
             sender: call.from,
             fee_cap: call.gas_price,
             tip_cap: call.tip_cap(),
+            value: call.value,
             input_length: call.input.len(),
-            required: None,
+            required: call.highest_blob_fees().and_then(|fees| fees.checked_add(call.value)),
         };
+        let available = offer.required.and_then(|required| balance.checked_sub(required));
+        let available = available.ok_or_else(|| offer.insufficient_funds(balance))?;
         let block_gas_limit = header.gas_limit;
         let transaction = transaction::of_call(call, fork, spec.chain_id);
         Ok(Self { run, machine, transaction, offer, call, available, fork, block_gas_limit })
@@ -165,7 +164,7 @@ impl<'a> CallRun<'a> {
         let prices = [self.call.gas_price, self.call.max_fee_per_blob_gas];
         if prices.iter().any(|price| U256::from(saturating_price(*price)) != *price) {
             let balance = self.machine.balance(self.call.from)?;
-            return Err(beyond_128_bits(balance, self.offer.required).into());
+            return Err(self.offer.beyond_128_bits(balance).into());
         }
         Ok(TxEnv { gas_limit, ..self.transaction.clone() })
     }
@@ -182,8 +181,7 @@ impl<'a> CallRun<'a> {
     /// Returns the error that the sender cannot pay for `gas`.
     pub(crate) fn insufficient_funds(&mut self, gas: u64) -> Result<TransactionError, ExecutionError> {
         let balance = self.machine.balance(self.call.from)?;
-        let required = self.required(gas).unwrap_or(U256::MAX);
-        Ok(TransactionError::InsufficientFunds { balance, required })
+        Ok(Offer { required: self.required(gas), ..self.offer }.insufficient_funds(balance))
     }
 
     /// Returns the maximum cost of the call in wei with a gas limit, or `None` if it exceeds 256 bits.
@@ -235,5 +233,5 @@ pub(crate) fn reverted(output: &revm::primitives::Bytes) -> CallFailure {
 
 /// Returns the failure of a call that halted exceptionally.
 pub(crate) fn halted(reason: &HaltReason) -> CallFailure {
-    CallFailure::Halted { reason: reason.to_string() }
+    CallFailure::Halted { reason: reason.to_string(), out_of_gas: matches!(reason, HaltReason::OutOfGas(_)) }
 }

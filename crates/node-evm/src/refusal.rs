@@ -16,10 +16,30 @@ pub(crate) struct Offer {
     pub fee_cap: U256,
     /// Maximum priority fee in wei per gas.
     pub tip_cap: U256,
+    /// Amount in wei that is transferred.
+    pub value: U256,
     /// Length of the call data or init code in bytes.
     pub input_length: usize,
     /// Maximum cost in wei of gas, blob gas and value together. `None` if it exceeds 256 bits.
     pub required: Option<U256>,
+}
+
+impl Offer {
+    /// Returns the error that `balance` does not cover the cost.
+    pub(crate) fn insufficient_funds(&self, balance: U256) -> TransactionError {
+        let required = self.required.unwrap_or(U256::MAX);
+        let fees_exceed_value = required.saturating_sub(self.value) > self.value;
+        TransactionError::InsufficientFunds { balance, required, fees_exceed_value }
+    }
+
+    /// Returns the error for a cost that exceeds 128 bits, in which revm computes it. A balance that covers it exists only
+    /// in tests, since there is not that much ether.
+    pub(crate) fn beyond_128_bits(&self, balance: U256) -> TransactionError {
+        match self.required {
+            Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,
+            _ => self.insufficient_funds(balance),
+        }
+    }
 }
 
 /// Converts the reason why a transaction could not be executed.
@@ -40,10 +60,10 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
         }
         InvalidTransaction::RejectCallerWithCode => TransactionError::SenderHasCode(offer.sender),
         InvalidTransaction::LackOfFundForMaxFee { fee, balance } => {
-            TransactionError::InsufficientFunds { balance: balance.to_node(), required: fee.to_node() }
+            Offer { required: Some(fee.to_node()), ..*offer }.insufficient_funds(balance.to_node())
         }
         InvalidTransaction::OverflowPaymentInTransaction => match machine.balance(offer.sender) {
-            Ok(balance) => beyond_128_bits(balance, offer.required),
+            Ok(balance) => offer.beyond_128_bits(balance),
             Err(error) => return error,
         },
         InvalidTransaction::NonceOverflowInTransaction => TransactionError::NonceOverflow,
@@ -60,13 +80,4 @@ pub(crate) fn refusal(machine: &mut Machine<'_>, offer: &Offer, fault: Fault) ->
         other => TransactionError::Other(other.to_string()),
     };
     refused.into()
-}
-
-/// Returns the error for a cost that exceeds 128 bits, in which revm computes it. A balance that covers it exists only in
-/// tests, since there is not that much ether.
-pub(crate) fn beyond_128_bits(balance: U256, required: Option<U256>) -> TransactionError {
-    match required {
-        Some(required) if required <= balance => TransactionError::FeesBeyond128Bits,
-        required => TransactionError::InsufficientFunds { balance, required: required.unwrap_or(U256::MAX) },
-    }
 }

@@ -74,19 +74,23 @@ fn fee_opcodes_return_zero_without_a_gas_price() {
 #[test]
 fn rejects_prices_that_the_sender_cannot_pay() {
     let world = Genesis::at(Fork::Osaka).balance(ALICE, wei(1_000_000)).build();
-    let short =
-        |required: u64| TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(required) };
+    let balance = wei(1_000_000);
+    let short = |required: u64, fees_exceed_value| TransactionError::InsufficientFunds {
+        balance,
+        required: wei(required),
+        fees_exceed_value,
+    };
     let priced = |price: u64, gas, value: u64| Call { gas_price: wei(price), gas, value: wei(value), ..call() };
     for (name, call, expected) in [
         ("below the base fee", priced(6, None, 0), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
-        ("gas", priced(10, Some(100_001), 0), short(1_000_010)),
-        ("gas and value", priced(10, Some(100_000), 1), short(1_000_001)),
-        ("value alone", priced(0, None, 1_000_001), short(1_000_001)),
-        ("not even the intrinsic gas", priced(48, None, 0), short(48 * 21_000)),
+        ("gas", priced(10, Some(100_001), 0), short(1_000_010, true)),
+        ("gas and value", priced(10, Some(100_000), 1), short(1_000_001, true)),
+        ("value alone", priced(0, None, 1_000_001), short(1_000_001, false)),
+        ("not even the intrinsic gas", priced(48, None, 0), short(48 * 21_000, true)),
         (
             "a price beyond 128 bits",
             Call { gas_price: U256::MAX, gas: Some(100_000), ..call() },
-            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: U256::MAX },
+            TransactionError::InsufficientFunds { balance, required: U256::MAX, fees_exceed_value: true },
         ),
     ] {
         assert_eq!(refused(world.call(&call)), expected, "{name}");
@@ -140,7 +144,7 @@ fn failures_have_a_reason() {
     let error = "08c379a0 0000000000000000000000000000000000000000000000000000000000000020
         0000000000000000000000000000000000000000000000000000000000000004 6e6f7065";
     let reverted = |reason: Option<&str>, output| CallFailure::Reverted { reason: reason.map(str::to_owned), output };
-    let halted = |reason: &str| CallFailure::Halted { reason: reason.to_owned() };
+    let halted = |reason: &str| CallFailure::Halted { reason: reason.to_owned(), out_of_gas: reason == "out of gas" };
     // The code reverts with the call data.
     let echo = "365f5f37365ffd";
     for (name, code, input, expected) in [
@@ -164,7 +168,7 @@ fn a_creation_returns_the_code_it_would_deploy() {
     assert_eq!(returned(world.call(&create(hex("605b60005360016000f3"))).unwrap()), hex("5b"));
     assert_eq!(returned(world.call(&create(Bytes::new())).unwrap()), Bytes::new());
     let failure = failed(world.call(&create(hex("60ef60005360016000f3"))).unwrap());
-    assert_eq!(failure, CallFailure::Halted { reason: "create contract starting with 0xEF".into() });
+    assert_eq!(failure, CallFailure::Halted { reason: "create contract starting with 0xEF".into(), out_of_gas: false });
     let too_long = TransactionError::InitCodeTooLong { length: 49_153, limit: 49_152 };
     assert_eq!(refused(world.call(&create(vec![0; 49_153].into()))), too_long);
 }
@@ -242,7 +246,8 @@ fn an_override_can_fund_the_sender() {
     let call = Call { from: BOB, value: wei(100), overrides: [(BOB, rich)].into(), ..call() };
     assert_eq!(returned(world.call(&call).unwrap()), Bytes::new());
     let poor = Call { overrides: Default::default(), ..call };
-    let expected = TransactionError::InsufficientFunds { balance: wei(0), required: wei(100) };
+    let expected =
+        TransactionError::InsufficientFunds { balance: wei(0), required: wei(100), fees_exceed_value: false };
     assert_eq!(refused(world.call(&poor)), expected);
 }
 

@@ -51,7 +51,7 @@ fn creation(nonce: u64, code: &str, value: u64) -> RecoveredTransaction {
 fn output(world: &World, call: Call) -> Result<Bytes, String> {
     match world.call(&Call { from: ALICE, gas: Some(1_000_000), ..call }).unwrap() {
         CallOutcome::Returned { output, .. } | CallOutcome::Failed(CallFailure::Reverted { output, .. }) => Ok(output),
-        CallOutcome::Failed(CallFailure::Halted { reason }) => Err(reason),
+        CallOutcome::Failed(CallFailure::Halted { reason, .. }) => Err(reason),
         CallOutcome::Failed(failure) => panic!("{failure:?}"),
     }
 }

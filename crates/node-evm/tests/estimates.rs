@@ -70,7 +70,10 @@ fn a_plain_transfer_needs_exactly_21000() {
     let world = Genesis::at(Fork::Osaka).code(BOB, "600160005500").build();
     assert!(gas(world.estimate(&transfer)) > 43_000);
     let world = Genesis::at(Fork::Osaka).code(BOB, "fe").build();
-    assert_eq!(failed(world.estimate(&transfer)), CallFailure::Halted { reason: "invalid 0xFE opcode".into() });
+    assert_eq!(
+        failed(world.estimate(&transfer)),
+        CallFailure::Halted { reason: "invalid 0xFE opcode".into(), out_of_gas: false }
+    );
 }
 
 #[test]
@@ -112,17 +115,29 @@ fn refused_calls_have_no_estimate() {
         (
             "value",
             from_bob(0, wei(1_000_001)),
-            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(1_000_001) },
+            TransactionError::InsufficientFunds {
+                balance: wei(1_000_000),
+                required: wei(1_000_001),
+                fees_exceed_value: false,
+            },
         ),
         (
             "value with a price",
             from_bob(10, U256::MAX),
-            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: U256::MAX },
+            TransactionError::InsufficientFunds {
+                balance: wei(1_000_000),
+                required: U256::MAX,
+                fees_exceed_value: false,
+            },
         ),
         (
             "gas of a transfer with a price",
             from_bob(10, wei(1_000_000)),
-            TransactionError::InsufficientFunds { balance: wei(1_000_000), required: wei(1_210_000) },
+            TransactionError::InsufficientFunds {
+                balance: wei(1_000_000),
+                required: wei(1_210_000),
+                fees_exceed_value: false,
+            },
         ),
         ("price", from_bob(6, wei(0)), TransactionError::FeeCapTooLow { cap: wei(6), base_fee: BASE_FEE }),
     ] {

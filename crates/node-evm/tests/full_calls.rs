@@ -89,12 +89,13 @@ fn blobs_are_visible_and_paid_for() {
     match world.call(&poor) {
         Err(ExecutionError::Refused(error)) => {
             let balance = wei(1000) * wei(ETHER);
-            assert_eq!(error, TransactionError::InsufficientFunds { balance, required });
+            assert_eq!(error, TransactionError::InsufficientFunds { balance, required, fees_exceed_value: false });
         }
         other => panic!("{other:?}"),
     }
     let unknown = Call { blob_versioned_hashes: vec![H256::repeat_byte(5)], ..blobs(0) };
-    assert!(matches!(world.call(&unknown), Err(ExecutionError::Refused(_))));
+    let Err(ExecutionError::Refused(error)) = world.call(&unknown) else { panic!("the version is unknown") };
+    assert_eq!(error, TransactionError::BlobVersion { index: 0, hash: H256::repeat_byte(5) });
 }
 
 #[test]

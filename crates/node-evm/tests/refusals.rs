@@ -157,7 +157,10 @@ fn rejects_senders_with_code() {
 fn funds_must_cover_the_maximum_cost() {
     let balance = wei(1_000_000);
     let world = Genesis::at(Fork::Osaka).balance(ALICE, balance).build();
-    let short = |required| Some(TransactionError::InsufficientFunds { balance, required });
+    let insufficient = |required, fees_exceed_value| {
+        Some(TransactionError::InsufficientFunds { balance, required, fees_exceed_value })
+    };
+    let short = |required| insufficient(required, true);
     let legacy = |gas_limit, gas_price, value| {
         plain(|transaction| {
             transaction.gas_limit = gas_limit;
@@ -188,7 +191,7 @@ fn funds_must_cover_the_maximum_cost() {
         ("a price beyond 128 bits", legacy(21_000, huge, wei(0)), short(huge * 21_000)),
         ("a fee beyond 128 bits", legacy(21_000, U256::from(u128::MAX), wei(0)), short(U256::from(u128::MAX) * 21_000)),
         ("a fee beyond 256 bits", legacy(21_000, U256::MAX, wei(0)), short(U256::MAX)),
-        ("value beyond 256 bits", legacy(21_000, wei(10), U256::MAX), short(U256::MAX)),
+        ("value beyond 256 bits", legacy(21_000, wei(10), U256::MAX), insufficient(U256::MAX, false)),
         ("a blob fee beyond 128 bits", blob(huge), short(huge * 131_072 + 21_000 * 7)),
     ] {
         assert_eq!(world.refusal(signed(body)), expected, "{name}");
@@ -321,7 +324,7 @@ fn checks_the_blobs_of_a_transaction() {
             (
                 "another version",
                 hashes(vec![blob_hash(), other_version]),
-                Some(TransactionError::BlobVersion(other_version)),
+                Some(TransactionError::BlobVersion { index: 1, hash: other_version }),
             ),
             ("the most of a block", blob(6), None),
             ("more than a block may hold", blob(7), too_many(7, 6)),

@@ -79,7 +79,7 @@ fn without_validation_fees_and_nonces_are_not_checked() {
         (
             "no funds",
             free(BOB, 0, CONTRACT, 1),
-            Some(TransactionError::InsufficientFunds { balance: wei(0), required: wei(1) }),
+            Some(TransactionError::InsufficientFunds { balance: wei(0), required: wei(1), fees_exceed_value: false }),
         ),
         (
             "a price below the base fee",

@@ -72,18 +72,15 @@ impl Sent {
             NodeError::BlockNotFound { field, .. } | NodeError::StatePruned { field, .. } => vec![echoing(*field)],
             NodeError::FilterNotFound => vec![echoing(Field::FilterId)],
             NodeError::Control(error) => vec![echoing(error.field())],
-            NodeError::ExecutionFailed { field, .. } => vec![self.of_transaction(*field, options::message(error))],
+            NodeError::ExecutionFailed { fields, .. } => vec![self.of_transaction(fields, options::message(error))],
             NodeError::ExecutionReverted { output, .. } => {
                 vec![plain(Field::Transaction).with_value(&Data(output.clone()))]
             }
             NodeError::TransactionRejected(rejection) => {
                 let value = self.property("Data").map(EchoedValue::shortened);
-                let detail = |reason: &PoolError| match (reason, options::pool_message(reason)) {
-                    (PoolError::Invalid(error), message) if self.is_unsigned => {
-                        self.of_transaction(error.field(), message)
-                    }
-                    (_, message) if self.is_unsigned => self.of_transaction(Field::Transaction, message),
-                    (_, message) => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
+                let detail = |reason: &PoolError| match options::pool_message(reason) {
+                    message if self.is_unsigned => self.of_transaction(&reason.fields(), message),
+                    message => ErrorDetail { location: "body.Data".to_owned(), message, value: value.clone() },
                 };
                 rejection.reasons.iter().map(detail).collect()
             }
@@ -116,20 +113,12 @@ impl Sent {
         ErrorDetail { location: self.location(field), message, value: self.value(field) }
     }
 
-    /// A fault of a transaction that is not signed: of one property if it was sent, otherwise of the transaction.
-    fn of_transaction(&self, field: Field, message: String) -> ErrorDetail {
-        let sent = |name: &'static str| {
-            let field = Field::TransactionProperty(name);
-            self.property(&self.name(field)).is_some_and(|json| !matches!(json, "null" | "\"\"")).then_some(field)
-        };
-        let field = match field {
-            Field::TransactionProperty("maxFeePerGas") => sent("maxFeePerGas").or_else(|| sent("gasPrice")),
-            Field::TransactionProperty("data") => sent("data").or_else(|| sent("input")),
-            Field::TransactionProperty(name) => sent(name),
-            _ => None,
-        };
-        match field {
-            Some(field) => self.detail(field, message),
+    /// A fault of a transaction that is not signed: of the first of `fields` that was sent, otherwise of the transaction.
+    fn of_transaction(&self, fields: &[Field], message: String) -> ErrorDetail {
+        let is_sent =
+            |field: &&Field| self.property(&self.name(**field)).is_some_and(|json| !matches!(json, "null" | "\"\""));
+        match fields.iter().find(is_sent) {
+            Some(field) => self.detail(*field, message),
             None => ErrorDetail::new(self.location(Field::Transaction), message),
         }
     }
@@ -251,16 +240,27 @@ mod tests {
     #[test]
     fn finds_the_property_of_a_transaction_that_is_at_fault() {
         let cases = [
-            (r#"{"Transaction": {"Gas": "100"}}"#, "gas", "body.Transaction.Gas", Some(r#""100""#)),
-            (r#"{"Transaction": {"GasPrice": 1}}"#, "maxFeePerGas", "body.Transaction.GasPrice", Some("1")),
-            (r#"{"Transaction": {"Input": "0x1"}}"#, "data", "body.Transaction.Input", Some(r#""0x1""#)),
-            (r#"{"Transaction": {"Value": ""}}"#, "value", "body.Transaction", None),
-            (r#"{"Transaction": {"Value": null}}"#, "value", "body.Transaction", None),
-            (r#"{"Transaction": {}}"#, "value", "body.Transaction", None),
+            (r#"{"Transaction": {"Gas": "100"}}"#, &["gas"][..], "body.Transaction.Gas", Some(r#""100""#)),
+            (
+                r#"{"Transaction": {"GasPrice": 1}}"#,
+                &["maxFeePerGas", "gasPrice"],
+                "body.Transaction.GasPrice",
+                Some("1"),
+            ),
+            (
+                r#"{"Transaction": {"Value": 1, "Input": 2}}"#,
+                &["data", "input", "value"],
+                "body.Transaction.Input",
+                Some("2"),
+            ),
+            (r#"{"Transaction": {"Value": ""}}"#, &["value"], "body.Transaction", None),
+            (r#"{"Transaction": {"Value": null}}"#, &["value"], "body.Transaction", None),
+            (r#"{"Transaction": {"Value": 1}}"#, &[], "body.Transaction", None),
         ];
-        for (body, name, location, value) in cases {
-            let error = |field| NodeError::ExecutionFailed { reason: "no".to_owned(), limit: None, field };
-            let details = Sent::of_body(body).details(&error(Field::TransactionProperty(name)));
+        for (body, names, location, value) in cases {
+            let fields = names.iter().copied().map(Field::TransactionProperty).collect();
+            let error = NodeError::ExecutionFailed { reason: "no".to_owned(), limit: None, fields };
+            let details = Sent::of_body(body).details(&error);
             let [detail] = &details[..] else { panic!("{details:?}") };
             let echoed = detail.value.as_ref().map(|value| value.0.get());
             assert_eq!((&detail.location[..], echoed), (location, value), "{body}");

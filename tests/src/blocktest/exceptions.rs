@@ -201,7 +201,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ),
     ("BlockException.BLOB_GAS_USED_ABOVE_LIMIT", block!(BlockError::BlobGasUsedAboveLimit { .. })),
     ("BlockException.INCORRECT_EXCESS_BLOB_GAS", block!(BlockError::ExcessBlobGas { .. })),
-    ("BlockException.INVALID_VERSIONED_HASHES", transaction!(TransactionError::BlobVersion(_))),
+    ("BlockException.INVALID_VERSIONED_HASHES", transaction!(TransactionError::BlobVersion { .. })),
     // System contracts.
     ("BlockException.SYSTEM_CONTRACT_EMPTY", block!(BlockError::SystemContract { .. })),
     ("BlockException.SYSTEM_CONTRACT_CALL_FAILED", block!(BlockError::SystemContract { .. })),
@@ -276,7 +276,7 @@ const FAMILIES: &[(&str, Family)] = &[
     }),
     // Blobs.
     ("TransactionException.TYPE_3_TX_ZERO_BLOBS", transaction!(TransactionError::NoBlobs)),
-    ("TransactionException.TYPE_3_TX_INVALID_BLOB_VERSIONED_HASH", transaction!(TransactionError::BlobVersion(_))),
+    ("TransactionException.TYPE_3_TX_INVALID_BLOB_VERSIONED_HASH", transaction!(TransactionError::BlobVersion { .. })),
     ("TransactionException.TYPE_3_TX_BLOB_COUNT_EXCEEDED", |refusal| is_too_many_blobs(refusal)),
     ("TransactionException.TYPE_3_TX_MAX_BLOB_GAS_ALLOWANCE_EXCEEDED", |refusal| is_too_many_blobs(refusal)),
     ("TransactionException.TYPE_3_TX_CONTRACT_CREATION", |refusal| is_creation(refusal)),

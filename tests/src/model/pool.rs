@@ -255,7 +255,8 @@ impl Pool {
         let others = others.filter_map(|waiting| waiting.sent.cost()).fold(U256::zero(), |sum, cost| sum + cost);
         let required = others.saturating_add(sent.cost().unwrap_or(U256::MAX));
         if account.balance < required {
-            reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
+            let cost = sent.cost().unwrap_or(U256::MAX);
+            reasons.push(insufficient_funds(&account, required, cost, body.value()).into());
         }
         // An account with a delegation, or an authorization in the pool, may have only one transaction, the next one.
         let about_to = self.all().any(|waiting| waiting.binding.contains(&sender));
@@ -299,7 +300,11 @@ fn unusable(sent: &Sent, account: &Account) -> Option<TransactionError> {
     if nonce < account.nonce {
         return Some(TransactionError::NonceTooLow { got: nonce, expected: account.nonce });
     }
-    (cost > account.balance).then_some(TransactionError::InsufficientFunds { balance: account.balance, required: cost })
+    (cost > account.balance).then(|| insufficient_funds(account, cost, cost, sent.body().value()))
+}
+
+fn insufficient_funds(account: &Account, required: U256, cost: U256, value: U256) -> TransactionError {
+    TransactionError::InsufficientFunds { balance: account.balance, required, fees_exceed_value: cost - value > value }
 }
 
 /// The reasons why a transaction may not replace another: it must pay 10% more, with blobs 100% more.
@@ -361,8 +366,9 @@ fn stateless(sent: &Sent, has_blobs: bool, gas_limit: u64, chain_id: u64) -> Vec
                 count if count > 6 => reasons.push(TransactionError::TooManyBlobs { count, limit: 6 }.into()),
                 _ => {}
             }
-            if let Some(hash) = body.blob_versioned_hashes.iter().find(|hash| hash[0] != 1) {
-                reasons.push(TransactionError::BlobVersion(*hash).into());
+            if let Some(index) = body.blob_versioned_hashes.iter().position(|hash| hash[0] != 1) {
+                let hash = body.blob_versioned_hashes[index];
+                reasons.push(TransactionError::BlobVersion { index, hash }.into());
             }
             if !has_blobs {
                 reasons.push(PoolError::MissingSidecar);

@@ -99,7 +99,7 @@ mod tests {
         let observed = seen.clone();
         world.node.observe_failed_calls(move |call, block| observed.lock().push((call.from, block)));
         let (context, call) = (Context::unbounded(), Call { from: address(1), ..Call::default() });
-        let halted = || CallFailure::Halted { reason: "out of gas".into() };
+        let halted = || CallFailure::Halted { reason: "out of gas".into(), out_of_gas: true };
         *world.executor.call.lock() = Some(Ok(CallOutcome::Failed(halted())));
         world.node.call(&context, &call, BlockId::latest()).unwrap_err();
         *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Failed(halted())));
@@ -120,19 +120,26 @@ mod tests {
     #[test]
     fn converts_failures() {
         let reverted = CallFailure::Reverted { reason: Some("no".into()), output: vec![1].into() };
-        let refused = TransactionError::InsufficientFunds { balance: 1.into(), required: 2.into() };
+        let refused =
+            TransactionError::InsufficientFunds { balance: 1.into(), required: 2.into(), fees_exceed_value: false };
         let interrupted = |interrupted| Err(BackendError::Interrupted(interrupted).into());
-        let limited = |reason: &str, limit, field| NodeError::ExecutionFailed { reason: reason.into(), limit, field };
-        let timeout = || limited("execution aborted (timeout = 5s)", Some(Limit::CallTimeout), Field::Transaction);
-        let gas = Field::TransactionProperty("gas");
+        let limited = |reason: &str, limit, names: &[&'static str]| {
+            let fields = names.iter().copied().map(Field::TransactionProperty).collect();
+            NodeError::ExecutionFailed { reason: reason.into(), limit, fields }
+        };
+        let timeout = || limited("execution aborted (timeout = 5s)", Some(Limit::CallTimeout), &[]);
         let cases = [
             (
                 Ok(CallOutcome::Failed(reverted)),
                 NodeError::ExecutionReverted { reason: Some("no".into()), output: vec![1].into() },
             ),
             (
-                Ok(CallOutcome::Failed(CallFailure::Halted { reason: "out of gas".into() })),
-                NodeError::execution_failed("out of gas"),
+                Ok(CallOutcome::Failed(CallFailure::Halted { reason: "out of gas".into(), out_of_gas: true })),
+                limited("out of gas", None, &["gas"]),
+            ),
+            (
+                Ok(CallOutcome::Failed(CallFailure::Halted { reason: "stack underflow".into(), out_of_gas: false })),
+                NodeError::execution_failed("stack underflow"),
             ),
             (
                 Ok(CallOutcome::Failed(CallFailure::GasCap { cap: 5 })),
@@ -140,10 +147,10 @@ mod tests {
                     "gas required exceeds allowance (5), the least of its gas limit, what the balance pays, the block's gas \
                      limit, and the node's cap",
                     Some(Limit::GasCap),
-                    gas,
+                    &["gas"],
                 ),
             ),
-            (Err(refused.clone().into()), limited(&refused.to_string(), None, Field::TransactionProperty("value"))),
+            (Err(refused.clone().into()), limited(&refused.to_string(), None, &["value"])),
             (Err(Interrupted::DeadlineExceeded.into()), timeout()),
             (interrupted(Interrupted::DeadlineExceeded), timeout()),
             (Err(Interrupted::Cancelled.into()), NodeError::Interrupted(Interrupted::Cancelled)),
@@ -158,11 +165,11 @@ mod tests {
             assert_eq!(discriminant(&error), discriminant(&expected), "{case}: {error:?}");
             assert_eq!(error.to_string(), expected.to_string(), "{case}");
             assert_eq!(error.limit(), expected.limit(), "{case}");
-            let field = |error: &NodeError| match error {
-                NodeError::ExecutionFailed { field, .. } => Some(*field),
+            let fields = |error: &NodeError| match error {
+                NodeError::ExecutionFailed { fields, .. } => Some(fields.clone()),
                 _ => None,
             };
-            assert_eq!(field(&error), field(&expected), "{case}");
+            assert_eq!(fields(&error), fields(&expected), "{case}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::backend::BackendError;
 use crate::context::{Context, Interrupted};
 use crate::executor::{CallFailure, ExecutionError, TransactionError};
 use crate::filters::{FilterError, InvalidFilterId};
-use crate::pool::{AddError, Rejection};
+use crate::pool::{AddError, FeeCap, PoolError, Rejection};
 use crate::producer::ProducerError;
 use node_types::proof::InvalidProof;
 use node_types::{Address, BlockId, BlockNumber, Bytes, H256};
@@ -47,8 +47,8 @@ pub enum NodeError {
         reason: String,
         /// The limit that the call exceeded, if that is the reason.
         limit: Option<Limit>,
-        /// The property of the call that is at fault, or [`Field::Transaction`].
-        field: Field,
+        /// The properties of the call that may be at fault, most likely first; empty if it is the call as a whole.
+        fields: Vec<Field>,
     },
     /// The pool rejected the transaction.
     #[error(transparent)]
@@ -127,7 +127,7 @@ impl NodeError {
 
     /// A call that failed for a reason other than a limit.
     pub(super) fn execution_failed(reason: impl ToString) -> Self {
-        Self::ExecutionFailed { reason: reason.to_string(), limit: None, field: Field::Transaction }
+        Self::ExecutionFailed { reason: reason.to_string(), limit: None, fields: Vec::new() }
     }
 
     /// The limit that the request exceeded, if that is why it failed. The faults of [`NodeError::Invalid`] have their own.
@@ -147,7 +147,7 @@ impl NodeError {
     pub(super) fn of_call(error: ExecutionError, context: &Context) -> Self {
         match error {
             ExecutionError::Refused(refusal) => {
-                Self::ExecutionFailed { reason: refusal.to_string(), limit: None, field: refusal.field() }
+                Self::ExecutionFailed { reason: refusal.to_string(), limit: None, fields: refusal.fields() }
             }
             ExecutionError::SystemContract { .. } | ExecutionError::Override(_) => Self::execution_failed(error),
             ExecutionError::Backend(BackendError::Interrupted(interrupted))
@@ -158,7 +158,7 @@ impl NodeError {
                         None => "execution aborted".to_owned(),
                     },
                     limit: Some(Limit::CallTimeout),
-                    field: Field::Transaction,
+                    fields: Vec::new(),
                 },
                 Interrupted::Cancelled => Self::Interrupted(interrupted),
             },
@@ -227,31 +227,63 @@ impl From<ProducerError> for NodeError {
 }
 
 impl TransactionError {
-    /// The property of the transaction that the error is about, or [`Field::Transaction`] if it is about several or none.
-    pub fn field(&self) -> Field {
-        Field::TransactionProperty(match self {
-            Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => "nonce",
-            Self::SenderHasCode(_) => "from",
-            Self::InsufficientFunds { .. } => "value",
-            Self::FeeCapTooLow { .. } => "maxFeePerGas",
-            Self::TipAboveFeeCap { .. } => "maxPriorityFeePerGas",
+    /// The properties of the transaction that the error may be about, most likely first; empty if it is about none.
+    pub fn fields(&self) -> Vec<Field> {
+        properties(match self {
+            Self::NonceTooLow { .. } | Self::NonceTooHigh { .. } | Self::NonceOverflow => &["nonce"],
+            Self::SenderHasCode(_) => &["from"],
+            Self::InsufficientFunds { fees_exceed_value: false, .. } => &["value"],
+            Self::InsufficientFunds { fees_exceed_value: true, .. } => {
+                &["maxFeePerGas", "gasPrice", "maxFeePerBlobGas", "value"]
+            }
+            Self::FeeCapTooLow { .. } | Self::FeesBeyond128Bits => &["maxFeePerGas", "gasPrice"],
+            Self::TipAboveFeeCap { .. } => &["maxPriorityFeePerGas"],
             Self::IntrinsicGas { .. }
             | Self::FloorGas { .. }
             | Self::BlockGasExceeded { .. }
-            | Self::GasLimitCap { .. } => "gas",
-            Self::InitCodeTooLong { .. } => "data",
-            Self::NoBlobs | Self::TooManyBlobs { .. } | Self::BlobVersion(_) => "blobVersionedHashes",
-            Self::BlobFeeCapTooLow { .. } => "maxFeePerBlobGas",
-            Self::NoAuthorizations => "authorizationList",
-            Self::CannotCreate => "to",
+            | Self::GasLimitCap { .. } => &["gas"],
+            Self::InitCodeTooLong { .. } => &["data", "input"],
+            Self::BlobVersion { index, .. } => return vec![Field::BlobVersionedHash(*index)],
+            Self::NoBlobs | Self::TooManyBlobs { .. } => &["blobVersionedHashes"],
+            Self::BlobFeeCapTooLow { .. } => &["maxFeePerBlobGas"],
+            Self::NoAuthorizations => &["authorizationList"],
+            Self::CannotCreate => &["to"],
             Self::TypeNotSupported(_)
             | Self::ChainId { .. }
             | Self::ReplayProtectionTooEarly { .. }
             | Self::Signature(_)
-            | Self::FeesBeyond128Bits
-            | Self::Other(_) => return Field::Transaction,
+            | Self::Other(_) => &[],
         })
     }
+}
+
+impl PoolError {
+    /// The properties of the transaction that the error may be about, most likely first; empty if it is about none.
+    pub fn fields(&self) -> Vec<Field> {
+        properties(match self {
+            Self::Invalid(error) => return error.fields(),
+            Self::Oversized { .. } => &["data", "input"],
+            Self::TipTooLow { .. } | Self::ReplacementUnderpriced { cap: FeeCap::Tip, .. } => {
+                &["maxPriorityFeePerGas", "gasPrice"]
+            }
+            Self::ReplacementUnderpriced { cap: FeeCap::Fee, .. } => &["maxFeePerGas", "gasPrice", "nonce"],
+            Self::ReplacementUnderpriced { cap: FeeCap::BlobFee, .. } => &["maxFeePerBlobGas"],
+            Self::QueueFull { .. } | Self::AccountLimit { .. } | Self::DelegatedOutOfOrder { .. } => &["nonce"],
+            Self::DelegatedInFlight { .. } => &["from"],
+            Self::AuthorityReserved { .. } => &["authorizationList"],
+            Self::Undecodable(_)
+            | Self::PoolFull { .. }
+            | Self::MissingSidecar
+            | Self::UnexpectedSidecar
+            | Self::SidecarVersion { .. }
+            | Self::Blob(_) => &[],
+        })
+    }
+}
+
+/// Returns the fields for properties of a transaction.
+fn properties(names: &'static [&'static str]) -> Vec<Field> {
+    names.iter().copied().map(Field::TransactionProperty).collect()
 }
 
 impl ProducerError {
@@ -300,14 +332,17 @@ impl From<CallFailure> for NodeError {
     fn from(failure: CallFailure) -> Self {
         match failure {
             CallFailure::Reverted { reason, output } => Self::ExecutionReverted { reason, output },
-            CallFailure::Halted { reason } => Self::execution_failed(reason),
+            CallFailure::Halted { reason, out_of_gas } => {
+                let fields = if out_of_gas { vec![Field::TransactionProperty("gas")] } else { Vec::new() };
+                Self::ExecutionFailed { reason, limit: None, fields }
+            }
             CallFailure::GasCap { cap } => Self::ExecutionFailed {
                 reason: format!(
                     "gas required exceeds allowance ({cap}), the least of its gas limit, what the balance pays, the block's gas \
                      limit, and the node's cap"
                 ),
                 limit: Some(Limit::GasCap),
-                field: Field::TransactionProperty("gas"),
+                fields: vec![Field::TransactionProperty("gas")],
             },
         }
     }

@@ -44,6 +44,8 @@ pub enum Field {
     Address,
     /// Base fee of the next block.
     BaseFee,
+    /// One blob of the transaction that a call simulates.
+    BlobVersionedHash(usize),
     /// Number of blocks of a fee history.
     BlockCount,
     /// The block whose logs are searched.
@@ -110,6 +112,7 @@ impl fmt::Display for Field {
             Self::Request => "",
             Self::Address => "address",
             Self::BaseFee => "baseFee",
+            Self::BlobVersionedHash(index) => return write!(f, "transaction.blobVersionedHashes[{index}]"),
             Self::BlockCount => "blockCount",
             Self::BlockHash => "blockHash",
             Self::BlockNumber => "blockNumber",

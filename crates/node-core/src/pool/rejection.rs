@@ -59,7 +59,7 @@ impl fmt::Display for Rejection {
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PoolError {
     /// The bytes do not decode to a transaction.
-    #[error("not a transaction: {0}")]
+    #[error("{}: {_0}", words(.0))]
     Undecodable(DecodeError),
     /// It breaks a rule that also applies in blocks.
     #[error(transparent)]
@@ -115,6 +115,25 @@ pub enum PoolError {
     /// An authorization (EIP-7702) could invalidate several transactions in the pool at once.
     #[error("authority already reserved: {authority:#x} has {count} transactions in the pool, at most 1 is allowed")]
     AuthorityReserved { authority: Address, count: usize },
+}
+
+/// Returns geth's words for bytes that are not a transaction.
+fn words(error: &DecodeError) -> &'static str {
+    match error {
+        DecodeError::Truncated { .. } => "rlp: value size exceeds available input length",
+        DecodeError::TrailingBytes { .. } => "rlp: input contains more than one value",
+        DecodeError::MissingField { .. } => "rlp: too few elements",
+        DecodeError::SurplusItems { .. } => "rlp: input list has too many elements",
+        DecodeError::NotAList { .. } => "rlp: expected input list",
+        DecodeError::NotBytes { .. } => "rlp: expected input string or byte",
+        DecodeError::NonCanonicalLength { .. } => "rlp: non-canonical size information",
+        DecodeError::LeadingZeros { .. } => "rlp: non-canonical integer (leading zero bytes)",
+        DecodeError::UnexpectedLength { expected, got, .. } if got < expected => "rlp: input string too short",
+        DecodeError::Overflow { .. } | DecodeError::UnexpectedLength { .. } => "rlp: input string too long",
+        DecodeError::ContractCreation { .. } => "rlp: input string too short",
+        DecodeError::InvalidV { .. } => "invalid transaction v, r, s values",
+        _ => "rlp: invalid transaction",
+    }
 }
 
 /// A fee cap of a transaction.

@@ -127,7 +127,10 @@ impl SenderQueue {
             let reason = if *nonce < account.nonce {
                 TransactionError::NonceTooLow { got: *nonce, expected: account.nonce }
             } else if entry.transaction.cost() > account.balance {
-                TransactionError::InsufficientFunds { balance: account.balance, required: entry.transaction.cost() }
+                let required = entry.transaction.cost();
+                let value = entry.transaction.body().value();
+                let fees_exceed_value = required - value > value;
+                TransactionError::InsufficientFunds { balance: account.balance, required, fees_exceed_value }
             } else {
                 return true;
             };

@@ -79,10 +79,13 @@ pub(super) fn check(
     if sender.is_contract {
         reasons.push(TransactionError::SenderHasCode(address).into());
     }
+    let fees = cost(body) - body.value();
     let required = contents.pending_cost_without(address, nonce).saturating_add(cost(body));
     if account.balance < required {
-        reasons.push(TransactionError::InsufficientFunds { balance: account.balance, required }.into());
-    } else if cost(body) - body.value() > u128::MAX.into() {
+        let fees_exceed_value = fees > body.value();
+        reasons
+            .push(TransactionError::InsufficientFunds { balance: account.balance, required, fees_exceed_value }.into());
+    } else if fees > u128::MAX.into() {
         reasons.push(TransactionError::FeesBeyond128Bits.into());
     }
     let delegates = sender.delegates || contents.is_authority(address);

@@ -117,7 +117,7 @@ fn check_blobs(next: &NextBlockRules, body: &TransactionBody, reasons: &mut Vec<
             reasons.push(TransactionError::TooManyBlobs { count, limit }.into());
         }
     }
-    if let Some(hash) = blobs::unknown_version(hashes) {
-        reasons.push(TransactionError::BlobVersion(hash).into());
+    if let Some((index, hash)) = blobs::unknown_version(hashes) {
+        reasons.push(TransactionError::BlobVersion { index, hash }.into());
     }
 }

@@ -124,7 +124,7 @@ fn errors() -> Vec<(&'static str, &'static str, HttpError)> {
             NodeError::ExecutionFailed {
                 reason: format!("gas required exceeds allowance ({})", limits.gas_cap),
                 limit: None,
-                field: Field::Transaction,
+                fields: Vec::new(),
             }
             .into(),
         ),

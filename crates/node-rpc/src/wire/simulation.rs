@@ -123,7 +123,7 @@ impl CallResult {
 fn failure(failure: CallFailure) -> RpcError {
     match failure {
         CallFailure::Reverted { reason, output } => RpcError::reverted(reason.as_deref(), &output),
-        CallFailure::Halted { reason } => RpcError::new(VM_ERROR, reason),
+        CallFailure::Halted { reason, .. } => RpcError::new(VM_ERROR, reason),
         CallFailure::GasCap { cap } => RpcError::new(VM_ERROR, format!("out of gas: {cap} gas are not enough")),
     }
 }

@@ -174,7 +174,7 @@ impl Decode for TransactionCall {
         }
         for (name, cap) in [("MaxFeePerGas", &max_fee_per_gas), ("MaxPriorityFeePerGas", &max_priority_fee_per_gas)] {
             if let (Ok(Some(_)), Ok(Some(_))) = (&gas_price, cap) {
-                object.fault(name, "unexpected property beside GasPrice");
+                object.fault(name, "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified");
             }
         }
         let has_authorizations = matches!(&authorization_list, Ok(Some(list)) if !list.is_empty());

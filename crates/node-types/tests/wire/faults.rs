@@ -90,7 +90,7 @@ fn rejects_wrong_shapes() {
         refuses::<CallInput>(
             call(json!({ "GasPrice": "1", cap: "1" })),
             &format!("body.Transaction.{cap}"),
-            "unexpected property beside GasPrice",
+            "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified",
         );
     }
     let authorization = json!({ "Address": A, "ChainId": 1, "Nonce": 0, "R": "1", "S": "1", "V": 0 });

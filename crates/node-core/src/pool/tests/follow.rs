@@ -48,9 +48,8 @@ fn a_falling_balance_queues_and_drops() {
         assert_eq!([hashes[0], hashes[1]].map(|hash| pool.status(hash)), expected, "balance {balance}");
     }
     world.mine(Plan { balances: vec![(account(1), cost - 1)], ..Default::default() });
-    let reason =
-        DropReason::Invalid(Rule::InsufficientFunds { balance: (cost - 1).into(), required: cost.into() }.into());
-    assert_eq!(pool.status(hashes[0]), PoolStatus::Dropped(reason));
+    let rule = Rule::InsufficientFunds { balance: (cost - 1).into(), required: cost.into(), fees_exceed_value: true };
+    assert_eq!(pool.status(hashes[0]), PoolStatus::Dropped(DropReason::Invalid(rule.into())));
 }
 
 #[test]

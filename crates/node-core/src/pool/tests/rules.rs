@@ -226,10 +226,10 @@ fn reports_why_bytes_are_not_a_transaction() {
         tx.to = account(9);
     }
     let cases = [
-        (vec![], "not a transaction: transaction is cut off"),
+        (vec![], "rlp: value size exceeds available input length: transaction is cut off"),
         (vec![0x05, 0xc0], "transaction type not supported: type 5 is not part of the active fork"),
-        (without_receiver(blobless), "not a transaction: a transaction of type 3 cannot create a contract"),
-        (without_receiver(delegating), "not a transaction: a transaction of type 4 cannot create a contract"),
+        (without_receiver(blobless), "rlp: input string too short: a transaction of type 3 cannot create a contract"),
+        (without_receiver(delegating), "rlp: input string too short: a transaction of type 4 cannot create a contract"),
     ];
     for (bytes, expected) in cases {
         match pool.add(&bytes) {
