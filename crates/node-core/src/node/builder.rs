@@ -177,7 +177,7 @@ impl NodeBuilder {
             minimum_tip: self.pool_limits.minimum_tip,
             pending: Mutex::new(None),
             importing: Mutex::new(None),
-            failed_calls: OnceLock::new(),
+            call_observer: OnceLock::new(),
         })
     }
 }

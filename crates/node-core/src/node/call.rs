@@ -3,7 +3,7 @@
 use super::{Field, Node, NodeError};
 use crate::call::Call;
 use crate::context::Context;
-use crate::executor::{CallFailure, CallOutcome, EstimateOutcome};
+use crate::executor::{CallOutcome, EstimateOutcome};
 use node_types::{BlockId, Bytes};
 
 impl Node {
@@ -19,9 +19,10 @@ impl Node {
             .executor
             .call(&context, &*snapshot.view, &header.header, call)
             .map_err(|error| NodeError::of_call(error, &context))?;
+        self.observed(call, block);
         match outcome {
             CallOutcome::Returned { output, .. } => Ok(output),
-            CallOutcome::Failed(failure) => Err(self.failed(call, block, failure)),
+            CallOutcome::Failed(failure) => Err(failure.into()),
         }
     }
 
@@ -37,17 +38,18 @@ impl Node {
             .executor
             .estimate(&context, &*snapshot.view, &header.header, call)
             .map_err(|error| NodeError::of_call(error, &context))?;
+        self.observed(call, block);
         match outcome {
             EstimateOutcome::Gas(gas) => Ok(gas),
-            EstimateOutcome::Failed(failure) => Err(self.failed(call, block, failure)),
+            EstimateOutcome::Failed(failure) => Err(failure.into()),
         }
     }
 
-    fn failed(&self, call: &Call, block: BlockId, failure: CallFailure) -> NodeError {
-        if let Some(observer) = self.failed_calls.get() {
+    /// Reports a call that was executed.
+    fn observed(&self, call: &Call, block: BlockId) {
+        if let Some(observer) = self.call_observer.get() {
             observer(call, block);
         }
-        failure.into()
     }
 
     /// Returns `context` with the gas budget and the timeout of calls.
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
     use crate::backend::BackendError;
     use crate::context::Interrupted;
-    use crate::executor::{ExecutionError, TransactionError};
+    use crate::executor::{CallFailure, ExecutionError, TransactionError};
     use crate::node::Limit;
     use crate::node::testing::World;
     use crate::test_chain::address;
@@ -93,20 +95,24 @@ mod tests {
     }
 
     #[test]
-    fn failed_calls_are_observed() {
+    fn calls_are_observed() {
         let world = World::new();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let observed = seen.clone();
-        world.node.observe_failed_calls(move |call, block| observed.lock().push((call.from, block)));
-        let (context, call) = (Context::unbounded(), Call { from: address(1), ..Call::default() });
-        let halted = || CallFailure::Halted { reason: "out of gas".into(), out_of_gas: true };
-        *world.executor.call.lock() = Some(Ok(CallOutcome::Failed(halted())));
-        world.node.call(&context, &call, BlockId::latest()).unwrap_err();
-        *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Failed(halted())));
-        world.node.estimate_gas(&context, &call, BlockId::earliest()).unwrap_err();
+        world.node.observe_calls(move |call, block| observed.lock().push((call.from, block)));
+        let context = Context::unbounded();
+        let call = |number| Call { from: address(number), ..Call::default() };
+        let halted = CallFailure::Halted { reason: "out of gas".into(), out_of_gas: true };
+        *world.executor.call.lock() = Some(Ok(CallOutcome::Failed(halted)));
+        world.node.call(&context, &call(1), BlockId::latest()).unwrap_err();
         *world.executor.call.lock() = Some(Ok(CallOutcome::Returned { output: Bytes::default(), gas_used: 1 }));
-        world.node.call(&context, &call, BlockId::latest()).unwrap();
-        assert_eq!(*seen.lock(), [(address(1), BlockId::latest()), (address(1), BlockId::earliest())]);
+        world.node.call(&context, &call(2), BlockId::latest()).unwrap();
+        *world.executor.call.lock() = Some(Err(BackendError::UnknownBlock(1).into()));
+        world.node.call(&context, &call(3), BlockId::latest()).unwrap_err();
+        *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Gas(21_000)));
+        world.node.estimate_gas(&context, &call(4), BlockId::earliest()).unwrap();
+        let latest = BlockId::latest();
+        assert_eq!(*seen.lock(), [(address(1), latest), (address(2), latest), (address(4), BlockId::earliest())]);
     }
 
     #[test]

@@ -92,11 +92,11 @@ pub struct Node {
     pending: Mutex<Option<CachedPending>>,
     /// The head when an import began; `None` unless one is running.
     importing: Mutex<Option<BlockNumber>>,
-    failed_calls: OnceLock<Box<FailedCallObserver>>,
+    call_observer: OnceLock<Box<CallObserver>>,
 }
 
-/// What is called with a call that failed, and the block on whose state it ran.
-type FailedCallObserver = dyn Fn(&Call, BlockId) + Send + Sync;
+/// What is called with a call that ran, and the block on whose state it did.
+type CallObserver = dyn Fn(&Call, BlockId) + Send + Sync;
 
 impl Node {
     /// Returns the backend of the chain.
@@ -110,10 +110,10 @@ impl Node {
         self.head_listeners.add(Arc::<L>::downgrade(listener));
     }
 
-    /// Calls `observer` with each call and each estimate that fails in execution, before its error is returned. There is one
+    /// Calls `observer` with each call and each estimate that was executed, before its result is returned. There is one
     /// observer: later ones are ignored.
-    pub fn observe_failed_calls(&self, observer: impl Fn(&Call, BlockId) + Send + Sync + 'static) {
-        let _ = self.failed_calls.set(Box::new(observer));
+    pub fn observe_calls(&self, observer: impl Fn(&Call, BlockId) + Send + Sync + 'static) {
+        let _ = self.call_observer.set(Box::new(observer));
     }
 
     /// Whether a proof takes microseconds at any block.

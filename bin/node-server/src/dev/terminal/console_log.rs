@@ -1,5 +1,6 @@
 //! Decoding of `console.log`, which contracts call with Hardhat's and Foundry's libraries.
 
+use super::console_format::{self, Value};
 use node_dev::Checksummed;
 use node_types::{Address, H160, U256, keccak256};
 use std::collections::HashMap;
@@ -33,46 +34,23 @@ pub(super) fn decode(input: &[u8]) -> Option<String> {
     let (selector, arguments) = input.split_first_chunk::<4>()?;
     let types = SIGNATURES.get(selector)?;
     let values = types.iter().enumerate().map(|(index, kind)| value(*kind, arguments, index));
-    Some(formatted(&values.collect::<Option<Vec<_>>>()?, types.first() == Some(&Type::String)))
-}
-
-/// Joins the values. If the first `is_format`, its placeholders are replaced by those after it.
-fn formatted(values: &[String], is_format: bool) -> String {
-    let [first, rest @ ..] = values else { return String::new() };
-    let mut rest = rest.iter();
-    let mut line = String::new();
-    let mut characters = first.chars();
-    while let Some(character) = characters.next() {
-        let mut ahead = characters.clone();
-        match (character, ahead.next()) {
-            ('%', Some('%')) if is_format => line.push('%'),
-            ('%', Some('s' | 'd' | 'i' | 'o' | 'x')) if is_format && rest.len() > 0 => {
-                line.extend(rest.next().map(String::as_str));
-            }
-            _ => {
-                line.push(character);
-                continue;
-            }
-        }
-        characters = ahead;
-    }
-    rest.for_each(|value| line.extend([" ", value]));
-    line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect()
+    Some(console_format::line(&values.collect::<Option<Vec<_>>>()?))
 }
 
 /// Decodes the argument at a position.
-fn value(kind: Type, arguments: &[u8], index: usize) -> Option<String> {
+fn value(kind: Type, arguments: &[u8], index: usize) -> Option<Value> {
     let word = arguments.get(32 * index..32 * index + 32)?;
     let number = U256::from_big_endian(word);
     Some(match kind {
-        Type::Uint => number.to_string(),
-        Type::Int if word[0] & 0x80 != 0 => format!("-{}", (!number).overflowing_add(U256::one()).0),
-        Type::Int => number.to_string(),
-        Type::Bool => (!number.is_zero()).to_string(),
-        Type::Address => Checksummed(Address::from_slice(&word[12..])).to_string(),
-        Type::Fixed(length) => const_hex::encode_prefixed(&word[..length]),
-        Type::String => String::from_utf8_lossy(dynamic(arguments, number)?).into_owned(),
-        Type::Bytes => const_hex::encode_prefixed(dynamic(arguments, number)?),
+        Type::Int if word[0] & 0x80 != 0 => {
+            Value::Number { is_negative: true, magnitude: (!number).overflowing_add(U256::one()).0 }
+        }
+        Type::Int | Type::Uint => Value::Number { is_negative: false, magnitude: number },
+        Type::Bool => Value::Bool(!number.is_zero()),
+        Type::Address => Value::Hex(Checksummed(Address::from_slice(&word[12..])).to_string()),
+        Type::Fixed(length) => Value::Hex(const_hex::encode_prefixed(&word[..length])),
+        Type::String => Value::Text(String::from_utf8_lossy(dynamic(arguments, number)?).into_owned()),
+        Type::Bytes => Value::Hex(const_hex::encode_prefixed(dynamic(arguments, number)?)),
     })
 }
 
@@ -155,7 +133,7 @@ mod tests {
             (call("log(string)", &[&word(32), &text("hello")]), Some("hello")),
             (call("log(string)", &[&word(32), &text("a\x1b[2Jb")]), Some("a [2Jb")),
             (call("log(string,uint256)", &[&word(64), &word(5), &text("a %s b")]), Some("a 5 b")),
-            (call("log(string,uint256)", &[&word(64), &word(5), &text("100%% %")]), Some("100% % 5")),
+            (call("log(string,uint256)", &[&word(64), &word(5), &text("%x %e")]), Some("0x5 %e")),
             (call("log(bool,address)", &[&word(1), &address]), Some("true 0x00000000000000000000000000000000000000AA")),
             (call("log(bytes)", &[&word(32), &text("ab")]), Some("0x6162")),
             (call("logBytes2(bytes2)", &[&format!("{:0<64}", "6162")]), Some("0x6162")),

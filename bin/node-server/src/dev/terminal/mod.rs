@@ -4,6 +4,7 @@
 //! blocks wait for the terminal. When it falls behind, it skips blocks and says so.
 
 mod call_frame;
+mod console_format;
 mod console_log;
 mod requests;
 mod transaction;
@@ -32,6 +33,9 @@ use transaction::TransactionLines;
 /// Most changes and failures that wait to be printed.
 const MAX_QUEUED: usize = 1_024;
 
+/// Most calls that wait to be executed again for their lines of `console.log`. Those of others are not shown.
+const MAX_QUEUED_CALLS: usize = 64;
+
 /// How long requests are counted before their numbers are printed, if nothing else is.
 const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -55,8 +59,8 @@ pub(crate) enum Traces {
 /// What the printing thread receives.
 enum Event {
     Changed(HeadChange),
-    /// A call or an estimate failed; [`Failed`](Self::Failed) of its request follows.
-    CallFailed(Box<Call>, BlockId),
+    /// A call or an estimate ran. If it failed, [`Failed`](Self::Failed) of its request follows.
+    Called(Box<Call>, BlockId),
     Failed(Failed),
     Stop,
 }
@@ -89,17 +93,22 @@ impl Terminal {
     pub(super) fn follow(self, node: Arc<Node>) -> io::Result<Following> {
         let Self { traces, console, counts, events, received } = self;
         let missed = Arc::new(AtomicUsize::new(0));
+        let waiting_calls = Arc::new(AtomicUsize::new(0));
         node.backend().subscribe(Arc::new(Listener { events: events.clone(), missed: missed.clone() }));
         if console {
             let events = events.clone();
-            // Skipped while too many wait.
-            node.observe_failed_calls(move |call, block| {
-                drop(events.try_send(Event::CallFailed(call.clone().into(), block)))
+            let waiting = waiting_calls.clone();
+            node.observe_calls(move |call, block| {
+                if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED_CALLS
+                    || events.try_send(Event::Called(call.clone().into(), block)).is_err()
+                {
+                    waiting.fetch_sub(1, Ordering::Relaxed);
+                }
             });
         }
         // https://no-color.org
         let colors = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let printer = Printer { node, traces, console, colors, counts, missed, empty: None };
+        let printer = Printer { node, traces, console, colors, counts, missed, waiting_calls, empty: None };
         let (running, finished) = channel();
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             printer.run(&received);
@@ -154,6 +163,8 @@ struct Printer {
     colors: bool,
     counts: Arc<RequestCounts>,
     missed: Arc<AtomicUsize>,
+    /// Calls whose lines of `console.log` will be printed.
+    waiting_calls: Arc<AtomicUsize>,
     /// The first and the last of the blocks without transactions that were not printed yet.
     empty: Option<(BlockRef, BlockRef)>,
 }
@@ -164,7 +175,10 @@ impl Printer {
             let patience = if self.empty.is_some() { EMPTY_INTERVAL } else { COUNT_INTERVAL };
             match received.recv_timeout(patience) {
                 Ok(Event::Changed(change)) => self.changed(&change),
-                Ok(Event::CallFailed(call, block)) => self.print_console(&call, block),
+                Ok(Event::Called(call, block)) => {
+                    self.print_console(&call, block);
+                    self.waiting_calls.fetch_sub(1, Ordering::Relaxed);
+                }
                 Ok(Event::Failed(failed)) => {
                     self.print_counts();
                     print(&failed.to_string());
@@ -230,14 +244,11 @@ impl Printer {
         lines.collect()
     }
 
-    /// Prints what a call logged before it failed: tools estimate a transaction first, and do not send it if that fails.
+    /// Prints what a call or an estimate logged: the calls of a test are often the only ones that run its contract.
     fn print_console(&self, call: &Call, block: BlockId) {
         let traced = self.node.trace_call(&Context::unbounded(), call, block, None, &call_tracer());
         let frame = traced.ok().and_then(|trace| CallFrame::parse(trace.get()));
         let lines = frame.as_ref().map(CallFrame::console_lines).unwrap_or_default();
-        if !lines.is_empty() {
-            self.print_counts();
-        }
         lines.iter().for_each(|line| print(&format!("  console {line}")));
     }
 
