@@ -116,6 +116,10 @@ proxies *ARGS:
 operations *ARGS:
     scripts/operations.py {{ARGS}}
 
+# Start deploy/compose.yaml with Docker or Podman, and look at it from outside.
+compose *ARGS:
+    scripts/compose.py {{ARGS}}
+
 # Make a Debian package: `just debian-package --output .`.
 debian-package *ARGS:
     scripts/debian_package.py {{ARGS}}

@@ -419,6 +419,8 @@ def endure(binary, minutes):
             print("round {}: {} descriptors, {} threads, {:.0f} MiB".format(len(rounds), *rounds[-1]), flush=True)
         expect_no_growth(rounds[0], rounds[-1])
         server.stop()
+    change = ", ".join(f"{first:.0f} to {last:.0f} {what}" for first, last, what in zip(rounds[0], rounds[-1], ("descriptors", "threads", "MiB")))
+    print(f"{len(rounds)} rounds in {minutes:g} minutes: {change}")
 
 
 SCENES = {"disk": disk, "log": log, "clients": clients, "reload": reload, "import": imports, "nginx": nginx, "restarts": restarts}
