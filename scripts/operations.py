@@ -341,26 +341,39 @@ def imports(binary):
                 file.write(blocks)
         command = [binary, "run", "--data-dir", f"{folder}/dev", "--import", chain, "--port", port, "--metrics-addr", f"127.0.0.1:{metrics}",
                    "--log", "warn"]
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
-        try:
-            url = f"http://127.0.0.1:{port}"
+        importing(folder, command, port, metrics, serves=False)
+        importing(folder, [*command, "--serve-while-importing"], port, metrics, serves=True)
 
-            def progress():
-                with contextlib.suppress(OSError):
-                    status, body = get(url + "/ready")
-                    expect("/ready", status, 503)
-                    detail = json.loads(body)["detail"]
-                    return detail if "% " in detail or "%, " in detail else None
-            print(f"/ready is 503: {wait_for('progress', progress).replace(folder, '')}")
-            expect("/health", get(url + "/health")[0], 200)
-            expect("other requests", get(url + "/chainId/")[0], 503)
-            print(f"/health is 200, {metric(metrics, 'ethnode_import_blocks_total'):.0f} blocks in the metrics, other requests are 503")
-            process.send_signal(signal.SIGTERM)
-            expect("exit status", process.wait(PATIENCE), 0)
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
+
+def importing(folder, command, port, metrics, serves):
+    """Looks at a server that imports, which serves requests meanwhile or not, and ends it."""
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+    try:
+        url = f"http://127.0.0.1:{port}"
+
+        def progress():
+            with contextlib.suppress(OSError):
+                status, body = get(url + "/ready")
+                expect("/ready", status, 503)
+                detail = json.loads(body)["detail"]
+                return detail if "% " in detail or "%, " in detail else None
+        print(f"/ready is 503: {wait_for('progress', progress).replace(folder, '')}")
+        expect("/health", get(url + "/health")[0], 200)
+        expect("other requests", get(url + "/chainId/")[0], 200 if serves else 503)
+        blocks = metric(metrics, "ethnode_import_blocks_total")
+        if serves:
+            syncing = rpc(url, "eth_syncing")["result"]
+            refused = rpc(url, "eth_sendRawTransaction", "0x")["error"]
+            expect("a transaction", refused["code"], -32002)
+            print(f"--serve-while-importing: {blocks:.0f} blocks in the metrics, eth_syncing {syncing}, a transaction: {refused['message']}")
+        else:
+            print(f"/health is 200, {blocks:.0f} blocks in the metrics, other requests are 503")
+        process.send_signal(signal.SIGTERM)
+        expect("exit status", process.wait(PATIENCE), 0)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def nginx(binary):
