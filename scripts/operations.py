@@ -10,6 +10,7 @@ Without names, all of them; with --minutes, `clients` and `restarts` again and a
     clients    one client runs endless calls and opens all streams that it gets, another one wants quick responses
     reload     SIGHUP replaces certificate, tokens and the filter of the log
     import     health and progress while chain files are imported
+    users      another user of the machine reads a folder while the server writes to it (needs root)
     nginx      the example of docs/proxies.md, with a rolling restart (scripts/proxies.py)
     restarts   descriptors, threads and memory after many connections, streams and reloads
 
@@ -41,6 +42,8 @@ HERE = Path(__file__).resolve().parent
 ALICE = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 # Seconds to wait for what should happen at once.
 PATIENCE = 20
+# The user without rights.
+NOBODY = 65534
 
 
 def expect(what, got, expected):
@@ -376,6 +379,30 @@ def importing(folder, command, port, metrics, serves):
         process.stdout.close()
 
 
+def users(binary):
+    if os.geteuid() != 0:
+        print("skipped: only root can run commands as another user")
+        return
+    # Everyone may execute it, wherever the program is.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program, results = shutil.copy(binary, folder), Path(folder) / "results"
+        results.mkdir()
+        os.chown(results, NOBODY, NOBODY)
+        with Server(binary, "dev", "--bare", "--data-dir", f"{folder}/data", "--log", "warn", "--block-time", "0.1") as server:
+            wait_for("ten blocks", lambda: int(rpc(server.url, "eth_blockNumber")["result"], 16) >= 10)
+            for command, *place in (("verify",), ("stats",), ("export", results / "chain.rlp"), ("backup", results / "copy")):
+                command = [program, command, "--data-dir", f"{folder}/data", *place]
+                done = subprocess.run([str(part) for part in command], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True)
+                if done.returncode != 0:
+                    raise Failure(f"{command[1]} as another user: {done.stderr}")
+                print(f"as another user, {command[1]}: {done.stdout.strip().splitlines()[-1].replace(folder, '')}")
+            owners = {os.stat(f"{folder}/data/{name}").st_uid for name in os.listdir(f"{folder}/data")}
+            expect("owners of the folder's files", owners, {os.geteuid()})
+            server.stop()
+        verify(binary, results / "copy")
+
+
 def nginx(binary):
     subprocess.run([sys.executable, HERE / "proxies.py", "--bin", binary, "nginx"], check=True)
 
@@ -436,7 +463,7 @@ def endure(binary, minutes):
     print(f"{len(rounds)} rounds in {minutes:g} minutes: {change}")
 
 
-SCENES = {"disk": disk, "log": log, "clients": clients, "reload": reload, "import": imports, "nginx": nginx, "restarts": restarts}
+SCENES = {"disk": disk, "log": log, "clients": clients, "reload": reload, "import": imports, "users": users, "nginx": nginx, "restarts": restarts}
 
 
 def main():
