@@ -233,14 +233,16 @@ def connection(url, source):
 
 def clients(binary):
     with Server(binary, "dev", "--bare", "--log", "warn", "--gas-cap", "500000000") as server:
-        # What the first requests need stays.
-        expect("status", get(server.url + "/blockNumber/")[0], 200)
+        # What threads need for their first call stays.
+        crowd(server)
+        time.sleep(6)
         before = server.status("VmRSS")
         during = crowd(server)
         time.sleep(6)
         after = server.status("VmRSS")
         print(f"memory: {before / 2**20:.0f} MiB before, {during / 2**20:.0f} MiB during, {after / 2**20:.0f} MiB after")
         expect("memory during is within 64 MiB of before", during < before + 64 * 2**20, True)
+        expect("memory after is within 20% of before", after < 1.2 * before, True)
 
 
 def crowd(server):
@@ -256,6 +258,7 @@ def crowd(server):
         for stream in streams:
             stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
         opened = sum(stream.recv(12) == b"HTTP/1.1 200" for stream in streams)
+        filters = sum(makes_filter(stack.enter_context(connection(server.url, greedy)), 1_024))
         callers = [stack.enter_context(connection(server.url, greedy)) for _ in range(24)]
         for caller in callers:
             caller.sendall(endless)
@@ -270,12 +273,20 @@ def crowd(server):
         stream = stack.enter_context(connection(server.url, modest))
         stream.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
         expect("a stream of the other client", stream.recv(12), b"HTTP/1.1 200")
+        expect("a filter of the other client", list(makes_filter(other, 1)), [True])
         median = 1000 * statistics.median(times)
-        print(f"one client: {opened} of 256 streams, 24 endless calls; calls of another one: median {median:.1f} ms, "
-              f"99th percentile {1000 * sorted(times)[197]:.1f} ms, and a stream of its own")
+        print(f"one client: {opened} of 256 streams, {filters} of 1024 filters, 24 endless calls; calls of another one: median {median:.1f} ms, "
+              f"99th percentile {1000 * sorted(times)[197]:.1f} ms, and a stream and a filter of its own")
         expect("the median is below 50 ms", median < 50, True)
         expect("streams are shared", opened < 256, True)
         return server.status("VmRSS")
+
+
+def makes_filter(client, times):
+    """Requests filters over a connection. Yields whether each one was made."""
+    for _ in range(times):
+        client.sendall(b"GET /newBlockFilter/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        yield client.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def certificate(folder, name):
