@@ -62,7 +62,7 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = ""
         # A line of text or of JSON.
-        while not (found := re.search(r'listening on ([^\s"]+)', line)):
+        while not (found := re.search(r'listening on (\w+://[^\s"/]+)', line)):
             line = self.process.stdout.readline()
             if not line:
                 self.process.wait()

@@ -411,9 +411,11 @@ impl Drop for Server {
 }
 
 /// Reads a response as far as the server sends it.
-/// The URL in the line with which a server says that it listens, as text or as JSON.
+/// The scheme and the address in the line with which a server says where it listens, as text or as JSON.
 pub fn listening_on(line: &str) -> Option<String> {
-    line.split_once("listening on ")?.1.split('"').next().map(str::to_owned)
+    let (scheme, rest) = line.split_once("listening on ")?.1.split_once("://")?;
+    let address = rest.split(['"', '/']).next()?;
+    Some(format!("{scheme}://{address}"))
 }
 
 fn read_response(stream: &mut TcpStream, has_body: bool) -> Response {

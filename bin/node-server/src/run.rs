@@ -100,7 +100,7 @@ fn node(options: &RunOptions, wiring: &Wiring, is_built_in: bool) -> Result<Arc<
 
 /// Says that the server is ready.
 fn announce(http: &HttpConfig, address: SocketAddr) {
-    logs::announce("", &format!("{}://{address}", http.scheme()));
+    logs::announce("", &format!("{}://{address}{}", http.scheme(), http.base_path));
     notify::ready(address);
 }
 

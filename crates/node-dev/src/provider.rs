@@ -130,7 +130,7 @@ struct Connection {
 impl Connection {
     /// Returns the response to a message; `None` if the message is a notification.
     fn respond(&self, message: &RawValue) -> Option<Vec<u8>> {
-        let client = Client { session: Some(&self.session), controls: true, ..Client::default() };
+        let client = Client { session: Some(&self.session), control: Ok(()), ..Client::default() };
         let reply: Reply = match self.rpc.read(message.get().as_bytes()) {
             Ok(message) => self.rpc.answer(&Context::holding_view(), &message, client),
             Err(error) => error.into(),

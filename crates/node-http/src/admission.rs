@@ -170,8 +170,14 @@ pub(crate) fn origin(request: &HttpRequest) -> Option<&str> {
 /// Logs the refused origin of a page, with the option that would allow it.
 fn report_origin(origin: Option<&str>, service: &Service) {
     let Some(origin) = origin.map(excerpt) else { return };
-    service.notices.warn(origin, || {
-        tracing::warn!(origin, "refused a page of another origin; --cors-origins allows it");
+    service.notices.warn(origin, || match origin.parse() {
+        Ok(crate::url::Origin::Page(_)) => {
+            tracing::warn!(origin, "refused a page of another origin; --cors-origins allows it");
+        }
+        _ => tracing::warn!(
+            origin,
+            "refused a page of an origin without a name; only --cors-origins '*' allows it to read"
+        ),
     });
 }
 

@@ -34,18 +34,18 @@ pub(crate) fn may_read(allowed: &[Origin], origin: &[u8]) -> bool {
         Origin::Loopback => is_loopback(origin),
         Origin::Extensions => is_extension(origin),
         Origin::None => false,
-        Origin::Page(page) => page.as_bytes() == origin,
+        Origin::Page(page) => page.as_bytes().eq_ignore_ascii_case(origin),
     })
 }
 
 /// Whether a page of `origin` may control a chain: only if it is listed by itself.
 pub(crate) fn may_control(allowed: &[Origin], origin: &[u8]) -> bool {
-    allowed.iter().any(|allowed| matches!(allowed, Origin::Page(page) if page.as_bytes() == origin))
+    allowed.iter().any(|allowed| matches!(allowed, Origin::Page(page) if page.as_bytes().eq_ignore_ascii_case(origin)))
 }
 
 /// Whether `origin` is of a page that a server on the same machine as the browser serves.
 fn is_loopback(origin: &[u8]) -> bool {
-    let Ok(origin) = std::str::from_utf8(origin) else { return false };
+    let origin = String::from_utf8_lossy(origin).to_ascii_lowercase();
     let Some(authority) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
         return false;
     };
@@ -95,6 +95,8 @@ mod tests {
             ("none", "http://localhost:3000", false, false),
             ("loopback", "http://localhost:3000", true, false),
             ("loopback", "https://app.localhost", true, false),
+            ("loopback", "HTTP://LocalHost:3000", true, false),
+            ("http://localhost", "HTTP://LOCALHOST", true, true),
             ("loopback", "http://127.0.0.1:5173", true, false),
             ("loopback", "http://[::1]:5173", true, false),
             ("loopback", "http://localhost.evil.example", false, false),

@@ -2,6 +2,7 @@
 
 use crate::config::HttpConfig;
 use crate::forwarded::Forwarded;
+use crate::hosts;
 use crate::problem::HttpError;
 use crate::url::is_authority;
 use actix_web::HttpRequest;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 /// The URL at which the client reaches the server: the configured public URL, or that by which the client reached the trusted
 /// proxies that `forwarded` the request, or the host that the request is addressed to. `listening` replaces a host that is
-/// missing or invalid.
+/// missing, invalid or not allowed.
 pub(crate) fn base_url(
     request: &HttpRequest,
     forwarded: Option<&Forwarded>,
@@ -19,7 +20,8 @@ pub(crate) fn base_url(
     listening: &str,
 ) -> String {
     // The host is written into JSON strings and headers unescaped, so it must be a valid authority.
-    let addressed = || requested_authority(request).filter(|name| is_authority(name)).unwrap_or(listening);
+    let is_usable = |name: &&str| is_authority(name) && hosts::is_allowed(&config.allowed_hosts, name, None);
+    let addressed = || requested_authority(request).filter(is_usable).unwrap_or(listening);
     match (&config.public_url, forwarded) {
         (None, Some(Forwarded { scheme, host, prefix, .. })) => {
             let scheme = scheme.unwrap_or(config.scheme());
@@ -120,8 +122,9 @@ mod tests {
 
     #[test]
     fn prefers_the_public_url_and_replaces_invalid_hosts() {
-        let plain = HttpConfig::default();
-        let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..HttpConfig::default() };
+        let allowed_hosts = ["inner", "node.local"].map(|host| host.parse().unwrap()).to_vec();
+        let plain = HttpConfig { allowed_hosts, ..HttpConfig::default() };
+        let based = HttpConfig { base_path: "/v1".parse().unwrap(), ..plain.clone() };
         let public = HttpConfig { public_url: Some("https://node.example/x".parse().unwrap()), ..based.clone() };
         let forwarded = Forwarded {
             client: None,
@@ -144,6 +147,7 @@ mod tests {
             (&plain, "a/b", "http://listening"),
             (&plain, "user@host", "http://listening"),
             (&plain, "", "http://listening"),
+            (&plain, "evil.example", "http://listening"),
             (&based, "node.local", "http://node.local/v1"),
             (&public, "node.local", "https://node.example/x/v1"),
         ];

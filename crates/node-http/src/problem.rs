@@ -41,10 +41,11 @@ pub(crate) enum HttpError {
     HeadersTimeout,
     #[error("the body cannot be read to its end")]
     BodyBroken,
-    #[error("control of the chain is refused to clients that may be on other machines (`force-control`)")]
+    #[error("only clients on this machine may control the chain (`force-control`)")]
     ControlRefused,
     #[error(
-        "control of the chain is refused to requests that {0} forwards, which is not a trusted proxy (`trusted-proxies`)"
+        "only clients on this machine may control the chain, and {0}, which forwards the request, is not a trusted proxy \
+         (`trusted-proxies`)"
     )]
     ControlForwarded(IpAddr),
     #[error("control of the chain is switched off (`no-control`)")]
@@ -55,7 +56,7 @@ pub(crate) enum HttpError {
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),
-    #[error("this is refused to pages of other origins (`cors-origins`)")]
+    #[error("pages of other origins may not do this (`cors-origins`)")]
     ForeignOrigin,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),

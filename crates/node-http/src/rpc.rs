@@ -130,12 +130,12 @@ pub(crate) async fn run(
     {
         admission::report_refusal(&refusal.error, refusal.origin.as_deref(), &service);
     }
-    let reason = refused.map(|refusal| refusal.error.to_string());
+    let reason = refusal.as_ref().map(|refusal| refusal.error.to_string());
     let cost = message.cost();
     let (whole, worker) = (context.clone(), service.clone());
     let work = Box::new(move |context: &Context| {
-        let client =
-            Client { session: session.as_deref(), controls: refusal.is_none(), refusal: reason.as_deref(), reads_only };
+        let control = reason.as_deref().map_or(Ok(()), Err);
+        let client = Client { session: session.as_deref(), control, reads_only };
         let response = worker.rpc.answer(context, &message, client);
         // Only the time slice of `Cost::Brief` has passed, not the deadline: start again in the pool.
         if context.check() == Err(Interrupted::DeadlineExceeded) && whole.check().is_ok() {

@@ -149,8 +149,7 @@ impl Rpc {
             let name = call.method.name();
             return Err(RpcError::server(format!("{name} is refused: the token has not the role send (`token-file`)")));
         }
-        if call.method.controls() && !scope.client.controls {
-            let reason = scope.client.refusal.unwrap_or("the client may not control the chain");
+        if let (true, Err(reason)) = (call.method.controls(), scope.client.control) {
             return Err(RpcError::server(format!("{} is refused: {reason}", call.method.name())));
         }
         let result = (call.method.run)(scope, call.parameters.as_deref(), out);

@@ -16,14 +16,19 @@ pub struct Scope<'a> {
 }
 
 /// What the transport knows of the client.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
     /// The connection that subscriptions belong to; `None` if the transport cannot send notifications.
     pub session: Option<&'a Session>,
-    /// Whether the client may control a development chain.
-    pub controls: bool,
-    /// Why it may not, as the end of an error message.
-    pub refusal: Option<&'a str>,
+    /// Whether the client may control a development chain: if not, the reason, as the end of an error message.
+    pub control: Result<(), &'a str>,
     /// Whether the client may not send transactions.
     pub reads_only: bool,
+}
+
+/// A client that may read and send, and not control.
+impl Default for Client<'_> {
+    fn default() -> Self {
+        Self { session: None, control: Err("the client may not control the chain"), reads_only: false }
+    }
 }

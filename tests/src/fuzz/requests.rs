@@ -234,7 +234,7 @@ fn answer(rpc: &Rpc, input: &[u8]) -> Result<bool, String> {
         Err(_) => return Ok(false),
     };
     let context = Context::holding_view().with_timeout(Duration::from_secs(1)).with_gas_budget(1_000_000);
-    let reply = rpc.answer(&context, &message, Client { controls: true, ..Client::default() });
+    let reply = rpc.answer(&context, &message, Client { control: Ok(()), ..Client::default() });
     let succeeded = reply.error().is_none();
     let Some(body) = reply.body else { return Ok(succeeded) };
     let response: Value = match serde_json::from_slice(&body) {

@@ -103,7 +103,7 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
         let banner = if silent { String::new() } else { banner::Banner(&summary).to_string() };
         // A port that the system chose is shown nowhere else.
         if !silent || picks_port {
-            logs::announce(&banner, &format!("{scheme}://{address}"));
+            logs::announce(&banner, &format!("{scheme}://{address}{base_path}"));
         }
         notify::ready(address);
         Ok::<_, CommandError>(())

@@ -25,10 +25,11 @@ pub use unavailable::unavailable;
 
 /// Returns all methods.
 pub fn table() -> Vec<Method> {
+    let waiting = transactions::Waiting::default();
     let families = [
         chain::methods(),
         blocks::methods(),
-        transactions::methods(),
+        transactions::methods(&waiting),
         state::methods(),
         calls::methods(),
         config::methods(),
@@ -38,7 +39,7 @@ pub fn table() -> Vec<Method> {
         debug::methods(),
         testing::methods(),
         traces::methods(),
-        dev::methods(),
+        dev::methods(&waiting),
     ];
     with_modules(families.into_iter().flatten().collect())
 }

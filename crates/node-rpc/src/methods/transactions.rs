@@ -11,6 +11,7 @@ use node_types::wire::{AddressData, BytesData, Data};
 use node_types::{BlockId, H256};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ const MAX_WAITING: usize = 2;
 /// Code of the error that a transaction is in the pool but was not mined in time (EIP-7966).
 const NOT_MINED_YET: i64 = 4;
 
-pub(super) fn methods() -> Vec<Method> {
+pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
     vec![
         Method::new(
             "eth_getTransactionByHash",
@@ -103,7 +104,7 @@ pub(super) fn methods() -> Vec<Method> {
             &["transaction", "timeoutMs?"],
             "Adds a signed transaction to the pool and returns its receipt once it is mined (EIP-7966).",
             {
-                let waiting = Waiting::default();
+                let waiting = waiting.clone();
                 move |scope: Scope<'_>, (data, wait): (BytesData, Option<Hex<u64>>)| {
                     let hash = scope.node.send_transaction(scope.context, data.0)?;
                     wait_for_receipt(scope, &waiting, hash, wait)
@@ -184,9 +185,9 @@ pub(super) fn wait_for_receipt(
     }
 }
 
-/// The number of requests that wait for receipts.
-#[derive(Debug, Default)]
-pub(super) struct Waiting(AtomicUsize);
+/// The number of requests that wait for receipts. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting(Arc<AtomicUsize>);
 
 /// The permission to wait for a receipt.
 struct Permit<'a>(&'a AtomicUsize);

@@ -42,9 +42,9 @@ pub(super) struct Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, code, message } = self;
-        // The message may quote what a contract returned.
-        let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        write!(f, "{operation} failed: {message} ({code})")
+        let line = format!("{operation} failed: {message} ({code})");
+        // The message may quote what a contract returned, the operation a path.
+        f.write_str(&line.replace(char::is_control, " "))
     }
 }
 
@@ -67,6 +67,10 @@ impl<S: Subscriber> Layer<S> for RequestLayer {
     fn on_event(&self, event: &LogEvent<'_>, _context: Context<'_, S>) {
         let mut fields = Fields::default();
         event.record(&mut fields);
+        // No operation is at the path.
+        if fields.request.operation == "none" && !fields.path.is_empty() {
+            fields.request.operation = format!("{} {}", fields.method, fields.path);
+        }
         if fields.failed {
             // Skipped while too many wait.
             let _ = self.events.try_send(Event::Failed(fields.request));
@@ -81,12 +85,16 @@ impl<S: Subscriber> Layer<S> for RequestLayer {
 struct Fields {
     request: Failed,
     failed: bool,
+    method: String,
+    path: String,
 }
 
 impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "operation" => value.clone_into(&mut self.request.operation),
+            "method" => value.clone_into(&mut self.method),
+            "path" => value.clone_into(&mut self.path),
             "error" => {
                 value.clone_into(&mut self.request.message);
                 self.failed = true;
@@ -120,14 +128,16 @@ mod tests {
                 tracing::info!(target: "request", operation, status = 200);
             }
             tracing::info!(target: "request", operation = "eth_call", code = 3_i64, error = "execution reverted: a\nb");
+            let (method, path) = ("GET", "/nothing");
+            tracing::info!(target: "request", method, path, operation = "none", code = 404_i64, error = "no such path");
         });
         assert_eq!(counts.take().as_deref(), Some("eth_call 2, eth_chainId 1"));
         assert_eq!(counts.take(), None);
-        match received.try_recv() {
-            Ok(Event::Failed(failed)) => {
-                assert_eq!(failed.to_string(), "eth_call failed: execution reverted: a b (3)");
-            }
-            _ => panic!("no failure"),
-        }
+        let expected = ["eth_call failed: execution reverted: a b (3)", "GET /nothing failed: no such path (404)"];
+        let lines = received.try_iter().map(|event| match event {
+            Event::Failed(failed) => failed.to_string(),
+            _ => panic!("another event"),
+        });
+        assert_eq!(lines.collect::<Vec<_>>(), expected);
     }
 }

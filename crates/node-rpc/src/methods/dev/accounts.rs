@@ -32,14 +32,14 @@ impl<'de> Deserialize<'de> for Typed {
     }
 }
 
-pub(super) fn methods() -> Vec<Method> {
+pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
     let everywhere = ["eth_accounts", "eth_requestAccounts"].map(|name| {
         let about = "The accounts whose keys the node has; empty except on development chains.";
         Method::new(name, &[], about, |scope, ()| Ok(accounts(scope)))
     });
     let mut methods = Vec::from(everywhere);
     methods.extend(signing());
-    let waiting = Waiting::default();
+    let waiting = waiting.clone();
     let sync = Method::new(
         "eth_sendTransactionSync",
         &["transaction", "timeoutMs?"],

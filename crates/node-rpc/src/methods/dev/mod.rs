@@ -11,6 +11,7 @@ pub use dump::{InvalidDump, read_dump, write_dump};
 
 use crate::error::RpcError;
 use crate::method::Method;
+use crate::methods::transactions::Waiting;
 use crate::parameters::Parameters;
 use crate::scope::Scope;
 use node_core::node::NodeError;
@@ -18,8 +19,8 @@ use node_core::producer::{Producer, ProducerError};
 use serde::Serialize;
 use std::sync::Arc;
 
-pub(super) fn methods() -> Vec<Method> {
-    let families = [accounts::methods(), blocks::methods(), chain::methods(), pool::methods(), state::methods()];
+pub(super) fn methods(waiting: &Waiting) -> Vec<Method> {
+    let families = [accounts::methods(waiting), blocks::methods(), chain::methods(), pool::methods(), state::methods()];
     families.into_iter().flatten().chain(dump::methods()).collect()
 }
 
