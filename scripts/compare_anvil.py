@@ -186,7 +186,7 @@ def questions(chain, hashes, blocks):
              ("net_peerCount",), ("eth_chainId",), ("eth_blockNumber",), ("eth_syncing",), ("eth_gasPrice",),
              ("eth_maxPriorityFeePerGas",), ("eth_blobBaseFee",), ("eth_accounts",), ("eth_coinbase",),
              ("eth_mining",), ("eth_hashrate",), ("eth_config",), ("eth_capabilities",), ("eth_protocolVersion",),
-             ("txpool_status",), ("txpool_content",), ("txpool_inspect",), ("rpc_modules",),
+             ("anvil_getAutomine",), ("anvil_getGenesisTime",), ("txpool_status",), ("txpool_content",), ("txpool_inspect",), ("rpc_modules",),
              ("eth_feeHistory", "0x4", "latest", [25, 75]), ("eth_feeHistory", hex(head), hex(head), []),
              ("eth_newBlockFilter",), ("eth_newFilter", {}), ("eth_newPendingTransactionFilter",)]
     for account in (alice, carol, chain.counter, chain.keeper, NOBODY):
@@ -214,6 +214,12 @@ def questions(chain, hashes, blocks):
         asked += [("eth_getTransactionByHash", transaction), ("eth_getTransactionReceipt", transaction),
                   ("eth_getRawTransactionByHash", transaction), ("debug_getRawTransaction", transaction)]
         asked += [("debug_traceTransaction", transaction, options) for options in TRACERS.values()]
+        asked.append(("trace_transaction", transaction))
+    asked += [("trace_block", hex(number)) for number in range(head + 1)]
+    asked += [("trace_block", "latest"), ("trace_block", "pending"), ("trace_block", "0x1000")]
+    asked += [("eth_getTransactionBySenderAndNonce", sender, hex(nonce)) for sender in (alice, bob) for nonce in (0, 4, 99)]
+    asked += [("erigon_getHeaderByNumber", number) for number in ("0x5", "latest", "0x1000")]
+    asked += [("debug_codeByHash", hash) for hash in ("0x" + keccak(hexstr="0x" + COUNTER).hex(), UNKNOWN)]
     asked += [("debug_traceBlockByNumber", "0x6"), ("debug_traceBlockByNumber", "0x0"),
               ("debug_traceTransaction", hashes[0], {"tracer": "nobodysTracer"})]
     everything = {"fromBlock": "0x0", "toBlock": "latest"}
