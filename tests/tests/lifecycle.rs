@@ -109,7 +109,10 @@ fn health_and_progress_are_served_during_an_import() {
     assert_eq!(refused.problem_faults(503), NONE, "{}", refused.text);
     assert!(refused.header("retry-after").is_some());
     assert_eq!(server.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#).status, 503);
-    assert!(at(metrics).get("/metrics").text.contains("ethnode_import_blocks_total"));
+    let measured = at(metrics).get("/metrics").text;
+    assert!(measured.contains("ethnode_import_blocks_total"), "{measured}");
+    let share = measured.lines().find_map(|line| line.strip_prefix("ethnode_import_progress_ratio ")).unwrap();
+    assert!((f64::MIN_POSITIVE..1.0).contains(&share.parse::<f64>().unwrap()), "{share}");
     let kill = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));

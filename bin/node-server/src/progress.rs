@@ -3,7 +3,7 @@
 use crate::notify;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use node_chain::Progress;
-use node_http::Starting;
+use node_http::{HttpConfig, Metrics, Starting};
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::time::Duration;
@@ -22,16 +22,20 @@ pub(crate) struct ImportProgress {
     last_line: Duration,
     /// Where `/ready` reads the progress.
     starting: Starting,
+    /// Where Prometheus does.
+    metrics: Metrics,
     last_status: Duration,
 }
 
 impl ImportProgress {
-    /// Starts for the file at `path`, which has `length` bytes.
-    pub(crate) fn start(path: &Path, length: u64, starting: &Starting) -> Self {
+    /// Starts for the file at `path`, which has `length` bytes, in a server with the configuration `http`.
+    pub(crate) fn start(path: &Path, length: u64, http: &HttpConfig) -> Self {
         let title = path.display().to_string();
+        let (starting, metrics) = (http.starting.clone(), http.metrics.clone());
         starting.set(format!("importing {title}"));
+        metrics.set_import_progress(0.0);
         let bar = bar(title.clone(), length);
-        Self { title, bar, last_line: Duration::ZERO, starting: starting.clone(), last_status: Duration::ZERO }
+        Self { title, bar, last_line: Duration::ZERO, starting, metrics, last_status: Duration::ZERO }
     }
 
     /// Returns a reader that advances the bar by the bytes it reads.
@@ -50,7 +54,9 @@ impl ImportProgress {
             return;
         }
         self.last_status = elapsed;
-        let text = format!("{}, block {number}, {}", Share::of(&self.bar, elapsed), Rates(blocks, gas, elapsed));
+        let share = Share::of(&self.bar, elapsed);
+        self.metrics.set_import_progress(share.ratio().unwrap_or_default());
+        let text = format!("{share}, block {number}, {}", Rates(blocks, gas, elapsed));
         if self.bar.is_hidden() && elapsed >= self.last_line + LOG_INTERVAL {
             self.last_line = elapsed;
             tracing::info!("importing {}: {text}", self.title);
@@ -61,6 +67,7 @@ impl ImportProgress {
 
     /// Removes the bar.
     pub(crate) fn finish(self) {
+        self.metrics.set_import_progress(Share::of(&self.bar, Duration::ZERO).ratio().unwrap_or_default());
         self.bar.finish_and_clear();
     }
 }
@@ -90,11 +97,16 @@ impl Share {
     pub(crate) fn of(bar: &ProgressBar, elapsed: Duration) -> Self {
         Self { done: bar.position(), of: bar.length().unwrap_or_default(), elapsed }
     }
+
+    /// Returns the share as a number from 0 to 1; `None` if the whole is not known, such as that of a pipe.
+    fn ratio(&self) -> Option<f64> {
+        (self.of > 0).then(|| (self.done as f64 / self.of as f64).min(1.0))
+    }
 }
 
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let share = if self.of == 0 { 1.0 } else { (self.done as f64 / self.of as f64).min(1.0) };
+        let Some(share) = self.ratio() else { return f.write_str("unknown length") };
         // What is not begun has no speed.
         let left = self.elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-9);
         let left = HumanDuration(Duration::from_secs(left.min(1e9) as u64));
@@ -122,7 +134,7 @@ mod tests {
         let share = |done, of, seconds| Share { done, of, elapsed: Duration::from_secs(seconds) }.to_string();
         assert_eq!(share(25, 100, 60), "25%, 3 minutes left");
         assert_eq!(share(100, 100, 60), "100%, 0 seconds left");
-        assert_eq!(share(0, 0, 0), "100%, 0 seconds left");
+        assert_eq!(share(7, 0, 1), "unknown length");
     }
 
     #[test]

@@ -156,7 +156,10 @@ fn serve_from_the_import_on(
         }
         node.end_import();
         starting.finish();
-        announce(&http, address);
+        // A signal may have come when nothing was left to import.
+        if context.check().is_ok() {
+            announce(&http, address);
+        }
     }
     join(server)
 }
@@ -188,7 +191,7 @@ fn import(
         tracing::info!("importing {}", path.display());
         let (file, length) = files::open_chain(path)?;
         let failed_writes = backend.health().failed_writes;
-        match import_opened(chain, file, ImportProgress::start(path, length, &http.starting), &http.metrics, context) {
+        match import_opened(chain, file, ImportProgress::start(path, length, http), &http.metrics, context) {
             Ok(summary) => {
                 let ImportSummary { imported, gas, elapsed, .. } = summary;
                 tracing::info!("imported {}: {imported} blocks, {}", path.display(), Rates(imported, gas, elapsed));

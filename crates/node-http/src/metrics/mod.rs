@@ -54,6 +54,7 @@ struct Inner {
     refused: Counters,
     import_blocks: Counter,
     import_gas: Counter,
+    import_progress: gauge::Gauge<f64, AtomicU64>,
     blocks_added: Counter,
     blocks_removed: Counter,
     reorganizations: Counter,
@@ -109,6 +110,7 @@ impl Default for Metrics {
             refused: add(registry, "http_refused", "Requests refused by a limit"),
             import_blocks: add(registry, "import_blocks", "Blocks imported from chain files"),
             import_gas: add(registry, "import_gas", "Gas used by the blocks imported from chain files"),
+            import_progress: add(registry, "import_progress_ratio", "Share of the chain file that has been read"),
             blocks_added: add(registry, "blocks_added", "Blocks added to the canonical chain"),
             blocks_removed: add(registry, "blocks_removed", "Blocks removed from the canonical chain"),
             reorganizations: add(registry, "reorganizations", "Times that blocks left the canonical chain"),
@@ -173,6 +175,11 @@ impl Metrics {
     pub fn imported(&self, blocks: u64, gas: u64) {
         self.0.import_blocks.inc_by(blocks);
         self.0.import_gas.inc_by(gas);
+    }
+
+    /// Sets which share of the current chain file has been read, from 0 to 1.
+    pub fn set_import_progress(&self, share: f64) {
+        self.0.import_progress.set(share);
     }
 
     /// Counts a response and its latency.
