@@ -425,13 +425,23 @@ def resources(server):
 
 
 def churn(server):
-    """Opens and closes connections and streams, and reloads the settings."""
+    """Opens and closes connections, streams and WebSockets, sends batches, and reloads the settings."""
+    upgrade = ("GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+    batch = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": method} for method in ("eth_chainId", "eth_nonsense")]).encode()
+    batch = urllib.request.Request(server.url, batch, {"Content-Type": "application/json"})
+
     def use(_):
         for _ in range(50):
             with connection(server.url, "127.0.0.1") as client:
                 client.sendall(b"GET /events/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 client.recv(12)
+            with connection(server.url, "127.0.0.1") as client:
+                client.sendall(upgrade.encode())
+                expect("a WebSocket", client.recv(12), b"HTTP/1.1 101")
             expect("status", get(server.url + "/blockNumber/")[0], 200)
+            with urllib.request.urlopen(batch, timeout=PATIENCE) as response:
+                expect("responses of a batch", len(json.load(response)), 2)
         server.process.send_signal(signal.SIGHUP)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -452,7 +462,7 @@ def restarts(binary):
         for _ in range(4):
             churn(server)
             rounds.append(resources(server))
-            print("{} descriptors, {} threads, {:.0f} MiB after 400 streams and 400 requests".format(*rounds[-1]))
+            print("{} descriptors, {} threads, {:.0f} MiB after 400 streams, WebSockets, requests and batches".format(*rounds[-1]))
         expect_no_growth(rounds[1], rounds[-1])
         server.stop()
 
