@@ -4,7 +4,7 @@
     scripts/metrics.py [--bin PROGRAM]
 
 Installs Prometheus by apt-get if it is missing. Checks the text of /metrics in both formats, that every metric of docs/metrics.md
-and none besides is in it, the rules in deploy/alerts.yml, and that every expression of the rules and of deploy/grafana.json returns
+and none besides is in it, that the rules in deploy/alerts.yml fire when they should, and that every expression of the rules and of deploy/grafana.json returns
 without an error; those about the process, the head and requests must return data.
 """
 
@@ -22,6 +22,34 @@ import urllib.request
 from pathlib import Path
 
 from nodes import ROOT, Failure, Server, build, free_port, install
+
+# For each alert, series that fire it, one scrape every 15 s, and after how many minutes it is looked at. Counters with labels that are not
+# known at the start appear with their first value.
+FIRING = [
+    ("NodeDown", {"up": "0x60"}, 8),
+    ("NodeStorageFailure", {'ethnode_storage_failures_total{operation="write"}': "0x20 1x40"}, 6),
+    ("NodeDiskAlmostFull", {"ethnode_storage_bytes": "1x60", "ethnode_storage_free_bytes": "100000000x60"}, 8),
+    ("NodeHeadOld", {"ethnode_head_age_seconds": "700x60"}, 8),
+    ("NodeReorganized", {"ethnode_reorganizations_total": "0x20 1x40"}, 6),
+    ("NodeErrors", {'ethnode_http_requests_total{operation="call",status="500"}': "_x20 1x40"}, 6),
+    ("NodeErrors", {'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "_x20 1x40"}, 6),
+    ("NodeErrors", {'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "3x30 4x30"}, 9),
+    ("NodeOverloaded", {'ethnode_executor_queue{pool="code"}': "60x60"}, 8),
+    ("NodeOverloaded", {'ethnode_executor_refused_total{pool="work"}': "0x20 1+1x40"}, 9),
+    ("NodeLimits", {'ethnode_http_refused_total{limit="rate-limit"}': "0+20x60"}, 12),
+    ("NodeLogDropped", {"ethnode_log_lines_dropped_total": "0x20 5x40"}, 6),
+    ("NodeFilesAlmostUsedUp", {"process_open_fds": "90x60", "process_max_fds": "100x60"}, 8),
+]
+# Series of a server without problems, and of errors that are over.
+QUIET = {
+    "up": "1x80", 'ethnode_storage_failures_total{operation="read"}': "2x80", "ethnode_storage_bytes": "1x80",
+    "ethnode_storage_free_bytes": "2000000000x80", "ethnode_head_age_seconds": "12x80", "ethnode_reorganizations_total": "1x80",
+    'ethnode_http_requests_total{operation="call",status="500"}': "1x80", 'ethnode_http_requests_total{operation="call",status="200"}': "0+9x80",
+    'ethnode_rpc_calls_total{method="eth_call",code="-32603"}': "1x80", 'ethnode_rpc_calls_total{method="eth_call",code="-32000"}': "0+9x80",
+    'ethnode_executor_queue{pool="code"}': "3x80", 'ethnode_executor_refused_total{pool="code"}': "4x80",
+    'ethnode_http_refused_total{limit="max-body"}': "200x80", "ethnode_log_lines_dropped_total": "7x80",
+    "process_open_fds": "30x80", "process_max_fds": "100x80",
+}
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -104,6 +132,28 @@ def check_prometheus(metrics, folder):
             process.terminate()
 
 
+def check_alerts(folder):
+    """Has promtool evaluate the rules over series that should fire each of them, and over those of a server without problems."""
+    def case(series, minutes, expression, value):
+        labelled = {name.rstrip("}") + ("," if "{" in name else "{") + 'job="node-server",instance="a"}': values for name, values in series.items()}
+        expected = [{"labels": "{}", "value": value}] if value else []
+        return {"interval": "15s", "input_series": [{"series": name, "values": values} for name, values in labelled.items()],
+                "promql_expr_test": [{"expr": expression, "eval_time": f"{minutes}m", "exp_samples": expected}]}
+
+    rules = ROOT / "deploy/alerts.yml"
+    firing = 'count(ALERTS{alertstate="firing"%s})'
+    cases = [case(series, minutes, firing % f',alertname="{alert}"', 1) for alert, series, minutes in FIRING]
+    cases.append(case(QUIET, 19, firing % "", 0))
+    tests = Path(folder) / "alerts-test.yml"
+    # JSON is YAML, too.
+    tests.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "15s", "tests": cases}))
+    promtool("test", "rules", tests)
+    alerts = set(re.findall(r"- alert: (\w+)", rules.read_text()))
+    if alerts != {alert for alert, _, _ in FIRING}:
+        raise Failure(f"alerts without a test: {sorted(alerts ^ {alert for alert, _, _ in FIRING})}")
+    print(f"{len(alerts)} alerts fire when they should, in {len(FIRING)} cases, and none without a problem")
+
+
 def query(url, expression):
     _, text = get(f"{url}/api/v1/query?query={urllib.parse.quote(expression)}")
     return json.loads(text)["data"]["result"]
@@ -145,6 +195,7 @@ def main():
             metrics = f"http://127.0.0.1:{port}/metrics"
             check_text(metrics)
             check_prometheus(metrics, folder)
+            check_alerts(folder)
 
 
 if __name__ == "__main__":
