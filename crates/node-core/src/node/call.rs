@@ -31,18 +31,33 @@ impl Node {
     /// # Errors
     /// [`NodeError::ExecutionReverted`] and [`NodeError::ExecutionFailed`].
     pub fn estimate_gas(&self, context: &Context, call: &Call, block: BlockId) -> Result<u64, NodeError> {
-        let snapshot = self.snapshot_for(context, block)?;
-        let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
-        let context = self.call_context(context);
-        let outcome = self
-            .executor
-            .estimate(&context, &*snapshot.view, &header.header, call)
-            .map_err(|error| NodeError::of_call(error, &context))?;
+        let outcome = self.estimate(context, call, block)?;
         self.observed(call, block);
         match outcome {
             EstimateOutcome::Gas(gas) => Ok(gas),
             EstimateOutcome::Failed(failure) => Err(failure.into()),
         }
+    }
+
+    /// Returns the gas limit of a transaction that will be sent. The call is observed only if it fails: otherwise the
+    /// transaction will be.
+    pub(super) fn gas_to_send(&self, context: &Context, call: &Call) -> Result<u64, NodeError> {
+        match self.estimate(context, call, BlockId::latest())? {
+            EstimateOutcome::Gas(gas) => Ok(gas),
+            EstimateOutcome::Failed(failure) => {
+                self.observed(call, BlockId::latest());
+                Err(failure.into())
+            }
+        }
+    }
+
+    fn estimate(&self, context: &Context, call: &Call, block: BlockId) -> Result<EstimateOutcome, NodeError> {
+        let snapshot = self.snapshot_for(context, block)?;
+        let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
+        let context = self.call_context(context);
+        self.executor
+            .estimate(&context, &*snapshot.view, &header.header, call)
+            .map_err(|error| NodeError::of_call(error, &context))
     }
 
     /// Reports a call that was executed.
@@ -111,8 +126,13 @@ mod tests {
         world.node.call(&context, &call(3), BlockId::latest()).unwrap_err();
         *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Gas(21_000)));
         world.node.estimate_gas(&context, &call(4), BlockId::earliest()).unwrap();
+        *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Gas(21_000)));
+        world.node.gas_to_send(&context, &call(5)).unwrap();
+        *world.executor.estimate.lock() = Some(Ok(EstimateOutcome::Failed(CallFailure::GasCap { cap: 1 })));
+        world.node.gas_to_send(&context, &call(6)).unwrap_err();
         let latest = BlockId::latest();
-        assert_eq!(*seen.lock(), [(address(1), latest), (address(2), latest), (address(4), BlockId::earliest())]);
+        let expected = [(1, latest), (2, latest), (4, BlockId::earliest()), (6, latest)];
+        assert_eq!(*seen.lock(), expected.map(|(number, block)| (address(number), block)));
     }
 
     #[test]

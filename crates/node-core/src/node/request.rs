@@ -12,7 +12,7 @@ use node_types::consensus::{
     AccessListItem, Authorization, BlobSidecar, PooledTransaction, Signature, Transaction, TransactionBody,
     TransactionType, versioned_hash,
 };
-use node_types::{Address, BlockId, Bytes, H256, U256};
+use node_types::{Address, Bytes, H256, U256};
 use std::collections::BTreeMap;
 
 /// The fields of a transaction to send. The node fills in what is `None`.
@@ -187,7 +187,7 @@ impl Node {
         if let Some(gas) = request.gas {
             return Ok(gas);
         }
-        self.estimate_gas(context, &request.call(), BlockId::latest())
+        self.gas_to_send(context, &request.call())
     }
 
     /// Fills in the missing fields of a transaction except its gas limit.
