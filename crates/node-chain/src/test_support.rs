@@ -51,6 +51,7 @@ pub(crate) fn work_genesis() -> Genesis {
             ..Header::default()
         },
         alloc: Default::default(),
+        state_root: None,
     }
 }
 

@@ -79,7 +79,7 @@ impl DevGenesis {
         if self.base_fee.is_some() && fork < Fork::London {
             return Err(DevGenesisError::BaseFeeBeforeLondon { hardfork: self.hardfork });
         }
-        let Genesis { mut spec, header, mut alloc } = dev_genesis();
+        let Genesis { mut spec, header, mut alloc, state_root } = dev_genesis();
         spec.chain_id = self.chain_id;
         spec.block_forks.retain(|(known, _)| *known <= fork);
         spec.time_forks.retain(|(known, _)| *known <= fork);
@@ -97,7 +97,7 @@ impl DevGenesis {
             alloc.extend(contracts().map(deployed));
         }
         alloc.extend(accounts.into_iter().map(|address| (address, GenesisAccount { balance, ..Default::default() })));
-        Ok(Genesis { spec, header: self.header(header), alloc })
+        Ok(Genesis { spec, header: self.header(header), alloc, state_root })
     }
 
     /// Returns the header of the built-in genesis, adapted to the fork.

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::keys::{Key, Table, TrieId};
 use crate::rows::{Rows, Value};
-use crate::trie::{self, Branch, Change, Decoder, NewRow, Node, Planned, Source, Stored, Update};
+use crate::trie::{self, Branch, Change, Decoder, MAX_AGE, NewRow, Node, Planned, Source, Stored, Update};
 use crate::values::{AccountRow, decode_word, encode_word};
 use node_core::caches::CacheUse;
 use node_core::state::{AccountChange, StateChanges};
@@ -73,6 +73,8 @@ pub(crate) struct TrieReader<'a> {
     pub(crate) trie: TrieId,
     /// `None` for a new trie, which has no nodes.
     pub(crate) at: Option<BlockNumber>,
+    /// Whether new rows replace those that are read, because the same block wrote them. Then they must not be deltas.
+    pub(crate) replaces: bool,
     pub(crate) cache: Option<&'a mut NodeCache>,
 }
 
@@ -94,6 +96,7 @@ impl Source for TrieReader<'_> {
             Ok(if stored.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         let stored = match stored {
+            Some(Stored { node, .. }) if self.replaces => Arc::new(Stored { node, age: MAX_AGE }),
             Some(stored) => Arc::new(stored),
             None if started => return Err(StoreError::Missing { table: Table::Trie.name() }),
             None => Arc::new(Stored::NOTHING),
@@ -129,25 +132,60 @@ pub(crate) struct NewState {
     pub(crate) nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>,
 }
 
-/// Returns the state of block `number`: `changes` applied to the state as of `parent`. `parent` is `None` for the
-/// genesis block.
+/// The state to which changes are applied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Before {
+    /// The state as of a block.
+    Block(BlockNumber),
+    /// The state of the genesis block, as far as it is stored: this number of accounts. The changes are other accounts.
+    Genesis { accounts: u32 },
+}
+
+impl Before {
+    /// No state.
+    pub(crate) const NOTHING: Self = Self::Genesis { accounts: 0 };
+
+    /// Returns the state as of the block before `number`.
+    pub(crate) fn block(number: BlockNumber) -> Self {
+        number.checked_sub(1).map_or(Self::NOTHING, Self::Block)
+    }
+
+    /// Returns the block as of which rows are read, or `None` if there are none.
+    fn at(self) -> Option<BlockNumber> {
+        match self {
+            Self::Block(number) => Some(number),
+            Self::Genesis { accounts } => (accounts > 0).then_some(0),
+        }
+    }
+
+    /// Returns the account before the changes.
+    fn account(self, rows: &Rows, hash: H256) -> Result<Option<AccountRow>, StoreError> {
+        match self {
+            Self::Block(number) => account(rows, hash, number),
+            Self::Genesis { .. } => Ok(None),
+        }
+    }
+}
+
+/// Returns the state of block `number`: `changes` applied to `parent`.
 pub(crate) fn apply(
     rows: &Rows,
     mut cache: Option<&mut NodeCache>,
-    parent: Option<BlockNumber>,
+    parent: Before,
     number: BlockNumber,
     changes: &StateChanges,
 ) -> Result<NewState, StoreError> {
+    let (first, replaces) = match parent {
+        Before::Block(_) => (0, false),
+        Before::Genesis { accounts } => (accounts, true),
+    };
     let mut new = NewState::default();
     let addresses: Vec<&Address> = changes.accounts.keys().collect();
     let hashes = keccak256_all(&addresses);
     let mut tries = Vec::new();
     let mut planned = Vec::with_capacity(changes.accounts.len());
-    for ((index, change), hash) in (0..).zip(changes.accounts.values()).zip(hashes) {
-        let before = match parent {
-            Some(parent) => account(rows, hash, parent)?,
-            None => None,
-        };
+    for ((index, change), hash) in (first..).zip(changes.accounts.values()).zip(hashes) {
+        let before = parent.account(rows, hash)?;
         let storage = match change.account {
             Some(_) => {
                 let before = before.and_then(|account| account.storage).filter(|_| !change.clears_storage());
@@ -183,7 +221,7 @@ pub(crate) fn apply(
         leaves.push((NibblePath::from(hash), after.map(|account| account.leaf().encode().into())));
     }
     leaves.sort_unstable_by(|(a, _), (b, _)| a.packed().cmp(b.packed()));
-    let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent, cache };
+    let mut reader = TrieReader { rows, trie: TrieId::ACCOUNTS, at: parent.at(), replaces, cache };
     if let Some(Update { root, rows }) = trie::finish(vec![trie::plan(&mut reader, &leaves)?]).pop() {
         new.root = root;
         new.add_nodes(TrieId::ACCOUNTS, rows);
@@ -204,7 +242,7 @@ impl NewState {
         &mut self,
         rows: &Rows,
         cache: Option<&mut NodeCache>,
-        parent: Option<BlockNumber>,
+        parent: Before,
         before: Option<(TrieId, H256)>,
         fresh: TrieId,
         change: &AccountChange,
@@ -217,14 +255,14 @@ impl NewState {
             return Ok(None);
         }
         let (trie, at) = match before {
-            Some((trie, _)) => (trie, parent),
+            Some((trie, _)) => (trie, parent.at()),
             None => (fresh, None),
         };
         let leaf = |(hash, word): (&H256, &Vec<u8>)| {
             (NibblePath::from(*hash), (!word.is_empty()).then(|| trie::encode_word_leaf(word)))
         };
         let leaves: Vec<Change> = slots.iter().map(leaf).collect();
-        let planned = trie::plan(&mut TrieReader { rows, trie, at, cache }, &leaves)?;
+        let planned = trie::plan(&mut TrieReader { rows, trie, at, replaces: false, cache }, &leaves)?;
         self.rows.extend(slots.into_iter().map(|(hash, word)| (Key::of_slot(trie, hash), word.into())));
         Ok(Some((trie, planned)))
     }

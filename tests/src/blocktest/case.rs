@@ -22,7 +22,8 @@ use std::sync::Arc;
 pub(super) fn run(test: &BlockTest, storage: Storage) -> Result<(), String> {
     let spec = Arc::new(chain_spec(&test.network, &test.config)?);
     let encoded = Block::decode(&test.genesis_rlp.0).map_err(|error| format!("genesisRLP: {error}"))?;
-    let genesis = Genesis { spec: (*spec).clone(), header: encoded.header, alloc: accounts(&test.pre)? };
+    let genesis =
+        Genesis { spec: (*spec).clone(), header: encoded.header, alloc: accounts(&test.pre)?, state_root: None };
     let block = genesis.block();
     if block.header.hash != test.genesis_block_header.hash.word() {
         return Err(format!(

@@ -50,6 +50,9 @@ pub enum GenesisError {
     /// An account has two entries, with and without 0x.
     #[error("alloc has two entries for {address:#x}")]
     DuplicateAccount { address: node_types::Address },
+    /// The accounts of a large genesis cannot be sorted in temporary files.
+    #[error("the accounts cannot be sorted in temporary files")]
+    Scratch(#[source] std::io::Error),
 }
 
 /// Why a value is not a number, or not the expected bytes.

@@ -1,4 +1,4 @@
-//! Parsing of a genesis file: rules, header and accounts.
+//! Reading a genesis file: rules, header and accounts.
 
 use super::config::{self, RawObject};
 use super::{Genesis, GenesisAccount, GenesisError, number};
@@ -7,72 +7,170 @@ use node_core::forks::{ChainSpec, Fork};
 use node_types::consensus::{EMPTY_OMMERS_HASH, EMPTY_REQUESTS_HASH, EMPTY_ROOT, Header, HeaderField};
 use node_types::{Address, H256, U256};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
 
-/// The properties of the file. Numbers stay text, because JSON integers may have more than 64 bits.
+/// An account in a file. Numbers stay text, because JSON integers may have more than 64 bits.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct File<'a> {
-    #[serde(borrow)]
-    config: Option<RawObject<'a>>,
-    #[serde(borrow)]
-    alloc: Option<BTreeMap<String, FileAccount<'a>>>,
-    #[serde(borrow)]
-    nonce: Option<&'a RawValue>,
-    #[serde(borrow)]
-    timestamp: Option<&'a RawValue>,
-    extra_data: Option<String>,
-    #[serde(borrow)]
-    gas_limit: Option<&'a RawValue>,
-    #[serde(borrow)]
-    gas_used: Option<&'a RawValue>,
-    #[serde(borrow)]
-    difficulty: Option<&'a RawValue>,
-    mix_hash: Option<String>,
-    coinbase: Option<String>,
-    #[serde(borrow)]
-    number: Option<&'a RawValue>,
-    parent_hash: Option<String>,
-    #[serde(borrow)]
-    base_fee_per_gas: Option<&'a RawValue>,
-    #[serde(borrow)]
-    excess_blob_gas: Option<&'a RawValue>,
-    #[serde(borrow)]
-    blob_gas_used: Option<&'a RawValue>,
-    parent_beacon_block_root: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct FileAccount<'a> {
-    #[serde(borrow)]
-    balance: Option<&'a RawValue>,
-    #[serde(borrow)]
-    nonce: Option<&'a RawValue>,
+struct FileAccount {
+    balance: Option<Box<RawValue>>,
+    nonce: Option<Box<RawValue>>,
     code: Option<String>,
     storage: Option<BTreeMap<String, String>>,
 }
 
+/// Receives the accounts of a file one by one.
+type Receiver<'a> = &'a mut dyn FnMut(Address, GenesisAccount) -> Result<(), GenesisError>;
+
 pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
-    let file: File<'_> = serde_json::from_slice(json).map_err(GenesisError::Json)?;
-    let missing = |field: &str| GenesisError::Missing { field: field.to_owned() };
-    let spec = config::parse(file.config.as_ref().ok_or_else(|| missing("config"))?)?;
-    let header = header(&spec, &file)?;
     let mut alloc = BTreeMap::new();
-    for (key, value) in file.alloc.ok_or_else(|| missing("alloc"))? {
-        let address = number::address(&format!("alloc.{key}"), &key)?;
-        if alloc.insert(address, account(&key, &value)?).is_some() {
-            return Err(GenesisError::DuplicateAccount { address });
-        }
+    let genesis = read(serde_json::Deserializer::from_slice(json), &mut |address, account| match alloc
+        .insert(address, account)
+    {
+        Some(_) => Err(GenesisError::DuplicateAccount { address }),
+        None => Ok(()),
+    })?;
+    Ok(Genesis { alloc, ..genesis })
+}
+
+/// Reads a file whose accounts need not fit into memory. The genesis has none of them.
+pub(super) fn read_large(file: impl Read, each: Receiver<'_>) -> Result<Genesis, GenesisError> {
+    read(serde_json::Deserializer::from_reader(file), each)
+}
+
+fn read<'de>(
+    mut json: serde_json::Deserializer<impl serde_json::de::Read<'de>>,
+    each: Receiver<'_>,
+) -> Result<Genesis, GenesisError> {
+    let mut failed = None;
+    let mut file = File::default();
+    let accounts = Accounts { each, failed: &mut failed };
+    let read = FileReader { file: &mut file, accounts }.deserialize(&mut json).and_then(|()| json.end());
+    match (failed, read) {
+        (Some(error), _) => return Err(error),
+        (None, read) => read.map_err(GenesisError::Json)?,
     }
-    Ok(Genesis { spec, header, alloc })
+    let missing = |field: &str| GenesisError::Missing { field: field.to_owned() };
+    let config: RawObject<'_> = number::typed("config", file.get("config").ok_or_else(|| missing("config"))?)?;
+    let spec = config::parse(&config)?;
+    let header = header(&spec, &file)?;
+    let state_root = if file.has_accounts { None } else { file.hash("stateRoot")? };
+    if !file.has_accounts && state_root.is_none() {
+        return Err(missing("alloc"));
+    }
+    Ok(Genesis { spec, header, alloc: BTreeMap::new(), state_root })
+}
+
+/// The properties of a file other than `alloc`.
+#[derive(Default)]
+struct File {
+    properties: BTreeMap<String, Box<RawValue>>,
+    /// Whether the file has `alloc`.
+    has_accounts: bool,
+}
+
+impl File {
+    /// Returns the property, or `None` if it is absent or null.
+    fn get(&self, key: &str) -> Option<&RawValue> {
+        self.properties.get(key).map(|value| &**value).filter(|value| value.get() != "null")
+    }
+
+    fn u64(&self, key: &str) -> Result<Option<u64>, GenesisError> {
+        self.get(key).map(|value| number::u64(key, value)).transpose()
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, GenesisError> {
+        self.get(key).map(|value| number::string(key, value)).transpose()
+    }
+
+    fn hash(&self, key: &str) -> Result<Option<H256>, GenesisError> {
+        self.text(key)?.map(|text| number::h256(key, &text)).transpose()
+    }
+}
+
+/// Reads the object of a file.
+struct FileReader<'a, 'b> {
+    file: &'a mut File,
+    accounts: Accounts<'a, 'b>,
+}
+
+impl<'de> DeserializeSeed<'de> for FileReader<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FileReader<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            let is_new = if key == "alloc" {
+                !std::mem::replace(&mut self.file.has_accounts, map.next_value_seed(&mut self.accounts)?)
+            } else {
+                self.file.properties.insert(key.clone(), map.next_value()?).is_none()
+            };
+            if !is_new {
+                return Err(A::Error::custom(format_args!("duplicate field `{key}`")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the property `alloc`. Returns whether it has a value.
+struct Accounts<'a, 'b> {
+    each: Receiver<'b>,
+    /// Why the receiver refused an account.
+    failed: &'a mut Option<GenesisError>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Accounts<'_, '_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Accounts<'_, '_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of accounts")
+    }
+
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        while let Some((key, value)) = map.next_entry::<String, FileAccount>()? {
+            let address = number::address(&format!("alloc.{key}"), &key);
+            let received = address.and_then(|address| (self.each)(address, account(&key, &value)?));
+            if let Err(error) = received {
+                *self.failed = Some(error);
+                return Err(A::Error::custom("an account is refused"));
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Returns the header. Fields that the active forks require and the file omits have defaults.
-fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
+fn header(spec: &ChainSpec, file: &File) -> Result<Header, GenesisError> {
     let required = |field: &str| GenesisError::Missing { field: field.to_owned() };
-    let timestamp = optional_u64("timestamp", file.timestamp)?.unwrap_or(0);
-    let number = optional_u64("number", file.number)?.unwrap_or(0);
+    let timestamp = file.u64("timestamp")?.unwrap_or(0);
+    let number = file.u64("number")?.unwrap_or(0);
     if number != 0 {
         return Err(GenesisError::BlockNumber { got: number });
     }
@@ -85,32 +183,32 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
         (false, None) => Ok(None),
         (false, Some(_)) => Err(GenesisError::UnexpectedField { field: key }),
     };
-    let base_fee = optional_u64("baseFeePerGas", file.base_fee_per_gas)?;
-    let blob_gas_used = optional_u64("blobGasUsed", file.blob_gas_used)?;
-    let excess_blob_gas = optional_u64("excessBlobGas", file.excess_blob_gas)?;
-    let beacon_root = optional_hash("parentBeaconBlockRoot", file.parent_beacon_block_root.as_deref())?;
+    let base_fee = file.u64("baseFeePerGas")?;
+    let blob_gas_used = file.u64("blobGasUsed")?;
+    let excess_blob_gas = file.u64("excessBlobGas")?;
+    let beacon_root = file.hash("parentBeaconBlockRoot")?;
     if beacon_root.is_some() && !fork.has(HeaderField::ParentBeaconBlockRoot) {
         return Err(GenesisError::UnexpectedField { field: "parentBeaconBlockRoot" });
     }
     Ok(Header {
-        parent_hash: optional_hash("parentHash", file.parent_hash.as_deref())?.unwrap_or_default(),
+        parent_hash: file.hash("parentHash")?.unwrap_or_default(),
         ommers_hash: EMPTY_OMMERS_HASH,
-        beneficiary: match &file.coinbase {
-            Some(text) => number::address("coinbase", text)?,
+        beneficiary: match file.text("coinbase")? {
+            Some(text) => number::address("coinbase", &text)?,
             None => Address::zero(),
         },
         // `Genesis::block` computes it from the accounts.
         state_root: H256::zero(),
         transactions_root: EMPTY_ROOT,
         receipts_root: EMPTY_ROOT,
-        difficulty: number::u256("difficulty", file.difficulty.ok_or_else(|| required("difficulty"))?)?,
+        difficulty: number::u256("difficulty", file.get("difficulty").ok_or_else(|| required("difficulty"))?)?,
         number,
-        gas_limit: number::u64("gasLimit", file.gas_limit.ok_or_else(|| required("gasLimit"))?)?,
-        gas_used: optional_u64("gasUsed", file.gas_used)?.unwrap_or(0),
+        gas_limit: number::u64("gasLimit", file.get("gasLimit").ok_or_else(|| required("gasLimit"))?)?,
+        gas_used: file.u64("gasUsed")?.unwrap_or(0),
         timestamp,
-        extra_data: number::bytes("extraData", file.extra_data.as_deref().unwrap_or(""))?,
-        mix_hash: optional_hash("mixHash", file.mix_hash.as_deref())?.unwrap_or_default(),
-        nonce: optional_u64("nonce", file.nonce)?.unwrap_or(0).to_be_bytes(),
+        extra_data: number::bytes("extraData", &file.text("extraData")?.unwrap_or_default())?,
+        mix_hash: file.hash("mixHash")?.unwrap_or_default(),
+        nonce: file.u64("nonce")?.unwrap_or(0).to_be_bytes(),
         base_fee_per_gas: optional(HeaderField::BaseFeePerGas, "baseFeePerGas", base_fee, INITIAL_BASE_FEE)?,
         withdrawals_root: fork.has(HeaderField::WithdrawalsRoot).then_some(EMPTY_ROOT),
         blob_gas_used: optional(HeaderField::BlobGasUsed, "blobGasUsed", blob_gas_used, 0)?,
@@ -122,7 +220,7 @@ fn header(spec: &ChainSpec, file: &File<'_>) -> Result<Header, GenesisError> {
     })
 }
 
-fn account(key: &str, account: &FileAccount<'_>) -> Result<GenesisAccount, GenesisError> {
+fn account(key: &str, account: &FileAccount) -> Result<GenesisAccount, GenesisError> {
     let field = |name: &str| format!("alloc.{key}.{name}");
     let mut storage = BTreeMap::new();
     for (slot, value) in account.storage.iter().flatten() {
@@ -131,20 +229,15 @@ fn account(key: &str, account: &FileAccount<'_>) -> Result<GenesisAccount, Genes
         storage.insert(number::h256(&name, slot)?, value);
     }
     Ok(GenesisAccount {
-        balance: match account.balance {
+        balance: match &account.balance {
             Some(value) => number::u256(&field("balance"), value)?,
             None => U256::zero(),
         },
-        nonce: optional_u64(&field("nonce"), account.nonce)?.unwrap_or(0),
+        nonce: match &account.nonce {
+            Some(value) => number::u64(&field("nonce"), value)?,
+            None => 0,
+        },
         code: number::bytes(&field("code"), account.code.as_deref().unwrap_or(""))?,
         storage,
     })
-}
-
-fn optional_u64(field: &str, value: Option<&RawValue>) -> Result<Option<u64>, GenesisError> {
-    value.map(|value| number::u64(field, value)).transpose()
-}
-
-fn optional_hash(field: &str, text: Option<&str>) -> Result<Option<H256>, GenesisError> {
-    text.map(|text| number::h256(field, text)).transpose()
 }

@@ -4,21 +4,24 @@ mod config;
 mod dev;
 mod error;
 mod file;
+mod large;
 mod number;
 mod schedule;
 mod write;
 
 pub use dev::{DEV_GENESIS, dev_genesis};
 pub use error::{GenesisError, NumberError};
+pub use large::LargeGenesis;
 pub use schedule::{ActivationPoint, ContinueError, Continued, ForkChange};
 
 use node_core::block::{Body, ExecutedBlock, SealedHeader};
 use node_core::forks::ChainSpec;
 use node_core::state::{AccountChange, AccountState, StateChanges};
-use node_core::trie::Trie;
-use node_types::consensus::{Account, Block, EMPTY_ROOT, Header};
-use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
+use node_core::trie::sorted_root;
+use node_types::consensus::{Account, Block, Header};
+use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256, keccak256_all};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// The start of a chain: its rules, the header of block 0 and the initial accounts.
@@ -26,10 +29,13 @@ use std::sync::Arc;
 pub struct Genesis {
     /// The rules.
     pub spec: ChainSpec,
-    /// The header of block 0, without the state root, which [`Genesis::block`] computes.
+    /// The header of block 0, without the state root, which [`Genesis::block`] adds.
     pub header: Header,
-    /// The initial accounts.
+    /// The initial accounts; none if `state_root` is set.
     pub alloc: BTreeMap<Address, GenesisAccount>,
+    /// The root of an initial state whose accounts are not in `alloc`, such as that of a [`LargeGenesis`]. A file has it as
+    /// `stateRoot` instead of `alloc`.
+    pub state_root: Option<H256>,
 }
 
 /// An initial account. It exists even if it is empty.
@@ -62,9 +68,10 @@ impl Genesis {
         write::to_json(self).to_string().into_bytes()
     }
 
-    /// Returns block 0 with the initial state.
+    /// Returns block 0 with the accounts in `alloc`.
     pub fn block(&self) -> ExecutedBlock {
-        let header = Header { state_root: self.state_root(), ..self.header.clone() };
+        let state_root = self.state_root.unwrap_or_else(|| self.root_of_accounts());
+        let header = Header { state_root, ..self.header.clone() };
         let withdrawals = header.withdrawals_root.map(|_| Vec::new());
         let block = Block { header, withdrawals, ..Block::default() };
         let size = rlp::encode(&block).len() as u64;
@@ -85,31 +92,13 @@ impl Genesis {
     /// Returns the accounts as changes to an empty state.
     fn changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();
-        for (address, account) in &self.alloc {
-            let state = AccountState { nonce: account.nonce, balance: account.balance, code_hash: account.code_hash() };
-            if !account.code.is_empty() {
-                changes.code.insert(state.code_hash, account.code.clone());
-            }
-            let storage = account.storage.iter().filter(|(_, value)| !value.is_zero());
-            let storage = storage.map(|(slot, value)| (*slot, *value)).collect();
-            let change = AccountChange { account: Some(state), storage_cleared: false, storage };
-            changes.accounts.insert(*address, change);
-        }
+        self.alloc.iter().for_each(|(address, account)| account.add_to(&mut changes, *address));
         changes
     }
 
-    fn state_root(&self) -> H256 {
-        let mut trie = Trie::new();
-        for (address, account) in &self.alloc {
-            let leaf = Account {
-                nonce: account.nonce,
-                balance: account.balance,
-                storage_root: account.storage_root(),
-                code_hash: account.code_hash(),
-            };
-            trie.insert(keccak256(address).as_bytes(), rlp::encode(&leaf).to_vec());
-        }
-        trie.root()
+    fn root_of_accounts(&self) -> H256 {
+        let addresses: Vec<&Address> = self.alloc.keys().collect();
+        root(keccak256_all(&addresses).into_iter().zip(self.alloc.values().map(GenesisAccount::leaf)).collect())
     }
 }
 
@@ -118,15 +107,36 @@ impl GenesisAccount {
         if self.code.is_empty() { KECCAK_EMPTY } else { keccak256(&self.code) }
     }
 
-    fn storage_root(&self) -> H256 {
-        if self.storage.is_empty() {
-            return EMPTY_ROOT;
+    /// Adds the account to changes of an empty state.
+    fn add_to(&self, changes: &mut StateChanges, address: Address) {
+        let state = AccountState { nonce: self.nonce, balance: self.balance, code_hash: self.code_hash() };
+        if !self.code.is_empty() {
+            changes.code.insert(state.code_hash, self.code.clone());
         }
-        let mut trie = Trie::new();
-        for (slot, value) in self.storage.iter().filter(|(_, value)| !value.is_zero()) {
-            trie.insert(keccak256(slot).as_bytes(), rlp::encode(value).to_vec());
-        }
-        trie.root()
+        let storage = self.slots().map(|(slot, value)| (*slot, *value)).collect();
+        changes.accounts.insert(address, AccountChange { account: Some(state), storage_cleared: false, storage });
+    }
+
+    /// Returns the slots that are not zero.
+    fn slots(&self) -> impl Iterator<Item = (&H256, &U256)> {
+        self.storage.iter().filter(|(_, value)| !value.is_zero())
+    }
+
+    /// Returns the RLP of the account in the trie of accounts.
+    fn leaf(&self) -> Vec<u8> {
+        let slots: Vec<&H256> = self.slots().map(|(slot, _)| slot).collect();
+        let values = self.slots().map(|(_, value)| rlp::encode(value).to_vec());
+        let storage_root = root(keccak256_all(&slots).into_iter().zip(values).collect());
+        let account = Account { nonce: self.nonce, balance: self.balance, storage_root, code_hash: self.code_hash() };
+        rlp::encode(&account).to_vec()
+    }
+}
+
+/// Returns the root of the trie with these leaves: hashes of keys with the RLP of their values.
+fn root(mut leaves: Vec<(H256, Vec<u8>)>) -> H256 {
+    leaves.sort_unstable();
+    match sorted_root(leaves.into_iter().map(Ok::<_, Infallible>)) {
+        Ok(root) => root,
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::test_support::{chained, shared};
 use node_core::forks::{BlobParams, Fork};
+use node_types::consensus::EMPTY_ROOT;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -266,6 +267,62 @@ fn header_fields_follow_the_forks() {
         config[fork] = json!(0);
     }
     assert_eq!(header(config).requests_hash, Some(node_types::consensus::EMPTY_REQUESTS_HASH));
+}
+
+/// A genesis file with `count` accounts besides those of the development chain.
+fn large_file(count: u64) -> Vec<u8> {
+    file(|file| {
+        for index in 0..count {
+            let address = Address::from_slice(&keccak256(index.to_be_bytes()).as_bytes()[12..]);
+            let mut account = json!({"balance": index.to_string(), "nonce": index % 7});
+            if index % 5 == 0 {
+                account["code"] = json!(format!("0x60{:02x}", index % 256));
+                let slots = (0..index % 4).map(|slot| (format!("{slot:#x}"), json!(format!("{:#x}", slot * index))));
+                account["storage"] = slots.collect::<serde_json::Map<_, _>>().into();
+            }
+            file["alloc"][format!("{address:#x}")] = account;
+        }
+    })
+}
+
+#[test]
+fn a_large_genesis_is_the_same_chain() {
+    for count in [0, 1, 3_000] {
+        let json = large_file(count);
+        let (whole, large) = (Genesis::parse(&json).unwrap(), LargeGenesis::read(&json[..]).unwrap());
+        let (block, expected) = (large.genesis().block(), whole.block());
+        assert_eq!(block.header, expected.header);
+        let (mut state, mut last) = (StateChanges::default(), H256::zero());
+        for part in large.state() {
+            let part = part.unwrap();
+            let hashes = part.accounts.keys().map(keccak256);
+            let (first, end) = (hashes.clone().min().unwrap(), hashes.max().unwrap());
+            assert!(last < first, "parts are in order");
+            last = end;
+            state.merge(&part);
+        }
+        assert_eq!(state, *expected.changes);
+        // What is recorded in a folder leads to the same block again.
+        let recorded = Genesis::parse(&large.genesis().to_json()).unwrap();
+        assert_eq!((&recorded, recorded.block().header), (large.genesis(), expected.header));
+    }
+}
+
+#[test]
+fn a_large_genesis_is_refused_for_the_same_reasons() {
+    let twice = String::from_utf8(large_file(3)).unwrap().replace(
+        "\"alloc\":{",
+        "\"alloc\":{\"0xAa00000000000000000000000000000000000000\":{},\"aa00000000000000000000000000000000000000\":{},",
+    );
+    let cut = &twice.as_bytes()[..twice.len() - 2];
+    let wrong = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"balance": "x"}));
+    let none = file(|file| file["alloc"] = Value::Null);
+    for json in [twice.as_bytes(), cut, &wrong, &none] {
+        let [whole, large] = [Genesis::parse(json).map(drop), LargeGenesis::read(json).map(drop)];
+        let (whole, large) = (whole.unwrap_err(), large.unwrap_err());
+        // A file that is cut has the duplicate before its end, where a large genesis does not look for it.
+        assert!(whole.to_string() == large.to_string() || json == cut, "{whole}, {large}");
+    }
 }
 
 #[test]

@@ -33,8 +33,13 @@ pub(super) fn to_json(genesis: &Genesis) -> Value {
     if let Some(root) = header.parent_beacon_block_root {
         put("parentBeaconBlockRoot", json!(format!("{root:#x}")));
     }
-    let alloc = genesis.alloc.iter().map(|(address, value)| (format!("{address:#x}"), account(value)));
-    put("alloc", alloc.collect::<Map<_, _>>().into());
+    match genesis.state_root {
+        Some(root) => put("stateRoot", json!(format!("{root:#x}"))),
+        None => {
+            let alloc = genesis.alloc.iter().map(|(address, value)| (format!("{address:#x}"), account(value)));
+            put("alloc", alloc.collect::<Map<_, _>>().into())
+        }
+    };
     file.into()
 }
 

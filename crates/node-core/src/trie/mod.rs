@@ -3,6 +3,7 @@
 
 mod encode;
 mod node;
+mod sorted;
 mod update;
 
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 
 pub use encode::{Reference, encode_branch, encode_extension, encode_leaf};
 pub use node_types::trie::{MalformedNode, NibblePath, ProofError, verify_proof};
+pub use sorted::sorted_root;
 
 use node::{Link, Node};
 use node_types::consensus::EMPTY_ROOT;

@@ -129,6 +129,18 @@ proptest! {
     }
 
     #[test]
+    fn roots_of_sorted_leaves_equal_those_of_alloy(
+        keys in btree_map((vec(0u8..3, 2), prop_oneof![Just(0u8), any::<u8>()]), values(), 0..80),
+    ) {
+        // Keys that part at any depth.
+        let of = |(start, end): &(Vec<u8>, u8)| H256([&start[..], &[0; 28], &[*end, 1]].concat().try_into().unwrap());
+        let leaves: BTreeMap<H256, Vec<u8>> = keys.iter().map(|(key, value)| (of(key), value.clone())).collect();
+        let entries: Entries = leaves.iter().map(|(key, value)| (key.0.to_vec(), value.clone())).collect();
+        let root = sorted_root(leaves.into_iter().map(Ok::<_, std::convert::Infallible>)).unwrap();
+        prop_assert_eq!(root.0, alloy(&entries, &[]).0.0);
+    }
+
+    #[test]
     fn every_change_leaves_the_defined_root(history in changes(nested_keys()), hash_often in any::<bool>()) {
         let (mut trie, mut entries) = (Trie::new(), Entries::new());
         let mut clones = Vec::new();

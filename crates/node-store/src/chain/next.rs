@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::keys::TrieId;
 use crate::rows::Rows;
-use crate::state::{self, NewState, NodeCache, node_cache, nodes_usage};
+use crate::state::{self, Before, NewState, NodeCache, node_cache, nodes_usage};
 use crate::trie::Stored;
 use node_core::block::BlockRef;
 use node_core::caches::CacheUse;
@@ -42,7 +42,7 @@ impl NextState {
         if self.head != head.hash {
             return Ok(None);
         }
-        let new = state::apply(rows, Some(&mut self.nodes), Some(head.number), head.number + 1, changes)?;
+        let new = state::apply(rows, Some(&mut self.nodes), Before::Block(head.number), head.number + 1, changes)?;
         let root = new.root;
         self.prepared = Some((changes.clone(), new));
         Ok(Some(root))
@@ -61,7 +61,7 @@ impl NextState {
         }
         match self.prepared.take() {
             Some((prepared, new)) if prepared == *changes => Ok(new),
-            _ => state::apply(rows, Some(&mut self.nodes), Some(head.number), head.number + 1, changes),
+            _ => state::apply(rows, Some(&mut self.nodes), Before::Block(head.number), head.number + 1, changes),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::ChainVersion;
 use crate::error::StoreError;
 use crate::keys::{Key, LogId, Table, TrieId};
-use crate::state::{self, TrieReader};
+use crate::state::{self, Before, TrieReader};
 use crate::trie;
 use crate::{postings, values};
 use node_core::backend::{AccountProof, BackendError, FeeRow, LogFilter, StateView, StorageProof, View};
@@ -90,6 +90,10 @@ impl View for ChainVersion {
     fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
         let dropped = self.earliest_state() > 0 && number <= self.earliest_state();
         if dropped || number > self.head.number {
+            return Ok(None);
+        }
+        // The changes of a large genesis block are not kept.
+        if number == 0 && self.rows.get(&Key::of_block(Table::Changes, 0))?.is_none() {
             return Ok(None);
         }
         Ok(Some(Arc::new(self.changes_of(number)?)))
@@ -192,7 +196,8 @@ impl StateView for ChainState<'_> {
     fn proof(&self, address: Address, slots: &[H256]) -> Result<AccountProof, BackendError> {
         let hash = keccak256(address);
         let account = state::account(&self.chain.rows, hash, self.at)?;
-        let reader = |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), cache: None };
+        let reader =
+            |trie| TrieReader { rows: &self.chain.rows, trie, at: Some(self.at), replaces: false, cache: None };
         let leaf = account.map(|account| account.leaf());
         let value = leaf.map(|leaf| leaf.encode());
         let proof = trie::prove(&mut reader(TrieId::ACCOUNTS), &NibblePath::from(hash), value.as_deref())?;
@@ -220,6 +225,6 @@ impl StateView for ChainState<'_> {
         }
         // Applied as those of the block after the head, whatever the block of this state is, so that new storage tries have
         // unused ids.
-        Ok(state::apply(&self.chain.rows, None, Some(self.at), self.chain.head.number + 1, changes)?.root)
+        Ok(state::apply(&self.chain.rows, None, Before::Block(self.at), self.chain.head.number + 1, changes)?.root)
     }
 }

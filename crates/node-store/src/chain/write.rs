@@ -6,19 +6,30 @@ use crate::error::StoreError;
 use crate::keys::{Key, MAX_BLOCK, Table};
 use crate::postings;
 use crate::rows::{Tables, Value};
-use crate::state;
+use crate::state::{self, Before};
 use crate::values;
 use node_core::backend::{BackendError, View, fee_row};
 use node_core::block::{BlockHashOrNumber, BlockRef, ExecutedBlock};
 use node_core::state::StateChanges;
-use node_types::BlockNumber;
+use node_types::{BlockNumber, H256};
 use std::sync::Arc;
 
 impl ChainVersion {
     /// Adds the genesis block to an empty chain, ignoring `self.head`.
     pub(crate) fn begin(&mut self, genesis: &ExecutedBlock, bytes: &BlockBytes) -> Result<(), BackendError> {
-        let new = state::apply(&self.rows, None, None, 0, &genesis.changes)?;
-        self.push(genesis, bytes, new)
+        let new = state::apply(&self.rows, None, Before::NOTHING, 0, &genesis.changes)?;
+        self.push(genesis, bytes, new, true)
+    }
+
+    /// Adds the genesis block to a chain that has its state, with the root `root`, in runs.
+    pub(crate) fn begin_with_state(
+        &mut self,
+        genesis: &ExecutedBlock,
+        bytes: &BlockBytes,
+        root: H256,
+    ) -> Result<(), BackendError> {
+        // The row of changes would have the whole state.
+        self.push(genesis, bytes, state::NewState { root, ..state::NewState::default() }, false)
     }
 
     /// Appends `block` to the head. `bytes` is its encoding.
@@ -34,14 +45,20 @@ impl ChainVersion {
         let mut next = caches.next.lock();
         let mut new = next.after(&self.rows, parent, &block.changes)?;
         let written = std::mem::take(&mut new.nodes);
-        self.push(block, bytes, new)?;
+        self.push(block, bytes, new, true)?;
         next.appended(reference.hash, written);
         *caches.nodes.lock() = next.usage();
         Ok(())
     }
 
-    /// Adds the rows of `block` and of its state.
-    fn push(&mut self, block: &ExecutedBlock, bytes: &BlockBytes, new: state::NewState) -> Result<(), BackendError> {
+    /// Adds the rows of `block` and of its state, and the one of its changes if they are to be kept.
+    fn push(
+        &mut self,
+        block: &ExecutedBlock,
+        bytes: &BlockBytes,
+        new: state::NewState,
+        keep_changes: bool,
+    ) -> Result<(), BackendError> {
         let BlockRef { number, hash } = block.header.block_ref();
         let (header, computed) = (block.header.header.state_root, new.root);
         if computed != header {
@@ -69,7 +86,9 @@ impl ChainVersion {
         put(Key::of_block(Table::Headers, number), bytes.header.as_slice().into());
         put(Key::of_block(Table::Bodies, number), bytes.body.as_slice().into());
         put(Key::of_block(Table::Receipts, number), bytes.receipts.as_slice().into());
-        put(Key::of_block(Table::Changes, number), changes.into());
+        if keep_changes {
+            put(Key::of_block(Table::Changes, number), changes.into());
+        }
         put(Key::of_block(Table::Fees, number), tips.as_slice().into());
         put(Key::of_hash(Table::Numbers, hash), values::encode_number(number).into());
         for (index, transaction) in block.body.transactions.iter().enumerate() {

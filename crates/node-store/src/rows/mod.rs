@@ -1,6 +1,6 @@
 //! Rows: those of the newest blocks are in memory, those of older blocks in runs.
 //!
-//! Every row that a block writes has a new key. Memory has two generations: new blocks are written to the young one.
+//! Every row that a block writes has a new key, except for nodes of a genesis state that is written in parts. Memory has two generations: new blocks are written to the young one.
 //! When it is full, it becomes the old one, which is written to a run. If blocks leave the chain after that, a limit hides
 //! their rows in runs. For each key, rows of the young generation are newer than rows of the old one, and those are newer
 //! than rows in runs.

@@ -34,7 +34,7 @@ pub(super) struct Archive {
 struct State {
     /// The newest manifest that is durable. `None` if there is no chain yet.
     manifest: Option<Manifest>,
-    /// The runs in it.
+    /// The runs in it. Without a manifest, those with parts of the genesis state.
     tables: Arc<Tables>,
     next_run: u64,
     /// Runs that are not listed, but must not be removed: they are being written.
@@ -193,13 +193,17 @@ impl Archive {
         let new = [self.write(blocks.clone(), numbered)?, self.write(blocks, keyed)?];
         let mut state = self.state.lock();
         let first_blocks: Vec<_> = state.tables.parts_of(Table::Headers).iter().map(Part::first).collect();
-        let mut manifest = state.manifest.clone().unwrap_or(Manifest {
-            number: 0,
-            next_run: 0,
-            meta,
-            genesis_file: None,
-            numbered: Vec::new(),
-            keyed: Vec::new(),
+        let mut opened = Vec::new();
+        let mut manifest = state.manifest.clone().unwrap_or_else(|| {
+            opened.extend(state.tables.parts().map(|part| Arc::clone(&part.run)));
+            Manifest {
+                number: 0,
+                next_run: 0,
+                meta,
+                genesis_file: None,
+                numbered: Vec::new(),
+                keyed: opened.iter().map(listed).collect(),
+            }
         });
         manifest.meta = meta;
         let mut first = first_blocks.iter();
@@ -207,7 +211,6 @@ impl Archive {
         for family in Family::ALL {
             manifest.runs(family).iter_mut().for_each(|run| run.limit = run.limit.min(limit));
         }
-        let mut opened = Vec::new();
         for (family, run) in Family::ALL.into_iter().zip(new) {
             let Some(run) = run else { continue };
             let limit = *run.properties().blocks.end();
@@ -215,6 +218,20 @@ impl Archive {
             opened.push(run);
         }
         self.replace(&mut state, manifest, opened, false)
+    }
+
+    /// Adds rows of the genesis state, ascending by their keys, before there is a chain. They are durable once [`Self::add`] has
+    /// added the genesis block, and removed by the next process if it does not come to that.
+    pub(super) fn add_part_of_genesis<'a>(
+        &self,
+        rows: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<(), StoreError> {
+        let Some(run) = self.write(0..=0, rows)? else { return Ok(()) };
+        let mut state = self.state.lock();
+        let mut keyed = state.tables.parts_of(Table::Accounts).to_vec();
+        keyed.push(Part { run, limit: 0 });
+        state.tables = Arc::new(Tables::new(Vec::new(), keyed));
+        Ok(())
     }
 
     /// Changes what is known of the chain.

@@ -15,12 +15,16 @@ use crate::codec::{Malformed, Reader};
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
 use crate::journal::{Entry, kind_of};
-use crate::keys::Table;
-use crate::rows::{PRESENT, Tables};
+use crate::keys::{Key, Table};
+use crate::rows::{PRESENT, Tables, Value};
 use crate::side_blocks::SideBlocks;
+use crate::state::{self, Before};
 use crate::wal::{self, Sequence, Wal};
 use node_core::backend::BackendError;
-use node_core::block::ExecutedBlock;
+use node_core::block::{BlockRef, ExecutedBlock};
+use node_core::state::StateChanges;
+use node_types::H256;
+use node_types::consensus::EMPTY_ROOT;
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::VecDeque;
 use std::io;
@@ -28,6 +32,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+/// The first block of a new chain.
+struct Start<'a> {
+    genesis: ExecutedBlock,
+    /// Its state if it is not in `genesis`, in parts.
+    state: Option<&'a mut dyn Iterator<Item = Result<StateChanges, BackendError>>>,
+}
+
+/// Maximum number of accounts in a genesis state that is written in parts: storage tries are numbered with 24 bits.
+const MAX_GENESIS_ACCOUNTS: u32 = 1 << 24;
 
 /// Name of the database of layout 1.
 const DATABASE_1: &str = "chain.redb";
@@ -70,11 +84,25 @@ impl Store {
     /// # Errors
     /// Those of [`Self::open`].
     pub fn open_in(folder: Arc<dyn Folder>, genesis: ExecutedBlock, options: Options) -> Result<Self, BackendError> {
-        let block = genesis.header.block_ref();
-        if block.number != 0 {
-            return Err(BackendError::NotGenesis(block));
-        }
-        Self::open_or_begin(folder, Some(genesis), options)
+        Self::open_or_begin(folder, Some(Start { genesis, state: None }), options)
+    }
+
+    /// As [`Self::open_in`], for a genesis state that need not fit into memory. A new chain reads it from `state`, whose items
+    /// are its accounts in parts: those of later parts have addresses with higher hashes. `genesis` has no changes.
+    ///
+    /// [`View::changes`](node_core::backend::View::changes) returns `None` for the genesis block of such a chain.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_in`] and of `state`; [`StoreError::BeyondLimits`] if there are more than 2^24 accounts. Then there is
+    /// no chain in the folder.
+    pub fn open_large_in(
+        folder: Arc<dyn Folder>,
+        genesis: ExecutedBlock,
+        state: impl Iterator<Item = Result<StateChanges, BackendError>>,
+        options: Options,
+    ) -> Result<Self, BackendError> {
+        let mut state = state;
+        Self::open_or_begin(folder, Some(Start { genesis, state: Some(&mut state) }), options)
     }
 
     /// Opens the chain in `path` with the given genesis block, or creates it if the folder is empty.
@@ -108,9 +136,13 @@ impl Store {
 
     fn open_or_begin(
         folder: Arc<dyn Folder>,
-        genesis: Option<ExecutedBlock>,
+        start: Option<Start<'_>>,
         options: Options,
     ) -> Result<Self, BackendError> {
+        let genesis = start.as_ref().map(|start| &start.genesis.header);
+        if let Some(block) = genesis.map(|header| header.block_ref()).filter(|block| block.number != 0) {
+            return Err(BackendError::NotGenesis(block));
+        }
         // An earlier process may have ended before it removed the file.
         let _ = folder.remove(PROBE);
         let archive = Archive::open(Arc::clone(&folder), run_cache_bytes(&options))?;
@@ -119,12 +151,12 @@ impl Store {
             return Err(StoreError::UnsupportedLayout { found: 1, supported: LAYOUT }.into());
         }
         let head = match (&meta, &genesis) {
-            (Some(meta), Some(genesis)) if meta.genesis != genesis.header.hash => {
-                let expected = genesis.header.hash;
+            (Some(meta), Some(genesis)) if meta.genesis != genesis.hash => {
+                let expected = genesis.hash;
                 return Err(StoreError::OtherGenesis { found: meta.genesis, expected }.into());
             }
             (Some(meta), _) => meta.head,
-            (None, Some(genesis)) => genesis.header.block_ref(),
+            (None, Some(genesis)) => genesis.block_ref(),
             (None, None) => return Err(StoreError::NoChain.into()),
         };
         if meta.is_some() {
@@ -174,8 +206,8 @@ impl Store {
         if options.merge {
             store.spawn("store-merger", Shared::run_merger)?;
         }
-        let begun = match (&meta, &genesis) {
-            (None, Some(genesis)) => store.shared.begin(genesis),
+        let begun = match (&meta, start) {
+            (None, Some(start)) => store.shared.begin(start),
             _ => Ok(()),
         };
         begun.and_then(|()| store.shared.replay(logged))?;
@@ -192,13 +224,46 @@ impl Store {
 
 impl Shared {
     /// Writes the genesis block to the first run.
-    fn begin(&self, genesis: &ExecutedBlock) -> Result<(), BackendError> {
+    fn begin(&self, Start { genesis, state }: Start<'_>) -> Result<(), BackendError> {
         let mut writer = self.writer.lock();
         let mut chain = ChainVersion::clone(&self.current.read());
-        chain.begin(genesis, &BlockBytes::encode(genesis))?;
+        let bytes = BlockBytes::encode(&genesis);
+        match state {
+            None => chain.begin(&genesis, &bytes)?,
+            Some(state) => {
+                let root = self.write_genesis_state(&mut chain, genesis.header.block_ref(), state)?;
+                chain.begin_with_state(&genesis, &bytes, root)?;
+            }
+        }
         chain.age();
         self.publish(chain);
-        Ok(self.flush_old(&mut writer)?)
+        self.flush_old(&mut writer)?;
+        self.archive.keep_up();
+        Ok(())
+    }
+
+    /// Writes the state of the genesis block to runs. Returns its root.
+    fn write_genesis_state(
+        &self,
+        chain: &mut ChainVersion,
+        block: BlockRef,
+        state: &mut dyn Iterator<Item = Result<StateChanges, BackendError>>,
+    ) -> Result<H256, BackendError> {
+        let (mut accounts, mut root) = (0u32, EMPTY_ROOT);
+        for part in state {
+            let part = part?;
+            let new = state::apply(&chain.rows, None, Before::Genesis { accounts }, 0, &part)?;
+            let count = u32::try_from(part.accounts.len()).ok().and_then(|count| accounts.checked_add(count));
+            accounts = count.filter(|count| *count <= MAX_GENESIS_ACCOUNTS).ok_or(StoreError::BeyondLimits(block))?;
+            root = new.root;
+            let of_state = new.rows.into_iter();
+            let code = part.code.iter().map(|(hash, code)| (Key::of_hash(Table::Code, *hash), Value::from(&**code)));
+            let mut rows: Vec<_> = of_state.chain(code).map(|(key, value)| (key.versioned(0), value)).collect();
+            rows.sort_unstable_by(|(a, _), (b, _)| (**a).cmp(b));
+            self.archive.add_part_of_genesis(&mut rows.iter().map(|(key, value)| (&**key, &**value)))?;
+            chain.rows.tables = self.archive.tables();
+        }
+        Ok(root)
     }
 
     /// Applies the entries of the log that runs do not have.

@@ -1,6 +1,7 @@
 //! The layout on the disk. A folder of each layout version is kept in `tests/fixtures` and must stay readable; blocks and
 //! records written anew must give the same bytes.
 
+use super::OneSender;
 use super::small;
 use crate::files::DiskFolder;
 use crate::store::LAYOUT;
@@ -10,15 +11,14 @@ use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use node_core::backend::suite::{Content, SENDER, TestChain, TestTransaction};
+use node_core::backend::suite::{Content, TestChain, TestTransaction};
 use node_core::backend::{LogFilter, Record, RecordKind, RecordWrite, StateBackend};
 use node_core::block::{BlockRef, Body, ExecutedBlock, LogPosition, SealedHeader};
 use node_core::context::Context;
-use node_core::crypto::{SenderRecovery, SignatureError};
 use node_core::logs;
 use node_core::state::{AccountChange, AccountState, StateChanges};
 use node_core::trie::{ordered_root, verify_proof};
-use node_types::consensus::{Block, EMPTY_ROOT, Header, Log, Receipt, ReceiptOutcome, Signature, Withdrawal};
+use node_types::consensus::{Block, EMPTY_ROOT, Header, Log, Receipt, ReceiptOutcome, Withdrawal};
 use node_types::{Address, Bytes, H256, KECCAK_EMPTY, U256, keccak256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -247,15 +247,6 @@ fn a_folder_of_layout_1_can_be_migrated() {
     drop(view);
     let verified = store.verify(&Context::unbounded(), &OneSender, |_| {}).unwrap();
     assert_eq!((verified.head, verified.difference), (HEAD, None));
-}
-
-/// All transactions of test chains have the same sender.
-struct OneSender;
-
-impl SenderRecovery for OneSender {
-    fn recover(&self, _: H256, _: &Signature, _: bool) -> Result<Address, SignatureError> {
-        Ok(SENDER)
-    }
 }
 
 #[test]

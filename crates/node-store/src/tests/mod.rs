@@ -5,6 +5,7 @@ mod caches;
 mod crashes;
 mod damage;
 mod healing;
+mod large;
 mod layout;
 mod opening;
 mod pruning;
@@ -13,6 +14,10 @@ mod random;
 mod suite;
 
 use crate::{Options, SyncPolicy};
+use node_core::backend::suite::SENDER;
+use node_core::crypto::{SenderRecovery, SignatureError};
+use node_types::consensus::Signature;
+use node_types::{Address, H256};
 use proptest::test_runner::Config;
 use std::time::Duration;
 
@@ -27,4 +32,13 @@ fn small(blocks_in_memory: u64, sync: SyncPolicy) -> Options {
     // Tests that need another attempt after a failure make it themselves, so that a run can be repeated.
     let retry = Duration::from_secs(3_600);
     Options { cache_bytes: 1 << 20, sync, commit_rows: 0, blocks_in_memory, retry, ..Options::default() }
+}
+
+/// All transactions of test chains have the same sender.
+pub(crate) struct OneSender;
+
+impl SenderRecovery for OneSender {
+    fn recover(&self, _: H256, _: &Signature, _: bool) -> Result<Address, SignatureError> {
+        Ok(SENDER)
+    }
 }

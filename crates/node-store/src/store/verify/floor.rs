@@ -43,7 +43,7 @@ fn node_key(trie: TrieId, position: &NibblePath) -> Key {
 
 /// Returns the root hash of a trie. Each of its leaves must have a row; rows without a leaf are passed to `surplus`.
 fn check_trie(state: Earliest<'_>, trie: TrieId, surplus: OnSurplus<'_>) -> Result<H256, Stop> {
-    let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), cache: None };
+    let nodes = TrieReader { rows: state.rows, trie, at: Some(state.block), replaces: false, cache: None };
     let leaves = Leaves::open(&state.rows.tables, trie, state.block)?.peekable();
     let mut walk = Walk { state, trie, nodes, leaves, surplus };
     let root = trie::recompute(&mut walk).map_err(|error| match error {

@@ -5,7 +5,7 @@ use super::counts::{Counted, Counts};
 use super::difference::{Fault, Stop};
 use crate::keys::{Key, Table};
 use crate::rows::Tables;
-use crate::state::{self, NewState, NodeCache};
+use crate::state::{self, Before, NewState, NodeCache};
 use crate::values::{self, ChangesRow};
 use node_core::state::StateChanges;
 use node_types::consensus::Header;
@@ -56,7 +56,7 @@ pub(super) fn make(
     nodes: Option<&mut NodeCache>,
 ) -> Result<NewState, Stop> {
     let changes = StateChanges { accounts: changes.accounts.clone(), ..StateChanges::default() };
-    let made = state::apply(&base.chain.rows, nodes, number.checked_sub(1), number, &changes);
+    let made = state::apply(&base.chain.rows, nodes, Before::block(number), number, &changes);
     made.map_err(|error| blame(error, number, &Key::of_block(Table::Changes, number)))
 }
 

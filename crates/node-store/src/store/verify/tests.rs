@@ -4,23 +4,13 @@ use crate::chain::ChainVersion;
 use crate::files::faults::FaultyDisk;
 use crate::keys::{Key, Table, Term, TrieId};
 use crate::postings;
+use crate::tests::OneSender;
 use crate::{Difference, Fault, Options, Store, SyncPolicy};
 use node_core::backend::StateBackend;
-use node_core::backend::suite::{Random, SENDER, TestChain};
+use node_core::backend::suite::{Random, TestChain};
 use node_core::context::Context;
-use node_core::crypto::{SenderRecovery, SignatureError};
-use node_types::consensus::Signature;
-use node_types::{Address, H256, keccak256};
+use node_types::keccak256;
 use std::sync::Arc;
-
-/// All transactions of test chains have the same sender.
-struct OneSender;
-
-impl SenderRecovery for OneSender {
-    fn recover(&self, _: H256, _: &Signature, _: bool) -> Result<Address, SignatureError> {
-        Ok(SENDER)
-    }
-}
 
 /// Options that move rows to runs after `blocks_in_memory` blocks.
 fn small(blocks_in_memory: u64) -> Options {
