@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use node_core::backend::{LogFilter, StateBackend};
+use node_core::backend::LogFilter;
 use node_core::call::Call;
 use node_core::context::Context;
 use node_core::node::{BlockRange, LogBlocks, LogQuery, Node};
@@ -14,8 +14,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 const BLOCKS: u64 = 2_000;
-const SHAPE: Shape =
-    Shape { accounts: 10, slots: 10_000, holders: 0, recipients: u64::MAX, transactions_per_block: 10, seed: 1 };
+const SHAPE: Shape = Shape {
+    accounts: 10,
+    slots: 10_000,
+    holders: 0,
+    recipients: u64::MAX,
+    transactions_per_block: 10,
+    seed: 1,
+    genesis_accounts: 0,
+};
 
 criterion_main!(benches);
 criterion_group! {

@@ -31,8 +31,8 @@ pub(crate) fn read_small_text(path: &Path) -> Result<String, CommandError> {
         .map_err(|_| refused(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8".to_owned()))
 }
 
-/// Opens a chain file. Returns it with its length in bytes.
-pub(crate) fn open_chain(path: &Path) -> Result<(File, u64), CommandError> {
+/// Opens a file. Returns it with its length in bytes.
+pub(crate) fn open(path: &Path) -> Result<(File, u64), CommandError> {
     let unreadable = |source| CommandError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();

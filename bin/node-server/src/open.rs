@@ -4,11 +4,12 @@ use crate::data_dir::{DataDir, default_folder};
 use crate::error::CommandError;
 use crate::files;
 use crate::options::{CacheOptions, ExistingChain, StorageOptions};
-use node_chain::genesis::{ContinueError, Continued};
+use node_chain::genesis::{ContinueError, Continued, LargeGenesis};
 use node_chain::{Genesis, dev_genesis};
 use node_core::backend::{BackendError, StateBackend};
 use node_core::forks::ChainSpec;
 use node_evm::EvmExecutor;
+use node_store::files::{DiskFolder, Folder, MemoryFolder};
 use node_store::{Options, Store, StoreError, SyncPolicy};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +21,57 @@ pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError>
     Genesis::parse(&json).map_err(|source| CommandError::Genesis { path: path.to_owned(), source })
 }
 
-/// Returns the genesis of the chain to open: that of the file; without a file, the one that is recorded in the folder;
-/// without a record, the built-in development genesis.
-pub(crate) fn genesis(file: Option<&Path>, storage: &StorageOptions) -> Result<Genesis, CommandError> {
+/// Size of a genesis file in bytes from which on its accounts are sorted in temporary files instead of memory.
+const LARGE_GENESIS: u64 = 64 << 20;
+
+/// How a chain begins.
+pub(crate) struct Start {
+    /// The genesis, without the accounts of a large one.
+    pub(crate) genesis: Genesis,
+    large: Option<LargeGenesis>,
+}
+
+impl From<Genesis> for Start {
+    fn from(genesis: Genesis) -> Self {
+        Self { genesis, large: None }
+    }
+}
+
+impl Start {
+    /// Reads a genesis file of any size. Returns the built-in development genesis if `path` is `None`.
+    fn read(path: Option<&Path>) -> Result<Self, CommandError> {
+        let Some(path) = path else { return Ok(dev_genesis().into()) };
+        let (file, length) = files::open(path)?;
+        if length < LARGE_GENESIS {
+            return read_genesis(Some(path)).map(Self::from);
+        }
+        tracing::info!(bytes = length, "sorting the accounts of {}", path.display());
+        let large = LargeGenesis::read(file);
+        let large = large.map_err(|source| CommandError::Genesis { path: path.to_owned(), source })?;
+        Ok(Self { genesis: large.genesis().clone(), large: Some(large) })
+    }
+
+    /// Opens the chain in `folder`, or creates it there.
+    fn open(&self, folder: Arc<dyn Folder>, options: Options) -> Result<Store, BackendError> {
+        let block = self.genesis.block();
+        match &self.large {
+            None => Store::open_in(folder, block, options),
+            Some(large) => {
+                let state = large.state().map(|part| part.map_err(|error| BackendError::Storage(error.into())));
+                Store::open_large_in(folder, block, state, options)
+            }
+        }
+    }
+}
+
+/// Returns how the chain to open begins: with the genesis of the file; without a file, with the one that is recorded in the
+/// folder; without a record, with the built-in development genesis.
+pub(crate) fn start(file: Option<&Path>, storage: &StorageOptions) -> Result<Start, CommandError> {
     match (file, &storage.data_dir) {
         (None, Some(DataDir::Folder(folder))) => {
-            Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis))
+            Ok(recorded_genesis(folder, &storage.caches)?.unwrap_or_else(dev_genesis).into())
         }
-        (file, _) => read_genesis(file),
+        (file, _) => Start::read(file),
     }
 }
 
@@ -99,37 +143,41 @@ pub(crate) struct Backend {
     pub(crate) store: Option<Arc<Store>>,
 }
 
-/// Opens the chain in `folder`, or creates it there with `genesis`; without a folder, starts a chain in memory. This is the
-/// only place that chooses a backend.
+/// Opens the chain in `folder`, or creates it there; without a folder, starts a chain in memory. This is the only place that
+/// chooses a backend.
 pub(crate) fn backend(
     folder: Option<&Path>,
-    genesis: &Genesis,
+    start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
 ) -> Result<Backend, CommandError> {
     let store = match folder {
-        Some(path) => create_store(path, genesis, caches, sync)?,
+        Some(path) => create_store(path, start, caches, sync)?,
         // What a cache of runs saves is only their decompression.
         None => {
             let cache_bytes = caches.cache_bytes() / 4;
-            Store::in_memory(genesis.block(), Options { cache_bytes, ..Options::in_memory() })?
+            start.open(Arc::new(MemoryFolder::default()), Options { cache_bytes, ..Options::in_memory() })?
         }
     };
     let store = Arc::new(store);
     Ok(Backend { backend: store.clone(), store: Some(store) })
 }
 
-/// Opens the chain in a folder, or creates it there with `genesis`.
+/// Opens the chain in a folder, or creates it there.
 pub(crate) fn create_store(
     path: &Path,
-    genesis: &Genesis,
+    start: &Start,
     caches: &CacheOptions,
     sync: SyncPolicy,
 ) -> Result<Store, CommandError> {
     let options = Options { sync, ..store_options(caches) };
-    let store = Store::open(path, genesis.block(), options).map_err(|error| CommandError::store(path, error))?;
-    continue_with(&store, genesis).map_err(|error| CommandError::store(path, error))?;
-    Ok(store)
+    let open = || {
+        let folder = DiskFolder::open(path).map_err(StoreError::from)?;
+        let store = start.open(Arc::new(folder), options)?;
+        continue_with(&store, &start.genesis)?;
+        Ok(store)
+    };
+    open().map_err(|error| CommandError::store(path, error))
 }
 
 /// Creates the executor. This is the only place that chooses one.
@@ -153,7 +201,7 @@ pub(crate) fn open_folder(path: &Path, chain: &ExistingChain) -> Result<Store, C
 fn checked(store: Result<Store, BackendError>, path: &Path, chain: &ExistingChain) -> Result<Store, CommandError> {
     let store = store.map_err(|error| CommandError::store(path, error))?;
     if let Some(genesis) = &chain.genesis {
-        let genesis = read_genesis(Some(genesis))?;
+        let Start { genesis, .. } = Start::read(Some(genesis))?;
         continue_with(&store, &genesis).map_err(|error| CommandError::store(path, error))?;
     }
     Ok(store)
@@ -164,7 +212,7 @@ pub(crate) fn existing_folder(chain: &ExistingChain, command: &'static str) -> R
     match &chain.storage.data_dir {
         Some(DataDir::Memory) => Err(CommandError::InMemory { needed_by: command }),
         Some(DataDir::Folder(path)) => Ok(path.clone()),
-        None => default_folder(read_genesis(chain.genesis.as_deref())?.block().header.hash),
+        None => default_folder(Start::read(chain.genesis.as_deref())?.genesis.block().header.hash),
     }
 }
 

@@ -64,11 +64,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), CommandError> {
     reload::register(&http);
     let _metrics = metrics::serve(&options.server, &http)?;
     let genesis_file = options.chain.genesis.genesis.as_deref();
-    let genesis = open::genesis(genesis_file, &options.storage)?;
-    let folder = open::folder(&options.storage, &genesis)?;
+    let start = open::start(genesis_file, &options.storage)?;
+    let folder = open::folder(&options.storage, &start.genesis)?;
     metrics::include_folder(&http, folder.as_deref());
-    let is_built_in = genesis_file.is_none() && genesis == dev_genesis();
-    let wiring = Wiring::open(genesis, folder.as_deref(), &options.storage.caches)?;
+    let is_built_in = genesis_file.is_none() && start.genesis == dev_genesis();
+    let wiring = Wiring::open(start, folder.as_deref(), &options.storage.caches)?;
     write_failure::watch(&options.server.operation, &wiring.backend)?;
     let served = if options.chain.import.is_empty() {
         build(options, &wiring, &http, shutdown.context()).and_then(|()| {
@@ -189,7 +189,7 @@ fn import(
     let mut paths = options.import.iter().peekable();
     while let Some(path) = paths.peek() {
         tracing::info!("importing {}", path.display());
-        let (file, length) = files::open_chain(path)?;
+        let (file, length) = files::open(path)?;
         let failed_writes = backend.health().failed_writes;
         match import_opened(chain, file, ImportProgress::start(path, length, http), &http.metrics, context) {
             Ok(summary) => {

@@ -1,9 +1,9 @@
 //! Assembles the parts of an imported chain: backend, executor, importer and node.
 
 use crate::error::CommandError;
-use crate::open::{self, Backend};
+use crate::open::{self, Backend, Start};
 use crate::options::{CacheOptions, ServerOptions};
-use node_chain::{BlockImporter, Genesis};
+use node_chain::BlockImporter;
 use node_core::backend::StateBackend;
 use node_core::forks::ChainSpec;
 use node_core::node::{Finality, Node};
@@ -26,10 +26,10 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     /// Opens or creates the store in `folder`, or creates a chain in memory. Logs which of the two.
-    pub(crate) fn open(genesis: Genesis, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
-        let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::OnDemand)?;
-        open::log_chain(folder, &genesis, &*backend)?;
-        let spec = Arc::new(genesis.spec);
+    pub(crate) fn open(start: Start, folder: Option<&Path>, caches: &CacheOptions) -> Result<Self, CommandError> {
+        let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::OnDemand)?;
+        open::log_chain(folder, &start.genesis, &*backend)?;
+        let spec = Arc::new(start.genesis.spec);
         let evm = open::evm(&spec, caches);
         Ok(Self { backend, store, evm, spec })
     }

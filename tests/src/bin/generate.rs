@@ -2,8 +2,7 @@
 
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
-use node_chain::genesis::DEV_GENESIS;
-use node_core::backend::{BackendError, StateBackend};
+use node_core::backend::BackendError;
 use node_tests::generator::{GenerateError, Generator, MAX_TRANSACTIONS_PER_BLOCK, Shape};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -43,6 +42,11 @@ struct Arguments {
           value_parser = clap::value_parser!(u64).range(1..))]
     recipients: u64,
 
+    /// Number of accounts in the genesis besides those of the development chain. One in ten is a holder with four slots. Most
+    /// transactions are about a few of them, some about any.
+    #[arg(long, default_value_t = Shape::default().genesis_accounts, requires = "genesis_output")]
+    genesis_accounts: u64,
+
     /// Selects one of the chains with otherwise equal arguments.
     #[arg(long, default_value_t = Shape::default().seed)]
     seed: u64,
@@ -61,6 +65,9 @@ struct Arguments {
     #[arg(long)]
     names_output: Option<PathBuf>,
 }
+
+/// Maximum number of holders of the genesis that are named.
+const MAX_NAMED: u64 = 100_000;
 
 /// Why no chain was written.
 #[derive(Debug, thiserror::Error)]
@@ -88,22 +95,31 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         let path = path.to_owned();
         move |source| Error::Write { path, source }
     };
-    if let Some(path) = &arguments.genesis_output {
-        fs::write(path, DEV_GENESIS).map_err(unwritable(path))?;
-    }
     let mut file = BufWriter::new(File::create(&arguments.output).map_err(unwritable(&arguments.output))?);
-    let Arguments { accounts, slots, holders, recipients, transactions_per_block, seed, .. } = *arguments;
-    let mut generator = Generator::new(Shape { accounts, slots, holders, recipients, transactions_per_block, seed });
+    let Arguments { accounts, slots, holders, recipients, genesis_accounts, transactions_per_block, seed, .. } =
+        *arguments;
+    let shape = Shape { accounts, slots, holders, recipients, genesis_accounts, transactions_per_block, seed };
+    if let Some(path) = &arguments.genesis_output {
+        let mut genesis = BufWriter::new(File::create(path).map_err(unwritable(path))?);
+        shape.write_genesis(&mut genesis).and_then(|()| genesis.flush()).map_err(unwritable(path))?;
+    }
+    let mut generator = match &arguments.genesis_output {
+        Some(path) if genesis_accounts > 0 => {
+            Generator::on_genesis(shape, File::open(path).map_err(unwritable(path))?)?
+        }
+        _ => Generator::new(shape),
+    };
     generator.write(arguments.blocks, &mut file)?;
     file.flush().map_err(unwritable(&arguments.output))?;
     if let Some(path) = &arguments.names_output {
-        fs::write(path, names(&generator)?).map_err(unwritable(path))?;
+        fs::write(path, names(&shape, &generator)?).map_err(unwritable(path))?;
     }
     Ok(())
 }
 
-fn names(generator: &Generator) -> Result<String, BackendError> {
-    let mut names: String = generator.holders().iter().map(|holder| format!("holder {holder:#x}\n")).collect();
+fn names(shape: &Shape, generator: &Generator) -> Result<String, BackendError> {
+    let holders = generator.holders().iter().copied().chain(shape.genesis_holders(MAX_NAMED));
+    let mut names: String = holders.map(|holder| format!("holder {holder:#x}\n")).collect();
     let view = generator.backend().view()?;
     for number in 0..=view.head().number {
         let receipts = view.receipts(number.into())?.ok_or(BackendError::UnknownBlock(number))?;

@@ -51,6 +51,11 @@ pub fn slot_key(index: u64) -> H256 {
     keccak256([b"slot".as_slice(), &index.to_be_bytes()].concat())
 }
 
+/// The code of the contract.
+pub(super) fn runtime_code() -> Bytes {
+    RUNTIME.to_vec().into()
+}
+
 /// Input of the transaction that deploys the contract.
 pub(super) fn creation_code() -> Bytes {
     [&constructor(CONSTRUCTOR)[..], &RUNTIME].concat().into()

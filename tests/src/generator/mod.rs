@@ -3,16 +3,20 @@
 //! The first transaction deploys a contract. The first transaction of every other block stores a word in it, which
 //! emits a log;
 //! the accounts of the development chain take turns. The other transactions first deploy *holders*: copies of the
-//! contract with
-//! a word of their own. After that, each transfers one wei or stores a word, in a holder if there are any, else in the
-//! contract.
+//! contract with a word of their own. After that, each transfers one wei or stores a word, in a holder if there are any, else in
+//! the contract.
+//!
+//! With accounts in the genesis, transfers go to them and words to those that are holders: most to a few of them, some to any.
 
+mod accounts;
 mod contract;
 
 pub use contract::{CONTRACT, EVENT, slot_key};
 
 use crate::wallet::{self, CHAIN_ID};
-use node_chain::{ExportError, dev_genesis, export_blocks};
+use accounts::GenesisAccounts;
+use node_chain::genesis::{DEV_GENESIS, LargeGenesis};
+use node_chain::{ExportError, GenesisError, dev_genesis, export_blocks};
 use node_core::assembly::{assemble, next_header};
 use node_core::backend::{BackendError, MemoryBackend, StateBackend};
 use node_core::block::{ExecutedBlock, RecoveredTransaction};
@@ -21,10 +25,13 @@ use node_core::executor::ExecutionError;
 use node_core::forks::ChainSpec;
 use node_dev::DevAccount;
 use node_evm::EvmExecutor;
+use node_store::files::DiskFolder;
+use node_store::{Options, Store, SyncPolicy};
 use node_types::consensus::{DynamicFeeTransaction, TransactionBody};
 use node_types::{Address, BlockNumber, Bytes, H256, U256, keccak256};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Maximum transactions per block: they use less than half of the gas limit, so that the base fee falls to its minimum.
 /// With more,
@@ -56,6 +63,8 @@ pub struct Shape {
     pub holders: u64,
     /// Number of receivers of transfers, at least 1.
     pub recipients: u64,
+    /// Number of accounts in the genesis besides those of the development chain. Every tenth is a holder with four slots.
+    pub genesis_accounts: u64,
     /// Transactions per block, including the deployment; at most [`MAX_TRANSACTIONS_PER_BLOCK`].
     pub transactions_per_block: usize,
     /// Selects one of the chains with otherwise equal parameters.
@@ -64,7 +73,15 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { accounts: 10, slots: 10_000, holders: 0, recipients: u64::MAX, transactions_per_block: 2, seed: 0 }
+        Self {
+            accounts: 10,
+            slots: 10_000,
+            holders: 0,
+            recipients: u64::MAX,
+            genesis_accounts: 0,
+            transactions_per_block: 2,
+            seed: 0,
+        }
     }
 }
 
@@ -80,12 +97,40 @@ pub enum GenerateError {
     /// A block could not be written.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// The genesis could not be written or read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The genesis is not one.
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
+}
+
+impl Shape {
+    fn genesis(&self) -> GenesisAccounts {
+        GenesisAccounts { seed: self.seed, count: self.genesis_accounts }
+    }
+
+    /// Writes the genesis file in geth's JSON format.
+    pub fn write_genesis(&self, out: &mut impl Write) -> io::Result<()> {
+        match self.genesis_accounts {
+            0 => out.write_all(DEV_GENESIS.as_bytes()),
+            _ => self.genesis().write(out),
+        }
+    }
+
+    /// Returns up to `count` holders of the genesis.
+    pub fn genesis_holders(&self, count: u64) -> impl Iterator<Item = Address> {
+        let (accounts, all) = (self.genesis(), self.genesis().holders());
+        (0..count.min(all)).map(move |index| accounts.holder(index * (all / count.min(all))))
+    }
 }
 
 /// Generates the blocks of a chain one by one. Only the backend grows.
 pub struct Generator {
     spec: Arc<ChainSpec>,
-    backend: Arc<MemoryBackend>,
+    backend: Arc<dyn StateBackend>,
+    /// The folder of a chain with a large genesis.
+    _folder: Option<TempDir>,
     executor: EvmExecutor,
     transactions: Transactions,
 }
@@ -96,17 +141,34 @@ impl Generator {
     /// # Panics
     /// If a value of `shape` is out of range.
     pub fn new(shape: Shape) -> Self {
+        assert_eq!(shape.genesis_accounts, 0, "a large genesis is read from a file");
+        let genesis = dev_genesis();
+        let backend = MemoryBackend::new(genesis.block()).expect("the built-in genesis begins a chain");
+        Self::on(shape, Arc::new(backend), None, genesis.spec)
+    }
+
+    /// Returns a chain that consists of a genesis file that [`Shape::write_genesis`] has written.
+    pub fn on_genesis(shape: Shape, file: impl Read) -> Result<Self, GenerateError> {
+        let genesis = LargeGenesis::read(file)?;
+        let folder = tempfile::tempdir()?;
+        let state = genesis.state().map(|part| part.map_err(|error| BackendError::Storage(error.into())));
+        let disk = DiskFolder::open(folder.path()).map_err(|error| BackendError::Storage(error.into()))?;
+        let options = Options { sync: SyncPolicy::OnDemand, ..Options::default() };
+        let store = Store::open_large_in(Arc::new(disk), genesis.genesis().block(), state, options)?;
+        Ok(Self::on(shape, Arc::new(store), Some(folder), genesis.genesis().spec.clone()))
+    }
+
+    fn on(shape: Shape, backend: Arc<dyn StateBackend>, folder: Option<TempDir>, spec: ChainSpec) -> Self {
         let Shape { accounts, slots, recipients, transactions_per_block, .. } = shape;
         assert!((1..=wallet::accounts().len()).contains(&accounts), "accounts: {accounts}");
         assert!(slots > 0, "slots: 0");
         assert!(recipients > 0, "recipients: 0");
         assert!(transactions_per_block <= MAX_TRANSACTIONS_PER_BLOCK, "transactions a block: {transactions_per_block}");
-        let genesis = dev_genesis();
-        let backend = MemoryBackend::new(genesis.block()).expect("the built-in genesis begins a chain");
-        let spec = Arc::new(genesis.spec);
+        let spec = Arc::new(spec);
         Self {
             executor: EvmExecutor::new(spec.clone()),
-            backend: Arc::new(backend),
+            backend,
+            _folder: folder,
             spec,
             transactions: Transactions {
                 shape,
@@ -119,7 +181,7 @@ impl Generator {
     }
 
     /// The chain generated so far.
-    pub fn backend(&self) -> Arc<MemoryBackend> {
+    pub fn backend(&self) -> Arc<dyn StateBackend> {
         self.backend.clone()
     }
 
@@ -212,6 +274,15 @@ impl Transactions {
             self.holders.push(created(sender, nonce));
             return (None, 0, contract::holder_creation_code());
         }
+        let genesis = self.shape.genesis();
+        if !first_of_block && genesis.count > 0 {
+            if !dice.stores() {
+                return (Some(genesis.address(dice.skewed(genesis.count))), 1, Bytes::new());
+            }
+            let (holder, key) = (genesis.holder(dice.skewed(genesis.holders())), dice.number() % accounts::SLOTS);
+            let store = contract::store(H256::from_low_u64_be(key), dice.value(), tag(self.shape.seed, self.made));
+            return (Some(holder), 0, store);
+        }
         if !first_of_block && !dice.stores() {
             let recipient = recipient(self.shape.seed, self.transfers % self.shape.recipients);
             self.transfers += 1;
@@ -262,6 +333,13 @@ impl Dice {
 
     fn number(&self) -> u64 {
         u64::from_be_bytes(std::array::from_fn(|index| self.0[2 + index]))
+    }
+
+    /// A number below `bound`, of a skewed distribution: 0, 1 to 2, 3 to 6, 7 to 14 and so on are equally probable.
+    fn skewed(&self, bound: u64) -> u64 {
+        let octave = u32::from(self.0[10]) % (bound.ilog2() + 1);
+        let within = self.number() % (1 << octave);
+        ((1 << octave) + within - 1) % bound
     }
 
     /// Never zero, because writing zero uses less gas.

@@ -1,13 +1,21 @@
 use super::*;
 use crate::generator;
-use node_chain::{BlockImporter, import_file};
+use node_chain::{BlockImporter, Genesis, import_file};
 use node_core::executor::{Call, CallOutcome, Executor};
 use node_evm::Secp256k1Recovery;
 use node_types::consensus::ReceiptOutcome;
 use std::collections::{BTreeMap, BTreeSet};
 
 const BLOCKS: u64 = 50;
-const SHAPE: Shape = Shape { accounts: 3, slots: 20, holders: 12, recipients: 30, transactions_per_block: 4, seed: 7 };
+const SHAPE: Shape = Shape {
+    accounts: 3,
+    slots: 20,
+    holders: 12,
+    recipients: 30,
+    genesis_accounts: 0,
+    transactions_per_block: 4,
+    seed: 7,
+};
 
 fn chain_file(shape: Shape) -> Vec<u8> {
     let mut file = Vec::new();
@@ -29,6 +37,25 @@ fn the_chain_is_imported_to_the_same_head() {
     let generated = generator.backend().view().unwrap().head();
     assert_eq!(generated.number, BLOCKS);
     assert_eq!(imported.view().unwrap().head(), generated);
+}
+
+#[test]
+fn a_chain_on_a_large_genesis_is_imported_to_the_same_head() {
+    let shape = Shape { genesis_accounts: 500, ..SHAPE };
+    let mut genesis = Vec::new();
+    shape.write_genesis(&mut genesis).unwrap();
+    let mut generator = Generator::on_genesis(shape, &genesis[..]).unwrap();
+    let mut file = Vec::new();
+    generator.write(BLOCKS, &mut file).unwrap();
+
+    let genesis = Genesis::parse(&genesis).unwrap();
+    assert_eq!(genesis.alloc.len(), 500 + dev_genesis().alloc.len());
+    assert!(shape.genesis_holders(10).all(|holder| genesis.alloc[&holder].storage.len() == 4));
+    let imported = Arc::new(MemoryBackend::new(genesis.block()).unwrap());
+    let executor = Arc::new(EvmExecutor::new(generator.spec().clone()));
+    let chain = BlockImporter::new(imported.clone(), executor, Arc::new(Secp256k1Recovery), generator.spec().clone());
+    import_file(&chain, &Context::unbounded(), file.as_slice(), |_| {}).unwrap();
+    assert_eq!(imported.view().unwrap().head(), generator.backend().view().unwrap().head());
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) use options::DevOptions;
 pub(crate) use terminal::{RequestLayer, Terminal};
 
 use crate::error::CommandError;
-use crate::open::{self, Backend};
+use crate::open::{self, Backend, Start};
 use crate::values::reachable;
 use crate::{logs, metrics, notify, reload, write_failure};
 use node_chain::Genesis;
@@ -55,12 +55,13 @@ pub(crate) fn run(options: &DevOptions, terminal: Option<Terminal>) -> Result<()
             recorded.map_or_else(|| generated_genesis(options), Ok)?
         }
     };
-    let Backend { backend, store } = open::backend(folder, &genesis, caches, SyncPolicy::Always)?;
-    open::log_chain(folder, &genesis, &*backend)?;
+    let start = Start::from(genesis);
+    let Backend { backend, store } = open::backend(folder, &start, caches, SyncPolicy::Always)?;
+    open::log_chain(folder, &start.genesis, &*backend)?;
     write_failure::watch(&options.server.operation, &backend)?;
     let chain = DevNode::builder()
         .accounts(options.accounts())
-        .genesis(genesis)
+        .genesis(start.genesis)
         .backend(backend)
         .mining(options.mining.mining())
         .order(options.mining.order.into())

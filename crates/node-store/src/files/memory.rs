@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// As with a folder on disk, a file that was removed exists until its last handle is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryFolder {
+pub struct MemoryFolder {
     files: Mutex<BTreeMap<String, Arc<MemoryFile>>>,
 }
 

@@ -11,7 +11,7 @@ mod nowhere;
 
 pub use disk::{DiskFolder, FolderError};
 pub(crate) use disk::{LOCK_FILE, create_folder, open_read_only, sync_folder};
-pub(crate) use memory::MemoryFolder;
+pub use memory::MemoryFolder;
 pub(crate) use nowhere::Nowhere;
 
 use std::fmt::Debug;
