@@ -34,14 +34,16 @@ DISTINCT = 6_000
 class Chain:
     """A generated chain: its files, and requests that it can serve."""
 
-    def __init__(self, programs, work, blocks, holders):
+    def __init__(self, programs, work, blocks, holders, genesis_accounts=0):
         self.blocks = blocks
-        self.folder = work / f"chain-{blocks}"
+        self.folder = work / (f"chain-{blocks}-{genesis_accounts}" if genesis_accounts else f"chain-{blocks}")
         self.genesis, self.file, names = (self.folder / name for name in ("genesis.json", "chain.rlp", "names"))
         if not names.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             started = time.monotonic()
             shape = f"--blocks {blocks} --transactions-per-block 3 --holders {holders} --recipients 1000 --slots 1000"
+            if genesis_accounts:
+                shape = f"--blocks {blocks} --transactions-per-block 20 --genesis-accounts {genesis_accounts}"
             outputs = ["--output", self.file, "--genesis-output", self.genesis, "--names-output", names]
             subprocess.run([programs / "generate", *shape.split(), *outputs], check=True)
             size = self.file.stat().st_size / 1e6

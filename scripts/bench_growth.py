@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Measure what a block costs as a folder grows: import of chains of two lengths, bytes written and stored, proofs at random heights.
 
-    scripts/bench_growth.py [--work FOLDER] [--blocks N ...] [--rounds N] [--seconds S] [--programs FOLDER] [--memory MB] [--reth PROGRAM]
+    scripts/bench_growth.py [--work FOLDER] [--blocks N ...] [--genesis-accounts N] [--rounds N] [--seconds S] [--programs FOLDER]
+                            [--memory MB] [--reth PROGRAM]
 
 Imports generated chains into folders, each in a process of its own, and prints wall and processor time, peak memory, bytes written,
 bytes on disk per byte of rows, and bytes of tries per changed leaf. Then serves the longest chain and sends getProof for random
 accounts, at the head and at random heights, with wrk (1 thread, 16 connections): with all memory, and, if control groups can be
-created, with --memory MB for the process and its page cache. With --reth, reth imports the same chains.
+created, with --memory MB for the process and its page cache; and one after the other after a start with the page cache dropped, if
+that is permitted. With --reth, reth imports the same chains. With --genesis-accounts, chains begin with that many accounts, a tenth of
+them with code and slots, and blocks change a skewed selection of them.
 
 --work FOLDER keeps chains and folders for the next run.
 """
@@ -25,6 +28,9 @@ from pathlib import Path
 
 from bench_archive import Case, Chain
 from nodes import Server, build
+
+# Number of proofs that are requested with a cold page cache.
+COLD = 3_000
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
@@ -100,10 +106,34 @@ def measure_proofs(server, chain, work, options):
     return f"{at_head:,.0f}/s at the head, {at_old:,.0f}/s at random heights, ratio {ratio:.2f}"
 
 
+def measure_cold_proofs(server, chain):
+    """Requests proofs one by one, with nothing in memory. Returns the median time, that of 99 in 100, and the rate."""
+    times = []
+    for body in random.Random(4).sample(proofs(chain, lambda: "latest"), min(COLD, len(chain.holders))):
+        started = time.monotonic()
+        server.ask("/getProof/", body)
+        times.append(time.monotonic() - started)
+    times.sort()
+    middle, late = (times[len(times) * percent // 100] * 1e3 for percent in (50, 99))
+    return f"{len(times)} one by one: p50 {middle:.2f} ms, p99 {late:.2f} ms, {len(times) / sum(times):,.0f}/s"
+
+
+def drop_page_cache():
+    """Returns whether this is permitted."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError as error:
+        print(f"not measured with a cold page cache: {error}")
+        return False
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--blocks", type=int, nargs="+", default=[20_000, 200_000])
+    parser.add_argument("--genesis-accounts", type=int, default=0)
     parser.add_argument("--programs", type=Path, help="folder with node-server and generate [default: build them]")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5)
@@ -113,7 +143,9 @@ def main():
     temporary = None if options.work else tempfile.TemporaryDirectory()
     work = options.work or Path(temporary.name)
     programs = options.programs or build("node-tests:generate", profile="dist")
-    chains = [Chain(programs, work, blocks, min(6_000, blocks * 3 // 10)) for blocks in options.blocks]
+    chains = [
+        Chain(programs, work, blocks, min(6_000, blocks * 3 // 10), options.genesis_accounts) for blocks in options.blocks
+    ]
 
     print(f"{'blocks':>9}{'':>6}{'wall s':>9}{'CPU s':>8}{'MB':>7}{'written MB':>12}{'/ rows':>8}{'disk / rows':>13}{'trie B/leaf':>13}")
     seconds = []
@@ -131,10 +163,14 @@ def main():
         print(f"{chain.blocks} to {longer.blocks} blocks: {long / short:.1f} times the time")
 
     longest = chains[-1]
-    arguments = ("run", "--data-dir", longest.folder / "data", "--genesis", longest.genesis)
+    arguments = ("run", "--data-dir", longest.folder / "data")
     with Server(programs / "node-server", *arguments) as server:
         print(f"proofs, all memory: {measure_proofs(server, longest, work, options)}")
         server.stop()
+    if drop_page_cache():
+        with Server(programs / "node-server", *arguments) as server:
+            print(f"proofs, cold page cache: {measure_cold_proofs(server, longest)}")
+            server.stop()
     with Server(programs / "node-server", *arguments, "--cache-mb", options.memory // 2) as server:
         if limit_memory(server.process, options.memory):
             print(f"proofs within {options.memory} MB: {measure_proofs(server, longest, work, options)}")

@@ -379,3 +379,32 @@ fn verify_reports_damaged_rows() {
         assert!(damaged.iter().any(is_named), "{message}");
     }
 }
+
+#[test]
+fn a_large_genesis_is_imported_and_served_without_its_file() {
+    let fixture = Fixture::new();
+    let shape = Shape { genesis_accounts: 3_000, transactions_per_block: 5, ..Shape::default() };
+    let mut genesis = Vec::new();
+    shape.write_genesis(&mut genesis).unwrap();
+    let mut chain = Vec::new();
+    Generator::on_genesis(shape, &genesis[..]).unwrap().write(20, &mut chain).unwrap();
+    fs::write(fixture.path("chain.rlp"), &chain).unwrap();
+    fs::write(fixture.path("small.json"), &genesis).unwrap();
+    // Accounts of files of this size are not held in memory.
+    genesis.resize(17 << 20, b' ');
+    fs::write(fixture.path("large.json"), &genesis).unwrap();
+
+    let refused = fixture.refusal("import --genesis missing.json chain.rlp");
+    assert!(refused.contains("missing.json"), "{refused}");
+    let imported = fixture.result("import --genesis large.json chain.rlp");
+    assert_eq!(imported["imported"], 20);
+    // It is the chain of the same file without spaces.
+    let again = fixture.result("import --genesis small.json chain.rlp");
+    assert_eq!((&again["known"], &again["head"]), (&json!(20), &imported["head"]));
+    assert_eq!(fixture.result("verify")["difference"], Value::Null);
+
+    let holder = hex(shape.genesis_holders(1).next().unwrap().as_bytes());
+    let slot = json!({"Address": holder, "Position": format!("{:#066x}", 3), "BlockNumber": "0"});
+    let stored = fixture.server(&[]).post("/getStorageAt/", slot.to_string());
+    assert_eq!(stored.field("Value"), &json!(format!("{:#066x}", 4)));
+}

@@ -22,7 +22,7 @@ pub(crate) fn read_genesis(path: Option<&Path>) -> Result<Genesis, CommandError>
 }
 
 /// Size of a genesis file in bytes from which on its accounts are sorted in temporary files instead of memory.
-const LARGE_GENESIS: u64 = 64 << 20;
+const LARGE_GENESIS: u64 = 16 << 20;
 
 /// How a chain begins.
 pub(crate) struct Start {
