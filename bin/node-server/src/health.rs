@@ -1,7 +1,7 @@
 //! `node-server health`: checks whether a server is ready, for supervisors without an HTTP client.
 
 use crate::error::CommandError;
-use crate::values::{http_url, reachable};
+use crate::values::{http_url, reachable, without_credentials};
 use clap::Args;
 #[cfg(not(feature = "tls"))]
 use node_http::InvalidTls;
@@ -47,7 +47,8 @@ const MAX_RESPONSE: u64 = 64 << 10;
 /// Sends the request and prints the response body. Any status other than 200 is an error.
 pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
     let url = options.url.as_ref().map_or_else(|| default_url(options), Uri::to_string);
-    let failed = |source| CommandError::NoResponse { url: url.clone(), source: Box::new(source) };
+    let shown = without_credentials(&url).into_owned();
+    let failed = |source| CommandError::NoResponse { url: shown.clone(), source: Box::new(source) };
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -63,7 +64,7 @@ pub(crate) fn run(options: &HealthOptions) -> Result<(), CommandError> {
             let _ = writeln!(io::stdout(), "{body}");
             Ok(())
         }
-        status => Err(CommandError::NotReady { url, status, body }),
+        status => Err(CommandError::NotReady { url: shown, status, body }),
     }
 }
 

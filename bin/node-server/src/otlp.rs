@@ -6,6 +6,7 @@
 use crate::build_info::VERSION;
 use crate::dev::RequestLayer;
 use crate::error::CommandError;
+use crate::values::without_credentials;
 use serde_json::{Value, json};
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -55,6 +56,7 @@ pub(crate) struct TraceLayer {
 /// Starts to send spans to the collector at `endpoint`.
 pub(crate) fn start(endpoint: &Uri) -> Result<(Exporter, TraceLayer), CommandError> {
     let url = traces_url(endpoint);
+    let shown = without_credentials(&url).into_owned();
     let (sender, spans) = mpsc::sync_channel(QUEUE);
     let (ending, dropped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (done, ended) = mpsc::channel::<()>();
@@ -73,11 +75,11 @@ pub(crate) fn start(endpoint: &Uri) -> Result<(Exporter, TraceLayer), CommandErr
                 if let Err(error) = &sent {
                     lost.fetch_add(count, Ordering::Relaxed);
                     if is_reachable {
-                        tracing::warn!("cannot send traces to {url}, which drops them: {error}");
+                        tracing::warn!("cannot send traces to {shown}, which drops them: {error}");
                     }
                 } else if !is_reachable {
                     let lost = lost.swap(0, Ordering::Relaxed);
-                    tracing::info!("traces are sent to {url} again; {lost} spans were dropped");
+                    tracing::info!("traces are sent to {shown} again; {lost} spans were dropped");
                 }
                 is_reachable = sent.is_ok();
             } else if is_last {

@@ -1,5 +1,6 @@
 //! Parsers for the values of options.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tracing_subscriber::filter::Targets;
 use ureq::http::Uri;
@@ -23,6 +24,16 @@ pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
     }
 }
 
+/// Returns a URL without its user name and password.
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]).into(),
+        None => url.into(),
+    }
+}
+
 /// Parses a number of ether.
 pub(crate) fn ether(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number of ether, such as 10000".to_owned())
@@ -31,4 +42,21 @@ pub(crate) fn ether(text: &str) -> Result<u64, String> {
 /// Checks that `text` is a log filter.
 pub(crate) fn log_filter(text: &str) -> Result<String, String> {
     text.parse::<Targets>().map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_removed_from_urls() {
+        for (url, expected) in [
+            ("http://user:p@ss@host:1/a@b", "http://host:1/a@b"),
+            ("https://user@host?a", "https://host?a"),
+            ("http://host/user@host", "http://host/user@host"),
+            ("some@text", "some@text"),
+        ] {
+            assert_eq!(without_credentials(url), expected);
+        }
+    }
 }

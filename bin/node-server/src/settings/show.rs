@@ -1,6 +1,7 @@
 //! `node-server config`: prints the settings of a command as a configuration file.
 
 use super::source::{Source, Sources, options};
+use crate::values::without_credentials;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::fmt::Write;
 use toml::Value;
@@ -57,6 +58,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Shown {
     let texts: Option<Vec<_>> = values.iter().map(|value| value.to_str()).collect();
     match texts.as_deref() {
         None => Shown::NotText,
+        Some(texts) if texts.iter().any(|text| without_credentials(text) != *text) => Shown::Secret,
         Some(texts) if matches!(option.get_action(), ArgAction::Append) => {
             Shown::Value(Value::Array(texts.iter().map(|text| Value::from(*text)).collect()))
         }
