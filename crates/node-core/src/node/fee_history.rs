@@ -108,9 +108,9 @@ fn faults(block_count: u64, percentiles: &[f64], max_percentiles: usize) -> Vec<
     let mut last = 0.0;
     for (index, percentile) in percentiles.iter().enumerate().take(max_percentiles) {
         let message = if !(0.0..=100.0).contains(percentile) {
-            "expected a number from 0 to 100".to_owned()
+            "invalid reward percentile: expected a number from 0 to 100".to_owned()
         } else if *percentile < last {
-            format!("expected at least {last}, the one before")
+            format!("invalid reward percentile: expected at least {last}, the one before")
         } else {
             last = *percentile;
             continue;

@@ -61,7 +61,9 @@ impl BlockRange {
         let latest = if self.from.is_none() { ", the latest, as no first block was given," } else { "" };
         Fault::new(
             field,
-            format!("the range begins with block {first}{latest} and ends with block {last}, before that"),
+            format!(
+                "invalid block range params: the range begins with block {first}{latest} and ends with block {last}, before that"
+            ),
         )
     }
 }
@@ -179,7 +181,10 @@ fn resolve_range(snapshot: &RequestView, range: &BlockRange, faults: &mut Vec<Fa
     let (from, to) = (range.from.unwrap_or_default(), range.to.unwrap_or_default());
     let (first, last) = (snapshot.height(from), snapshot.height(to));
     if snapshot.known_height(to).is_none() {
-        faults.push(Fault::new(Field::ToBlock, format!("beyond the head, which is block {}", snapshot.latest())));
+        faults.push(Fault::new(
+            Field::ToBlock,
+            format!("block range extends beyond current head block {}", snapshot.latest()),
+        ));
     }
     if first > last {
         faults.push(range.reversed(first, last));
@@ -208,7 +213,8 @@ pub(super) fn filter_faults(filter: &LogFilter, limits: &Limits) -> Vec<Fault> {
         }
     }
     if filter.topics.len() > MAX_TOPICS {
-        let message = format!("expected at most {MAX_TOPICS} positions, got {}", filter.topics.len());
+        let message =
+            format!("exceed max topics: expected at most {MAX_TOPICS} positions, got {}", filter.topics.len());
         faults.push(Fault::new(Field::Topics, message));
     }
     faults

@@ -63,11 +63,9 @@ impl LogFilter {
         let blocks = match (self.block_hash, self.range()) {
             (None, range) => LogBlocks::Range(range),
             (Some(hash), BlockRange { from: None, to: None }) => LogBlocks::Hash(hash.0),
-            (Some(_), BlockRange { from, to }) => {
-                let ends = [("fromBlock", from), ("toBlock", to)].into_iter().filter(|(_, end)| end.is_some());
-                let faults: Vec<_> =
-                    ends.map(|(end, _)| format!("{end}: unexpected property beside BlockHash")).collect();
-                return Err(RpcError::new(RpcError::INVALID_PARAMS, faults.join("; ")));
+            (Some(_), _) => {
+                let message = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
+                return Err(RpcError::new(RpcError::INVALID_PARAMS, message));
             }
         };
         Ok(LogQuery { filter: self.criteria(), blocks })

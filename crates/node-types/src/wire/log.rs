@@ -101,7 +101,7 @@ decode_object! {
         if let Ok(Some(_)) = block_hash {
             for (name, bound) in [("FromBlock", &from_block), ("ToBlock", &to_block)] {
                 if let Ok(Some(_)) = bound {
-                    decoder.fault(name, "unexpected property beside BlockHash");
+                    decoder.fault(name, "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other");
                 }
             }
         }

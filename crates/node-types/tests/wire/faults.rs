@@ -61,7 +61,7 @@ fn rejects_wrong_shapes() {
         "body.Topics",
         "expected at most 4 elements, got 5",
     );
-    let beside = "unexpected property beside BlockHash";
+    let beside = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
     refuses::<Logs>(json!({ "BlockHash": hash, "FromBlock": "1" }), "body.FromBlock", beside);
     refuses::<Logs>(json!({ "BlockHash": hash, "ToBlock": "1" }), "body.ToBlock", beside);
     let tag = "expected a block number, earliest, latest, pending, safe or finalized";
