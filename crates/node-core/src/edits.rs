@@ -101,6 +101,11 @@ impl EditableBackend {
         Ok(self.edits_of(head).map(|changes| (*changes).clone()).unwrap_or_default())
     }
 
+    /// Returns whether the block `head` has pending edits.
+    pub(crate) fn has_edits(&self, head: H256) -> bool {
+        self.edits_of(head).is_some()
+    }
+
     /// Returns the pending edits of the block `head`, if there are any.
     fn edits_of(&self, head: H256) -> Option<Arc<StateChanges>> {
         self.pending.read().as_ref().filter(|pending| pending.head == head).map(|pending| pending.changes.clone())

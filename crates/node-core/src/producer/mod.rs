@@ -6,6 +6,7 @@
 mod dump;
 mod edit;
 mod error;
+mod head_state;
 mod mining;
 mod reorganize;
 mod reset;
@@ -29,6 +30,7 @@ use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
 use crate::random::random_bytes;
 use crate::sources::Sources;
+use head_state::HeadState;
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, H256};
@@ -66,6 +68,7 @@ pub struct Producer {
     settings: Arc<BlockSettings>,
     /// Held while the chain changes, so that changes do not interleave.
     sealing: Mutex<()>,
+    head_state: Mutex<HeadState>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
@@ -89,6 +92,7 @@ impl Producer {
             parts,
             settings,
             sealing: Mutex::default(),
+            head_state: Mutex::default(),
             snapshots,
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
@@ -220,7 +224,8 @@ impl Producer {
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let limit_by_rules = next_header(spec, &parent, header.timestamp).gas_limit;
         let far = !is_gas_limit_step(limit_by_rules, header.gas_limit) && header.gas_limit != limit_by_rules;
-        let (view, gas_limit) = (backend.view()?, header.gas_limit);
+        let mut state = self.head_state.lock();
+        let (view, gas_limit) = (state.view(backend)?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
         // Views keep the chain below them alive; the backend is faster when it is the only owner.
@@ -229,8 +234,9 @@ impl Producer {
             return Ok(None);
         }
         let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
-        let header = block.header.clone();
+        let (header, changes) = (block.header.clone(), Arc::clone(&block.changes));
         backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() })?;
+        state.appended(header.hash, &changes);
         self.settings.sealed(&header.header);
         Ok(Some(header))
     }
