@@ -48,14 +48,18 @@ pub(crate) fn reload(options: &ServerOptions, log: &str, settings: &[String]) {
     }
     // A valid filter: the options were parsed.
     let _ = logs::set_filter(log);
-    match USED.get().map_or(Ok(()), |used| used.replace(options)) {
-        Ok(()) => tracing::info!("SIGHUP: reloaded the certificate, the tokens and the filter of the log"),
-        Err(error) => tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(&error)),
+    let failures = USED.get().map_or_else(Vec::new, |used| used.replace(options));
+    for error in &failures {
+        tracing::error!("SIGHUP: a file was not reloaded: {}", Sources(error));
+    }
+    if failures.is_empty() {
+        tracing::info!("SIGHUP: reloaded the certificate, the tokens and the filter of the log");
     }
 }
 
 impl Used {
-    fn replace(&self, options: &ServerOptions) -> Result<(), CommandError> {
+    /// Returns why files cannot be used.
+    fn replace(&self, options: &ServerOptions) -> Vec<CommandError> {
         let (tls, tokens) = (options.tls(), options.tokens());
         if let (Some(old), Ok(Some(new))) = (&self.tokens, &tokens) {
             old.replace(new);
@@ -63,16 +67,15 @@ impl Used {
         if let (Some(old), Ok(Some(new))) = (&self.tls, &tls) {
             old.replace(new);
         }
-        let (tls, tokens) = (tls?, tokens?);
         for (option, old, new) in [
-            ("--tls-cert", self.tls.is_some(), tls.is_some()),
-            ("--token-file", self.tokens.is_some(), tokens.is_some()),
+            ("--tls-cert", self.tls.is_some(), tls.as_ref().map(Option::is_some)),
+            ("--token-file", self.tokens.is_some(), tokens.as_ref().map(Option::is_some)),
         ] {
-            if old != new {
+            if new.is_ok_and(|new| old != new) {
                 tracing::warn!("SIGHUP: {option} was added or removed, which takes effect at the next start");
             }
         }
-        Ok(())
+        tls.err().into_iter().chain(tokens.err()).collect()
     }
 }
 

@@ -157,6 +157,11 @@ fn the_variable_of_a_flag_overrides_the_file() {
         shown(&settings, "no-mining"),
         ("no-mining = false".to_owned(), "environment ETHNODE_NO_MINING".to_owned())
     );
+    // The earlier name of the variable.
+    let mut program = self::program();
+    program.args(["config", "dev"]).env("NODE_CONFIG", &file);
+    let settings = text(program.output().expect("it runs"));
+    assert_eq!(shown(&settings, "no-mining").0, "no-mining = true");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Signals to a server that do not end it.
 
 use crate::server::ServeError;
+use rustix::process::Signal;
 use std::thread;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,12 +18,16 @@ pub enum UnixSignal {
 impl UnixSignal {
     /// Calls `callback` for each of these signals from now on, on a thread of its own. They no longer end the process.
     ///
+    /// Nor does SIGXFSZ, so that writing more than the limit of a file's size fails like writing to a full disk.
+    ///
     /// # Errors
     /// [`ServeError::Signal`] if the signal handlers cannot be installed or the thread cannot be started.
     pub fn handle(callback: impl Fn(Self) + Send + 'static) -> Result<(), ServeError> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build().map_err(ServeError::Signal)?;
         let signals = {
             let _inside = runtime.enter();
+            // The handler stays when the stream of signals is dropped.
+            drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map_err(ServeError::Signal)?);
             [SignalKind::hangup(), SignalKind::user_defined1()].map(signal)
         };
         let [hangup, user] = signals;

@@ -123,6 +123,7 @@ fn insert_default_command(arguments: &mut Vec<OsString>) {
 fn declared() -> Command {
     // The version of a command begins with the name of the program.
     CommandLine::command()
+        .mut_args(environment::accept_earlier_name)
         .mut_subcommands(|command| command.mut_args(environment::accept_earlier_name).display_name("node-server"))
 }
 
