@@ -1,5 +1,6 @@
 //! Opening a node.
 
+use super::trace::TraceTurns;
 use super::{Finality, Limits, Node};
 use crate::accounts::Accounts;
 use crate::assembly::{NextHeader, ProtocolHeader};
@@ -178,6 +179,7 @@ impl NodeBuilder {
             pending: Mutex::new(None),
             importing: Mutex::new(None),
             call_observer: OnceLock::new(),
+            traces: TraceTurns::default(),
         })
     }
 }

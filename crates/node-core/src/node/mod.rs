@@ -50,6 +50,7 @@ pub use request::{ReplacementTransaction, TransactionRequest};
 pub use resolve::Finality;
 pub use send::NewTransaction;
 pub use simulate::{SimulateError, SimulatedBlock, Simulation, SimulationBlock};
+use trace::TraceTurns;
 pub use trace::{TraceOptions, TransactionTrace};
 pub use transaction::{FoundTransaction, TransactionStatus};
 
@@ -93,6 +94,7 @@ pub struct Node {
     /// The head when an import began; `None` unless one is running.
     importing: Mutex<Option<BlockNumber>>,
     call_observer: OnceLock<Box<CallObserver>>,
+    traces: TraceTurns,
 }
 
 /// What is called with a call that ran, and the block on whose state it did.

@@ -4,12 +4,15 @@ use super::resolve::RequestView;
 use super::{Field, Node, NodeError};
 use crate::backend::View;
 use crate::block::{Body, RecoveredTransaction, SealedHeader};
-use crate::context::Context;
+use crate::context::{Context, Interrupted};
 use crate::edits::as_edited;
 use crate::executor::{BlockExecution, Call};
 use crate::trace::{AccessListOutcome, Trace, TraceError, TracerOptions, Tracing};
 use node_types::{BlockId, BlockNumber, H256};
+use parking_lot::{Mutex, MutexGuard};
+use std::num::NonZero;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What to trace, and for how long.
@@ -30,6 +33,31 @@ pub struct TransactionTrace {
     pub trace: Trace,
 }
 
+/// Bounds how many traces run at once to the number of cores: each may take a multiple of [`Limits::trace_bytes`] of memory.
+///
+/// [`Limits::trace_bytes`]: super::Limits::trace_bytes
+pub(super) struct TraceTurns {
+    turns: Vec<Mutex<()>>,
+    next: AtomicUsize,
+}
+
+impl Default for TraceTurns {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { turns: (0..cores.max(2)).map(|_| Mutex::default()).collect(), next: AtomicUsize::new(0) }
+    }
+}
+
+impl TraceTurns {
+    /// Waits for a turn, which lasts as long as the guard.
+    fn wait(&self, context: &Context) -> Result<MutexGuard<'_, ()>, Interrupted> {
+        match self.turns.iter().find_map(Mutex::try_lock) {
+            Some(turn) => Ok(turn),
+            None => context.lock(&self.turns[self.next.fetch_add(1, Ordering::Relaxed) % self.turns.len()]),
+        }
+    }
+}
+
 impl Node {
     /// Traces a mined transaction by executing it again in its block.
     ///
@@ -41,6 +69,7 @@ impl Node {
         let position = snapshot.view.transaction_position(hash)?.ok_or(NodeError::TransactionNotFound { hash })?;
         let replay = Replay::of(self, &snapshot, position.block)?;
         let context = self.trace_context(context, options);
+        let _turn = self.traces.wait(&context)?;
         replay.after(self, &context, position.index, |mut block| {
             let transaction = &replay.body.transactions[position.index];
             block.trace(transaction, &self.tracing(options, 0))
@@ -61,6 +90,7 @@ impl Node {
         let snapshot = self.snapshot_for(context, block)?;
         let replay = Replay::of(self, &snapshot, snapshot.canonical(block, Field::BlockNumber)?)?;
         let context = self.trace_context(context, options);
+        let _turn = self.traces.wait(&context)?;
         replay.after(self, &context, 0, |mut block| {
             let mut written = 0;
             let trace_next = |transaction: &RecoveredTransaction| {
@@ -89,6 +119,7 @@ impl Node {
         let snapshot = self.snapshot_for(context, block)?;
         let tracing = self.tracing(options, 0);
         let context = self.trace_context(context, options);
+        let _turn = self.traces.wait(&context)?;
         let Some(index) = index else {
             let header = snapshot.header(snapshot.state(block, Field::BlockNumber)?)?;
             let trace = self.executor.trace_call(&context, &*snapshot.view, &header.header, call, &tracing);
@@ -207,6 +238,21 @@ mod tests {
         world.push(transactions.iter().map(|sent| (sent.clone(), vec![log(1, &[])])).collect());
         world.grow(1);
         (world, transactions)
+    }
+
+    #[test]
+    fn traces_wait_for_their_turn() {
+        let (world, [first, _]) = world();
+        let trace = || {
+            let context = Context::unbounded().with_timeout(Duration::from_millis(1));
+            world.node.trace_transaction(&context, first.hash, &OPTIONS)
+        };
+        let mut turns: Vec<_> = world.node.traces.turns.iter().map(Mutex::lock).collect();
+        let late = trace();
+        assert!(matches!(late, Err(NodeError::Interrupted(Interrupted::DeadlineExceeded))), "{late:?}");
+        turns.pop();
+        let context = Context::unbounded();
+        assert!(world.node.trace_transaction(&context, first.hash, &OPTIONS).is_ok());
     }
 
     fn of_block(world: &World, block: BlockId) -> Result<Vec<String>, NodeError> {
