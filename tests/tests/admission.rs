@@ -432,7 +432,7 @@ fn refused_control_over_json_rpc_names_the_option_and_is_logged() {
     assert_eq!(server.logged("operation=\"eth_blockNumber\""), 1);
     assert!(!server.log().contains("refused a page"), "{}", server.log());
     let refused = error(&server.send("POST", "/", &headers, &body("evm_mine")));
-    assert_eq!(refused, "evm_mine is refused: pages of other origins may not do this (`cors-origins`)");
+    assert_eq!(refused, "evm_mine is refused: pages of other origins may not do this unless `cors-origins` names them");
     assert_eq!(server.logged("--cors-origins allows it"), 1);
 }
 

@@ -172,7 +172,7 @@ fn report_origin(origin: Option<&str>, service: &Service) {
     let Some(origin) = origin.map(excerpt) else { return };
     service.notices.warn(origin, || match origin.parse() {
         Ok(crate::url::Origin::Page(_)) => {
-            tracing::warn!(origin, "refused a page of another origin; --cors-origins allows it");
+            tracing::warn!(origin, "refused a page of another origin; its name in --cors-origins allows it");
         }
         _ => tracing::warn!(
             origin,

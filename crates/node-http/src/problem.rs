@@ -56,7 +56,7 @@ pub(crate) enum HttpError {
     RoleMissing(&'static str),
     #[error("the operation {0} is switched off (`api`)")]
     SwitchedOff(&'static str),
-    #[error("pages of other origins may not do this (`cors-origins`)")]
+    #[error("pages of other origins may not do this unless `cors-origins` names them")]
     ForeignOrigin,
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
