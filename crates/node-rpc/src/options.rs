@@ -50,7 +50,9 @@ pub fn pool_message(reason: &PoolError) -> String {
     let options = match reason {
         PoolError::PoolFull { .. } => " (`pool-transactions`, `pool-bytes`)",
         PoolError::QueueFull { .. } => " (`pool-queued`)",
-        PoolError::Invalid(TransactionError::GasLimitCap { .. }) => " (a development chain with `hardfork` prague or earlier has no such limit)",
+        PoolError::Invalid(TransactionError::GasLimitCap { .. }) => {
+            " (a development chain with `hardfork` prague or earlier has no such limit)"
+        }
         _ => "",
     };
     format!("{reason}{options}")
