@@ -46,7 +46,7 @@ impl Start {
             return read_genesis(Some(path)).map(Self::from);
         }
         tracing::info!(bytes = length, "sorting the accounts of {}", path.display());
-        let large = LargeGenesis::read(file);
+        let large = LargeGenesis::read(file, tempfile::tempfile);
         let large = large.map_err(|source| CommandError::Genesis { path: path.to_owned(), source })?;
         Ok(Self { genesis: large.genesis().clone(), large: Some(large) })
     }

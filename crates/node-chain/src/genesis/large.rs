@@ -19,8 +19,7 @@ const PART: usize = 100_000;
 
 /// A genesis whose accounts are sorted in temporary files, in memory for a small part of them.
 ///
-/// The files take about as much room as the genesis file, in the folder of [`std::env::temp_dir`], and have no names, so that
-/// nothing is left of them.
+/// The files take about as much room as the genesis file.
 #[derive(Debug)]
 pub struct LargeGenesis {
     genesis: Genesis,
@@ -28,12 +27,13 @@ pub struct LargeGenesis {
 }
 
 impl LargeGenesis {
-    /// Reads a genesis file in geth's JSON format, from which [`Genesis::parse`] would make the same chain.
+    /// Reads a genesis file in geth's JSON format, from which [`Genesis::parse`] would make the same chain. `new_file` returns a
+    /// new empty file to write and read, such as `tempfile::tempfile` of the crate tempfile; it is called 256 times.
     ///
     /// # Errors
     /// As [`Genesis::parse`], and [`GenesisError::Scratch`].
-    pub fn read(file: impl Read) -> Result<Self, GenesisError> {
-        let files = (0..FILES).map(|_| tempfile::tempfile().map(BufWriter::new)).collect::<io::Result<Vec<_>>>();
+    pub fn read(file: impl Read, mut new_file: impl FnMut() -> io::Result<File>) -> Result<Self, GenesisError> {
+        let files = (0..FILES).map(|_| new_file().map(BufWriter::new)).collect::<io::Result<Vec<_>>>();
         let mut files = files.map_err(GenesisError::Scratch)?;
         let genesis = file::read_large(BufReader::with_capacity(READ_BUFFER, file), &mut |address, account| {
             let file = &mut files[usize::from(keccak256(address).as_bytes()[0])];

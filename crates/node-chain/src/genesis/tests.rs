@@ -289,7 +289,8 @@ fn large_file(count: u64) -> Vec<u8> {
 fn a_large_genesis_is_the_same_chain() {
     for count in [0, 1, 3_000] {
         let json = large_file(count);
-        let (whole, large) = (Genesis::parse(&json).unwrap(), LargeGenesis::read(&json[..]).unwrap());
+        let (whole, large) =
+            (Genesis::parse(&json).unwrap(), LargeGenesis::read(&json[..], tempfile::tempfile).unwrap());
         let (block, expected) = (large.genesis().block(), whole.block());
         assert_eq!(block.header, expected.header);
         let (mut state, mut last) = (StateChanges::default(), H256::zero());
@@ -318,7 +319,7 @@ fn a_large_genesis_is_refused_for_the_same_reasons() {
     let wrong = file(|file| file["alloc"]["0xaa00000000000000000000000000000000000000"] = json!({"balance": "x"}));
     let none = file(|file| file["alloc"] = Value::Null);
     for json in [twice.as_bytes(), cut, &wrong, &none] {
-        let [whole, large] = [Genesis::parse(json).map(drop), LargeGenesis::read(json).map(drop)];
+        let [whole, large] = [Genesis::parse(json).map(drop), LargeGenesis::read(json, tempfile::tempfile).map(drop)];
         let (whole, large) = (whole.unwrap_err(), large.unwrap_err());
         // A file that is cut has the duplicate before its end, where a large genesis does not look for it.
         assert!(whole.to_string() == large.to_string() || json == cut, "{whole}, {large}");
