@@ -27,12 +27,11 @@ type Receiver<'a> = &'a mut dyn FnMut(Address, GenesisAccount) -> Result<(), Gen
 
 pub(super) fn parse(json: &[u8]) -> Result<Genesis, GenesisError> {
     let mut alloc = BTreeMap::new();
-    let genesis = read(serde_json::Deserializer::from_slice(json), &mut |address, account| match alloc
-        .insert(address, account)
-    {
-        Some(_) => Err(GenesisError::DuplicateAccount { address }),
-        None => Ok(()),
-    })?;
+    let mut receive = |address, account| {
+        let earlier = alloc.insert(address, account);
+        earlier.map_or(Ok(()), |_| Err(GenesisError::DuplicateAccount { address }))
+    };
+    let genesis = read(serde_json::Deserializer::from_slice(json), &mut receive)?;
     Ok(Genesis { alloc, ..genesis })
 }
 

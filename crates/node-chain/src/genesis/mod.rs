@@ -31,7 +31,7 @@ pub struct Genesis {
     pub spec: ChainSpec,
     /// The header of block 0, without the state root, which [`Genesis::block`] adds.
     pub header: Header,
-    /// The initial accounts; none if `state_root` is set.
+    /// The initial accounts. Empty if `state_root` is set.
     pub alloc: BTreeMap<Address, GenesisAccount>,
     /// The root of an initial state whose accounts are not in `alloc`, such as that of a [`LargeGenesis`]. A file has it as
     /// `stateRoot` instead of `alloc`.

@@ -98,10 +98,9 @@ impl Store {
     pub fn open_large_in(
         folder: Arc<dyn Folder>,
         genesis: ExecutedBlock,
-        state: impl Iterator<Item = Result<StateChanges, BackendError>>,
+        mut state: impl Iterator<Item = Result<StateChanges, BackendError>>,
         options: Options,
     ) -> Result<Self, BackendError> {
-        let mut state = state;
         Self::open_or_begin(folder, Some(Start { genesis, state: Some(&mut state) }), options)
     }
 
