@@ -183,6 +183,20 @@ impl Context {
             _ => Ok(()),
         }
     }
+
+    /// Like [`check`](Self::check), before work that takes about `time` and does not check: fails already if less is left.
+    ///
+    /// # Errors
+    /// [`Interrupted`], with the reason.
+    pub(crate) fn check_for(&self, time: Duration) -> Result<(), Interrupted> {
+        self.check()?;
+        match self.deadline {
+            Some(deadline) if deadline.at.saturating_duration_since(Instant::now()) < time => {
+                Err(Interrupted::DeadlineExceeded)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Why a request was interrupted.
@@ -246,6 +260,14 @@ mod tests {
     fn a_later_deadline_changes_nothing() {
         let context = Context::unbounded().with_timeout(Duration::ZERO).with_timeout(Duration::from_secs(60));
         assert_eq!(context.check(), Err(Interrupted::DeadlineExceeded));
+    }
+
+    #[test]
+    fn work_that_would_exceed_the_deadline_does_not_begin() {
+        let context = Context::unbounded().with_timeout(Duration::from_secs(60));
+        assert_eq!(context.check_for(Duration::from_secs(1)), Ok(()));
+        assert_eq!(context.check_for(Duration::from_secs(61)), Err(Interrupted::DeadlineExceeded));
+        assert_eq!(Context::unbounded().check_for(Duration::MAX), Ok(()));
     }
 
     #[test]

@@ -26,8 +26,6 @@ impl Cost {
     pub const CALL: Self = Self::Code;
     /// Creating, polling or removing a filter.
     pub const FILTER: Self = Self::Long;
-    /// Reading all receipts of a block.
-    pub const RECEIPTS: Self = Self::Long;
     /// Reading all transactions in the pool.
     pub const POOL_CONTENT: Self = Self::Long;
     /// Sending a transaction, which waits for the disk.
@@ -40,12 +38,9 @@ impl Cost {
         if block.into().is_pending() { Self::Code } else { Self::Instant }
     }
 
-    /// Reading a block with or without its whole transactions, which take long to serialize.
-    pub fn of_block(block: impl Into<BlockId>, whole_transactions: bool) -> Self {
-        match Self::of_reading(block) {
-            Self::Instant if whole_transactions => Self::Long,
-            cost => cost,
-        }
+    /// Reading a block, or all its receipts.
+    pub fn of_block(block: impl Into<BlockId>) -> Self {
+        Self::of_reading(block).max(Self::Brief)
     }
 
     /// Summing up the fees of `blocks` blocks.

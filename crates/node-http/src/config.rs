@@ -36,9 +36,6 @@ const LEAST_READ_RATE: NonZero<u32> = NonZero::new(16 * 1024).expect("it is not 
 /// Proxies close connections that are idle for 30 s or more.
 const STREAM_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// About a hundred full blocks with their transactions. Most requests are for the newest blocks.
-const BLOCK_CACHE: usize = 32 * 1024 * 1024;
-
 /// What waits longer would exceed its time limit; a client that is refused can retry or ask another server.
 const POOL_QUEUE: usize = 64;
 
@@ -208,7 +205,7 @@ pub struct HttpConfig {
     #[cfg_attr(feature = "clap", arg(skip = POOL_QUEUE))]
     pub pool_queue: usize,
     /// Capacity of the cache of serialized blocks, in bytes.
-    #[cfg_attr(feature = "clap", arg(skip = BLOCK_CACHE))]
+    #[cfg_attr(feature = "clap", arg(skip = RpcLimits::default().block_cache))]
     pub block_cache: usize,
     /// Do not compress responses, even for clients that accept gzip, br or zstd
     #[cfg_attr(feature = "clap", arg(long, env = "ETHNODE_NO_COMPRESSION", help_heading = "Limits of all clients"))]
@@ -236,7 +233,7 @@ pub struct HttpConfig {
 
 impl Default for HttpConfig {
     fn default() -> Self {
-        let RpcLimits { batch, batch_bytes } = RpcLimits::default();
+        let RpcLimits { batch, batch_bytes, block_cache } = RpcLimits::default();
         Self {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 8545,
@@ -274,7 +271,7 @@ impl Default for HttpConfig {
             pool_threads: None,
             call_threads: None,
             pool_queue: POOL_QUEUE,
-            block_cache: BLOCK_CACHE,
+            block_cache,
             no_compression: false,
             max_head_age: None,
             shutdown_delay: Duration::ZERO,
@@ -299,7 +296,7 @@ impl HttpConfig {
 
     /// Limits of one JSON-RPC message.
     pub(crate) fn rpc_limits(&self) -> RpcLimits {
-        RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes }
+        RpcLimits { batch: self.max_batch, batch_bytes: self.max_batch_bytes, block_cache: self.block_cache }
     }
 
     /// Returns the name of a limit that is zero and must not be; `None` without one.

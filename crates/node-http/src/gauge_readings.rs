@@ -41,7 +41,7 @@ fn read(service: &Service, gauges: &Gauges) {
     gauges.pool_bytes.set(signed(size.bytes));
     gauges.filters.set(signed(service.node.filter_count()));
     for CacheUse { name, bytes, capacity, hits, misses } in
-        service.node.caches().into_iter().chain([service.blocks.usage()])
+        service.node.caches().into_iter().chain([service.rpc.blocks().usage()])
     {
         let label = [("cache", name)];
         gauges.cache_bytes.get_or_create(&label).set(signed(bytes));

@@ -40,7 +40,6 @@
 mod admission;
 mod api;
 mod bare;
-mod block_cache;
 mod body;
 mod caching;
 mod clients;

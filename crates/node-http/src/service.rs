@@ -1,7 +1,6 @@
 //! The state that every request handler shares.
 
 use crate::api;
-use crate::block_cache::BlockCache;
 use crate::clients::{Client, Clients, Limit, Resource};
 use crate::compress::CompressedDocuments;
 use crate::config::HttpConfig;
@@ -48,8 +47,6 @@ pub(crate) struct Service {
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) notices: Notices,
     pub(crate) tls: Option<Tls>,
-    /// Serialized blocks.
-    pub(crate) blocks: BlockCache,
     pub(crate) documents: CompressedDocuments,
     /// Notified when the head changes.
     pub(crate) head_changes: Arc<Signal>,
@@ -103,7 +100,6 @@ impl Service {
             rate_limiter: RateLimiter::new(config.rate_limit),
             notices: Notices::default(),
             tls: config.tls.clone(),
-            blocks: BlockCache::new(config.block_cache),
             documents: CompressedDocuments::new(),
             head_changes,
             pool_arrivals,

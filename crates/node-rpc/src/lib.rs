@@ -33,6 +33,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod answer;
+mod block_cache;
 mod error;
 mod message;
 mod method;
@@ -45,6 +46,7 @@ mod session;
 mod typed_data;
 mod wire;
 
+pub use block_cache::{BlockCache, BlockKey, Interface};
 pub use error::RpcError;
 pub use message::{Message, Request};
 pub use method::Method;

@@ -38,11 +38,20 @@ impl Method {
         about: &'static str,
         run: impl Fn(Scope<'_>, P) -> Result<R, RpcError> + Send + Sync + 'static,
     ) -> Self {
+        Self::writing(name, parameters, about, move |scope, read, out| write(out, &run(scope, read)?))
+    }
+
+    /// Like [`new`](Self::new), for a method that writes the JSON of its result itself.
+    pub(crate) fn writing<P: Parameters>(
+        name: &'static str,
+        parameters: &'static [&'static str],
+        about: &'static str,
+        run: impl Fn(Scope<'_>, P, &mut Vec<u8>) -> Result<(), RpcError> + Send + Sync + 'static,
+    ) -> Self {
         debug_assert_eq!(P::COUNT, parameters.len(), "{name}");
         let required = parameters.iter().take_while(|name| !name.ends_with('?')).count();
         let run = move |scope: Scope<'_>, raw: Option<&RawValue>, out: &mut Vec<u8>| {
-            let result = run(scope, parameters::read(raw, required)?)?;
-            serde_json::to_writer(out, &result).map_err(|error| RpcError::internal(&error))
+            run(scope, parameters::read(raw, required)?, out)
         };
         Self {
             name,
@@ -122,4 +131,9 @@ impl Method {
         let may_be_pending = parameters.contains("\"pending\"") || parameters.contains('\\');
         if may_be_pending { Cost::Code } else { (self.cost)(parameters) }
     }
+}
+
+/// Appends the JSON of a result to `out`.
+pub(crate) fn write(out: &mut Vec<u8>, result: &impl Serialize) -> Result<(), RpcError> {
+    serde_json::to_writer(out, result).map_err(|error| RpcError::internal(&error))
 }

@@ -1,6 +1,7 @@
 //! From the bytes of a message to the bytes of its response.
 
 use crate::answer;
+use crate::block_cache::BlockCache;
 use crate::error::RpcError;
 use crate::message::{Call, Message, Request, Table};
 use crate::method::Method;
@@ -15,18 +16,23 @@ use std::time::{Duration, Instant};
 /// Initial capacity of a response in bytes; most are shorter.
 const SHORT_RESPONSE: usize = 512;
 
-/// Upper bounds of one message.
+/// About a hundred full blocks with their transactions. Most requests are for the newest blocks.
+const BLOCK_CACHE: usize = 32 * 1024 * 1024;
+
+/// Upper bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
     /// Most requests of a batch.
     pub batch: usize,
     /// Most bytes of all responses of a batch; requests after that are rejected.
     pub batch_bytes: usize,
+    /// Most bytes of serialized blocks that are kept in memory.
+    pub block_cache: usize,
 }
 
 impl Default for RpcLimits {
     fn default() -> Self {
-        Self { batch: 1_000, batch_bytes: 25 * 1024 * 1024 }
+        Self { batch: 1_000, batch_bytes: 25 * 1024 * 1024, block_cache: BLOCK_CACHE }
     }
 }
 
@@ -80,6 +86,7 @@ pub struct Rpc {
     node: Arc<Node>,
     table: Table,
     limits: RpcLimits,
+    blocks: BlockCache,
 }
 
 impl Rpc {
@@ -91,7 +98,12 @@ impl Rpc {
     /// Creates the interface with other methods. Of two with the same name, the later one is used.
     pub fn with_methods(node: Arc<Node>, limits: RpcLimits, methods: Vec<Method>) -> Self {
         let table = methods.into_iter().map(|method| (method.name(), Arc::new(method))).collect();
-        Self { node, table, limits }
+        Self { node, table, limits, blocks: BlockCache::new(limits.block_cache) }
+    }
+
+    /// Returns the cache of serialized blocks, which other interfaces of the same node can share.
+    pub fn blocks(&self) -> &BlockCache {
+        &self.blocks
     }
 
     /// Decodes a message.
@@ -104,7 +116,7 @@ impl Rpc {
 
     /// Runs a message. All requests of a batch read the same view until one of them changes something.
     pub fn answer(&self, context: &Context, message: &Message, client: Client<'_>) -> Reply {
-        let scope = Scope { node: &self.node, context, client };
+        let scope = Scope { node: &self.node, context, client, blocks: &self.blocks };
         write(message, |request, out| match (message, context.check()) {
             (Message::Single(_), _) => self.answer_request(scope, request, out),
             (Message::Batch(_), Err(over)) => refuse(request, NodeError::from(over).into(), out),

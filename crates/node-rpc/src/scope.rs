@@ -1,5 +1,6 @@
 //! What a method may use.
 
+use crate::block_cache::BlockCache;
 use crate::session::Session;
 use node_core::context::Context;
 use node_core::node::Node;
@@ -13,6 +14,7 @@ pub struct Scope<'a> {
     pub context: &'a Context,
     /// The client.
     pub client: Client<'a>,
+    pub(crate) blocks: &'a BlockCache,
 }
 
 /// What the transport knows of the client.

@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::error::RpcError;
-use crate::scope::{Client, Scope};
+use crate::scope::Scope;
 use crate::wire::{Header, Log, Transaction};
 use node_core::context::Context;
 use node_core::node::{EventData, EventQuery, EventStream, Node, NodeError};
@@ -127,7 +127,7 @@ impl Session {
         let turns = (0..all.len()).map(|turn| (first + turn) % all.len());
         for turn in turns {
             let subscription = &all[turn];
-            let (found, stream) = match subscription.next(Scope { node, context, client: Client::default() }) {
+            let (found, stream) = match subscription.next(node, context) {
                 Ok(found) => found,
                 // Returns what was found so far; the next call tries the rest again.
                 Err(_) if !messages.is_empty() => break,
@@ -150,8 +150,7 @@ impl Session {
 
 impl Subscription {
     /// Returns the next notifications, and the stream after them.
-    fn next(&self, scope: Scope<'_>) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
-        let (node, context) = (scope.node, scope.context);
+    fn next(&self, node: &Node, context: &Context) -> Result<(Vec<Vec<u8>>, EventStream), RpcError> {
         let (events, stream) = match node.next_events(context, self.stream.clone(), PAGE) {
             Ok(next) => next,
             // The chain was reset, so the subscription starts again.

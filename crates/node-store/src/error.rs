@@ -49,6 +49,9 @@ pub enum StoreError {
     /// The folder is not one of layout 1, so it cannot be migrated.
     #[error("the folder has no chain in storage layout 1")]
     NotLayout1,
+    /// The crate was compiled without the feature that reads layout 1.
+    #[error("this program was built without support for storage layout 1; a build with the feature layout-1 has it")]
+    WithoutLayout1,
     /// The folder is not empty.
     #[error("the folder is not empty")]
     NotEmpty,

@@ -4,7 +4,7 @@
 //! wrote the row. Versions are stored as complements, so that one seek finds the newest row at or before a block. All
 //! integers are big-endian.
 
-use node_core::block::LogPosition;
+use node_core::block::{BlockRef, LogPosition};
 use node_types::{Address, BlockNumber, H256};
 use std::borrow::Borrow;
 use std::fmt;
@@ -219,6 +219,13 @@ impl Key {
     /// Returns the key of a row about the block, transaction, code or address with the hash `hash`.
     pub(crate) fn of_hash(table: Table, hash: H256) -> Self {
         Self::new(table, hash.as_bytes())
+    }
+
+    /// Returns the key of a block that is not canonical.
+    pub(crate) fn of_side_block(block: BlockRef) -> Self {
+        let mut key = Self::new(Table::SideBlocks, &block.number.to_be_bytes());
+        key.extend(block.hash.as_bytes());
+        key
     }
 
     /// Returns the key of a storage slot.

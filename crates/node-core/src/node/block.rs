@@ -7,6 +7,13 @@ use crate::block::{BlockHashOrNumber, Body, SealedHeader};
 use crate::context::Context;
 use node_types::{BlockId, BlockNumberOrTag, H256};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The content of a block for which this much gas was paid takes a nanosecond to read and serialize, roughly.
+const GAS_PER_NANOSECOND: u64 = 20;
+
+/// No block is expected to take longer.
+const LONGEST_READ: Duration = Duration::from_millis(1);
 
 /// A block of any branch, or the pending block.
 #[derive(Clone, Debug)]
@@ -26,8 +33,14 @@ impl FoundBlock {
     }
 
     /// Reads a block, canonical or not.
-    pub(super) fn read(snapshot: &RequestView, id: BlockHashOrNumber) -> Result<Option<Self>, NodeError> {
+    pub(super) fn read(
+        context: &Context,
+        snapshot: &RequestView,
+        id: BlockHashOrNumber,
+    ) -> Result<Option<Self>, NodeError> {
         let Some(header) = snapshot.view.header(id)? else { return Ok(None) };
+        let time = Duration::from_nanos(header.header.gas_used / GAS_PER_NANOSECOND);
+        context.check_for(time.min(LONGEST_READ))?;
         let number = header.header.number;
         let body = snapshot.view.body(id)?.ok_or(BackendError::UnknownBlock(number))?;
         Ok(Some(Self { header, body, pending: snapshot.is_pending(number) }))
@@ -54,22 +67,25 @@ impl Node {
     pub fn get_block(&self, context: &Context, block: BlockId) -> Result<Option<FoundBlock>, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         match snapshot.known(block) {
-            Some(id) => FoundBlock::read(&snapshot, id),
+            Some(id) => FoundBlock::read(context, &snapshot, id),
             None => Ok(None),
         }
     }
 
-    /// Returns the hash of a canonical block, or `None` above the head and for the pending block.
+    /// Returns the hash of a block, canonical or not. `None` if it is unknown, and for the pending block.
     ///
     /// # Errors
-    /// [`NodeError::Backend`]; for `pending` also errors of building the pending block.
-    pub fn get_block_hash(&self, context: &Context, block: BlockNumberOrTag) -> Result<Option<H256>, NodeError> {
-        if block == BlockNumberOrTag::Pending {
-            return Ok(None);
-        }
+    /// [`NodeError::Backend`].
+    pub fn get_block_hash(&self, context: &Context, block: BlockId) -> Result<Option<H256>, NodeError> {
         let snapshot = self.snapshot(context)?;
-        let hash = snapshot.known_height(block).map(|number| snapshot.view.canonical_hash(number));
-        Ok(hash.transpose()?.flatten())
+        match block {
+            BlockId::Number(BlockNumberOrTag::Pending) => Ok(None),
+            BlockId::Number(block) => {
+                let hash = snapshot.known_height(block).map(|number| snapshot.view.canonical_hash(number));
+                Ok(hash.transpose()?.flatten())
+            }
+            BlockId::Hash(hash) => Ok(snapshot.view.header(hash.into())?.map(|_| hash)),
+        }
     }
 
     /// Returns the body of the block with this hash, canonical or not.

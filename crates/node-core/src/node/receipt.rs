@@ -36,9 +36,9 @@ pub struct ReceiptInBlock<'a> {
 
 impl FoundReceipts {
     /// Reads the receipts of a canonical block.
-    fn read(snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
+    fn read(context: &Context, snapshot: &RequestView, number: BlockNumber) -> Result<Self, NodeError> {
         let unknown = || BackendError::UnknownBlock(number);
-        let block = FoundBlock::read(snapshot, number.into())?.ok_or_else(unknown)?;
+        let block = FoundBlock::read(context, snapshot, number.into())?.ok_or_else(unknown)?;
         let receipts = snapshot.view.receipts(number.into())?.ok_or_else(unknown)?;
         Ok(Self { block, receipts })
     }
@@ -69,7 +69,7 @@ impl Node {
     pub fn get_receipt(&self, context: &Context, hash: H256) -> Result<Option<(FoundReceipts, usize)>, NodeError> {
         let snapshot = self.snapshot(context)?;
         match snapshot.view.transaction_position(hash)? {
-            Some(position) => Ok(Some((FoundReceipts::read(&snapshot, position.block)?, position.index))),
+            Some(position) => Ok(Some((FoundReceipts::read(context, &snapshot, position.block)?, position.index))),
             None => Ok(None),
         }
     }
@@ -81,7 +81,7 @@ impl Node {
     pub fn get_receipts(&self, context: &Context, block: BlockId) -> Result<FoundReceipts, NodeError> {
         let snapshot = self.snapshot_for(context, block)?;
         let number = snapshot.canonical(block, Field::BlockNumber)?;
-        FoundReceipts::read(&snapshot, number)
+        FoundReceipts::read(context, &snapshot, number)
     }
 }
 

@@ -56,7 +56,7 @@ impl Node {
         let snapshot = self.snapshot(context)?;
         match snapshot.view.transaction_position(hash)? {
             Some(position) => {
-                let block = FoundBlock::read(&snapshot, position.block.into())?;
+                let block = FoundBlock::read(context, &snapshot, position.block.into())?;
                 Ok(block.and_then(|block| FoundTransaction::of_block(block, position.index)))
             }
             None => Ok(pooled.map(FoundTransaction::Pooled)),
@@ -91,7 +91,7 @@ impl Node {
             let middle = before + (after - before) / 2;
             if is_used(middle)? { after = middle } else { before = middle }
         }
-        let Some(block) = FoundBlock::read(&snapshot, after.into())? else { return Ok(None) };
+        let Some(block) = FoundBlock::read(context, &snapshot, after.into())? else { return Ok(None) };
         let mut transactions = block.body.transactions.iter();
         let index = transactions.position(|sent| sent.sender == sender && sent.transaction.nonce() == nonce);
         Ok(index.and_then(|index| FoundTransaction::of_block(block, index)))

@@ -2,7 +2,6 @@
 
 use super::Exchange;
 use super::response::{JSON, described_by};
-use crate::block_cache::BlockKey;
 use crate::convert::output;
 use crate::dispatch;
 use crate::encode;
@@ -11,10 +10,10 @@ use crate::service::Service;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, LINK};
-use actix_web::web::Bytes;
 use node_core::context::Context;
 use node_core::cost::Cost;
 use node_core::node::{Node, NodeError};
+use node_rpc::BlockKey;
 use node_types::wire::GetBlockByHashOutput;
 use serde::Serialize;
 
@@ -56,25 +55,24 @@ impl Job {
     }
 
     /// A job whose response is the block of `key`, from the cache of serialized blocks if it is there.
-    pub(crate) fn block(service: &Service, key: BlockKey) -> Self {
-        let cached = service.blocks.get(key);
-        let cost = if cached.is_some() { Cost::Instant } else { Cost::of_block(key.hash, key.detail) };
+    pub(crate) fn block(key: BlockKey) -> Self {
         let work = move |service: &Service, context: &Context, schema: &str| {
-            let body = match &cached {
-                Some(rest) => encode::with_rest(schema, rest),
+            let blocks = service.rpc.blocks();
+            let body = match blocks.get(key) {
+                Some(rest) => encode::with_rest(schema, &rest),
                 None => {
                     let block = service.node.get_block(context, key.hash.into())?;
-                    let output = GetBlockByHashOutput { block: block.map(|block| output::block(&block, key.detail)) };
+                    let output = GetBlockByHashOutput { block: block.map(|block| output::block(&block, key.whole)) };
                     let body = encode::with_schema(schema, &output)?;
                     if output.block.is_some() {
-                        service.blocks.insert(key, Bytes::copy_from_slice(encode::rest_of(schema, &body)));
+                        blocks.insert(key, encode::rest_of(schema, &body));
                     }
                     body
                 }
             };
             Ok(body.into())
         };
-        Self { cost, work: Box::new(work) }
+        Self { cost: Cost::of_block(key.hash), work: Box::new(work) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Blocks and their contents.
 
 use super::operation::Operation;
-use crate::block_cache::BlockKey;
 use crate::convert::output;
 use crate::exchange::{Exchange, Job};
 use crate::problem::HttpError;
@@ -10,6 +9,7 @@ use actix_web::HttpResponse;
 use node_core::block::Body;
 use node_core::cost::Cost;
 use node_core::node::Node;
+use node_rpc::{BlockKey, Interface};
 use node_types::BlockId as Id;
 use node_types::wire::schema::TextParameter::{BlockId, BlockNumberOrTag, Hash};
 use node_types::wire::{
@@ -94,7 +94,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
-            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            whole_cost,
             |node, context, input| {
                 let transaction_receipts = output::receipts(&node.get_receipts(context, input.block_number)?);
                 Ok(GetBlockReceiptsOutput { transaction_receipts })
@@ -136,7 +136,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(PENDING)
         .parameters(
-            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            whole_cost,
             |node, context, input| {
                 let block = node.get_block(context, input.block_number)?;
                 Ok(GetRawTransactionOutput { data: block.map(|block| Data(block.encode().into())) })
@@ -151,7 +151,7 @@ pub(super) fn operations() -> Vec<Operation> {
         .path("BlockNumber", BlockId, NUMBER_OR_HASH)
         .problems(BLOCK)
         .parameters(
-            |_, _: &BlockNumberInput| Cost::RECEIPTS,
+            whole_cost,
             |node, context, input| {
                 let found = node.get_receipts(context, input.block_number)?;
                 Ok(GetRawReceiptsOutput { receipts: found.receipts.iter().map(|receipt| Data(receipt.encode().into())).collect() })
@@ -229,19 +229,15 @@ async fn get_block(exchange: Exchange, input: Result<(Id, bool), HttpError>) -> 
     };
     let context = exchange.context();
     let node = &exchange.service().node;
-    let hash = match block {
-        Id::Number(number) => node.get_block_hash(&context, number),
-        Id::Hash(hash) => node.get_header(&context, block).map(|known| known.map(|_| hash)),
-    };
-    let Ok(Some(hash)) = hash else {
+    let Ok(Some(hash)) = node.get_block_hash(&context, block) else {
         // The pending block, one that does not exist, or one whose lookup fails again.
-        let job = Job::new(Cost::of_block(block, detail), move |node, context| {
+        let job = Job::new(Cost::of_block(block), move |node, context| {
             let block = node.get_block(context, block)?.map(|block| output::block(&block, detail));
             Ok(GetBlockByNumberOutput { block }.into())
         });
         return exchange.run_under(context, Ok(job)).await;
     };
-    let job = Job::block(exchange.service(), BlockKey { hash, detail });
+    let job = Job::block(BlockKey { hash, whole: detail, interface: Interface::Transport });
     let exchange = if matches!(block, Id::Hash(_)) { exchange.immutable() } else { exchange };
     exchange.run_under(context, Ok(job)).await
 }
@@ -256,4 +252,8 @@ fn uncle_count(body: &Body) -> UncleCountOutput {
 
 fn cost(_: &Node, input: &BlockNumberInput) -> Cost {
     Cost::of_reading(input.block_number)
+}
+
+fn whole_cost(_: &Node, input: &BlockNumberInput) -> Cost {
+    Cost::of_block(input.block_number)
 }

@@ -1,29 +1,30 @@
 //! Blocks and their parts.
 
+use crate::block_cache::{BlockKey, Interface};
 use crate::error::RpcError;
-use crate::method::Method;
+use crate::method::{self, Method};
 use crate::scope::Scope;
 use crate::wire::{Block, Block32, BlockNumberParam, BlockParam, Header, Hex, Ommer, Receipt};
 use node_core::cost::Cost;
 use node_core::node::{FoundBlock, NodeError};
-use node_types::{BlockId, BlockNumberOrTag};
+use node_types::BlockId;
 
 pub(super) fn methods() -> Vec<Method> {
     vec![
-        Method::new(
+        Method::writing(
             "eth_getBlockByNumber",
             &["block", "hydrated?"],
             "A block of the canonical chain, with full transactions or with their hashes.",
-            |scope, (tag, whole): (BlockNumberParam, Option<bool>)| block(scope, tag.0.into(), whole),
+            |scope, (tag, whole): (BlockNumberParam, Option<bool>), out| block(scope, tag.0.into(), whole, out),
         )
-        .costing(by_wholeness),
-        Method::new(
+        .costing(|_| Cost::Brief),
+        Method::writing(
             "eth_getBlockByHash",
             &["hash", "hydrated?"],
             "A block of any branch, with full transactions or with their hashes.",
-            |scope, (hash, whole): (Block32, Option<bool>)| block(scope, BlockId::Hash(hash.0), whole),
+            |scope, (hash, whole): (Block32, Option<bool>), out| block(scope, BlockId::Hash(hash.0), whole, out),
         )
-        .costing(by_wholeness),
+        .costing(|_| Cost::Brief),
         header_by_number("eth_getHeaderByNumber"),
         header_by_number("erigon_getHeaderByNumber"),
         Method::new(
@@ -42,7 +43,7 @@ pub(super) fn methods() -> Vec<Method> {
                 Err(error) => Err(error.into()),
             },
         )
-        .costing(|_| Cost::RECEIPTS),
+        .costing(|_| Cost::Brief),
         Method::new(
             "eth_getBlockTransactionCountByNumber",
             &["block"],
@@ -82,19 +83,27 @@ pub(super) fn methods() -> Vec<Method> {
     ]
 }
 
-/// Whole transactions take long to write.
-fn by_wholeness(parameters: &str) -> Cost {
-    Cost::of_block(BlockNumberOrTag::Latest, parameters.contains("true"))
-}
-
 fn header_by_number(name: &'static str) -> Method {
     let about = "The header of a canonical block; null if there is none.";
     Method::new(name, &["block"], about, |scope, (tag,): (BlockNumberParam,)| header(scope, tag.0.into()))
 }
 
-fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>) -> Result<Option<Block>, RpcError> {
-    let found = scope.node.get_block(scope.context, argument)?;
-    Ok(found.map(|block| Block::of(&block, whole.unwrap_or(false))))
+/// Appends the JSON of a block to `out`, which is in the cache if the block was read before.
+fn block(scope: Scope<'_>, argument: BlockId, whole: Option<bool>, out: &mut Vec<u8>) -> Result<(), RpcError> {
+    let whole = whole.unwrap_or(false);
+    let hash = scope.node.get_block_hash(scope.context, argument)?;
+    let key = hash.map(|hash| BlockKey { hash, whole, interface: Interface::Rpc });
+    if let Some(cached) = key.and_then(|key| scope.blocks.get(key)) {
+        out.extend_from_slice(&cached);
+        return Ok(());
+    }
+    let found = scope.node.get_block(scope.context, hash.map_or(argument, BlockId::Hash))?;
+    let start = out.len();
+    method::write(out, &found.as_ref().map(|block| Block::of(block, whole)))?;
+    if let Some(key) = key.filter(|_| found.is_some()) {
+        scope.blocks.insert(key, &out[start..]);
+    }
+    Ok(())
 }
 
 fn header(scope: Scope<'_>, argument: BlockId) -> Result<Option<Header>, RpcError> {

@@ -33,13 +33,13 @@ impl View for ChainVersion {
                 Some(header) => Ok(Some(header)),
                 None => Ok(Some(self.canonical_header(number)?)),
             },
-            None => Ok(self.side(id).map(|block| Arc::clone(&block.header))),
+            None => Ok(self.side(id)?.map(|block| block.header)),
         }
     }
 
     fn body(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Body>>, BackendError> {
         let Some((number, hash)) = self.locate(id)? else {
-            return Ok(self.side(id).map(|block| Arc::clone(&block.body)));
+            return Ok(self.side(id)?.map(|block| block.body));
         };
         let read = || -> Result<_, StoreError> {
             let row = self.block_row(Table::Bodies, number)?;
@@ -50,7 +50,7 @@ impl View for ChainVersion {
 
     fn receipts(&self, id: BlockHashOrNumber) -> Result<Option<Arc<Vec<Receipt>>>, BackendError> {
         let Some((number, hash)) = self.locate(id)? else {
-            return Ok(self.side(id).map(|block| Arc::clone(&block.receipts)));
+            return Ok(self.side(id)?.map(|block| block.receipts));
         };
         let read = || -> Result<_, StoreError> {
             let row = self.block_row(Table::Receipts, number)?;
@@ -84,7 +84,7 @@ impl View for ChainVersion {
     }
 
     fn side_block(&self, hash: H256) -> Result<Option<ExecutedBlock>, BackendError> {
-        Ok(self.side_blocks.get(hash).cloned())
+        Ok(self.side(hash.into())?)
     }
 
     fn changes(&self, number: BlockNumber) -> Result<Option<Arc<StateChanges>>, BackendError> {
@@ -158,10 +158,11 @@ impl ChainVersion {
         Ok(code)
     }
 
-    fn side(&self, id: BlockHashOrNumber) -> Option<&ExecutedBlock> {
+    /// Returns a side block. `None` if `id` is a number.
+    pub(crate) fn side(&self, id: BlockHashOrNumber) -> Result<Option<ExecutedBlock>, StoreError> {
         match id {
-            BlockHashOrNumber::Number(_) => None,
-            BlockHashOrNumber::Hash(hash) => self.side_blocks.get(hash),
+            BlockHashOrNumber::Number(_) => Ok(None),
+            BlockHashOrNumber::Hash(hash) => self.side_blocks.get(hash, &self.rows.tables),
         }
     }
 }

@@ -163,9 +163,10 @@ impl ChainVersion {
         self.rows.young = Arc::new(self.rows.young.up_to(self.head.number));
     }
 
-    /// Notes that the old generation was written to a run, which is in `tables`. If blocks of that generation left the chain
-    /// meanwhile, they are hidden.
-    pub(crate) fn old_is_in_runs(&mut self, tables: Arc<Tables>) {
+    /// Notes that the old generation and the side blocks of `written`, an earlier version of this chain, were written to
+    /// runs, which are in `tables`. If blocks of that generation left the chain meanwhile, they are hidden.
+    pub(crate) fn old_is_in_runs(&mut self, written: &Self, tables: Arc<Tables>) {
+        self.side_blocks.are_in_runs(&written.side_blocks);
         self.rows.tables = tables;
         self.rows.limit = self.old_end;
         self.rows.old = Arc::default();

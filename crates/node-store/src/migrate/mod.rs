@@ -1,27 +1,14 @@
-//! Reading a folder of layout 1, in which a redb database had what runs have now.
+//! Copying a folder of layout 1 to one of the layout of this version.
 
+#[cfg(any(test, feature = "layout-1"))]
+mod copy;
+#[cfg(any(test, feature = "layout-1"))]
 mod file;
 
-use crate::codec::{Malformed, Reader};
-use crate::error::StoreError;
-use crate::files::{DiskFolder, Folder, LOCK_FILE};
-use crate::keys::{LogId, Table};
-use crate::postings;
-use crate::rows::PRESENT;
-use crate::runs::{Run, RunId, RunWriter, RunsShared};
-use crate::store::{Listed, Manifest, Meta};
-use crate::trie;
-use crate::values;
-use crate::wal::{self, Sequence, Wal, WalOptions};
-use file::{DATABASE, DatabaseFile};
 use node_core::backend::BackendError;
 use node_core::block::BlockRef;
 use node_core::context::Context;
-use node_core::trie::Reference;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A finished migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,25 +30,6 @@ pub struct MigrationProgress {
     pub of: u64,
 }
 
-/// A file that says of which chain the runs of an unfinished migration are.
-const SOURCE: &str = "source";
-
-/// Tables whose rows are keyed by block numbers. They are in one run.
-const NUMBERED: &[Table] = &[Table::Headers, Table::Bodies, Table::Receipts, Table::Changes, Table::Fees];
-
-/// The tables of each other run.
-const KEYED: [&[Table]; 9] = [
-    &[Table::Numbers],
-    &[Table::Transactions],
-    &[Table::Accounts],
-    &[Table::Storage],
-    &[Table::Code],
-    &[Table::Trie],
-    &[Table::Postings],
-    &[Table::SideBlocks],
-    &[Table::Records],
-];
-
 /// Writes the content of the folder `from`, which has layout 1, to the folder `to`. The old folder does not change, and no
 /// process may use it meanwhile. If this is interrupted, calling it again continues with the first table that is not complete,
 /// unless the old folder has changed since then: then it starts again.
@@ -69,223 +37,18 @@ const KEYED: [&[Table]; 9] = [
 ///
 /// # Errors
 ///
-/// [`StoreError::NotLayout1`] if `from` is no such folder, and [`StoreError::NotEmpty`] if `to` has other content.
+/// [`StoreError::NotLayout1`](crate::StoreError::NotLayout1) if `from` is no such folder,
+/// [`StoreError::NotEmpty`](crate::StoreError::NotEmpty) if `to` has other content, and
+/// [`StoreError::WithoutLayout1`](crate::StoreError::WithoutLayout1) without the feature `layout-1`.
+#[cfg_attr(not(any(test, feature = "layout-1")), allow(unused_variables))]
 pub fn migrate(
     from: &Path,
     to: &Path,
     context: &Context,
     progress: impl FnMut(MigrationProgress),
 ) -> Result<Migrated, BackendError> {
-    if !from.join(DATABASE).exists() {
-        return Err(StoreError::NotLayout1.into());
-    }
-    let [from, to] = [DiskFolder::open(from), DiskFolder::open(to)];
-    let (from, to) = (from.map_err(StoreError::from)?, to.map_err(StoreError::from)?);
-    migrate_in(Arc::new(from), Arc::new(to), context, progress)
-}
-
-pub(crate) fn migrate_in(
-    from: Arc<dyn Folder>,
-    to: Arc<dyn Folder>,
-    context: &Context,
-    mut progress: impl FnMut(MigrationProgress),
-) -> Result<Migrated, BackendError> {
-    let left = to.list().map_err(StoreError::File)?;
-    let is_ours = |name: &String| {
-        RunId::of_file_name(name).is_some() || wal::is_log_file(name) || [LOCK_FILE, SOURCE].contains(&&**name)
-    };
-    if !left.iter().all(is_ours) {
-        return Err(StoreError::NotEmpty.into());
-    }
-    let file = DatabaseFile::open(&*from).map_err(StoreError::File)?;
-    let database = Database::builder().set_cache_size(64 << 20).create_with_backend(file).map_err(redb)?;
-    let old = database.begin_read().map_err(redb)?;
-    let (meta, genesis_file) = read_meta(&old)?;
-    begin_or_continue(&*to, &left, &meta).map_err(StoreError::File)?;
-    let groups = [NUMBERED].into_iter().chain(KEYED);
-    let mut of = 0;
-    for table in groups.clone().flatten() {
-        of += old.open_table(definition(*table)).map_err(redb)?.len().map_err(redb)?;
-    }
-    let shared = RunsShared::new(0);
-    let (mut rows, mut runs) = (0, Vec::new());
-    for (id, tables) in (1..).map(RunId).zip(groups) {
-        let mut count = 0;
-        for table in tables {
-            count += old.open_table(definition(*table)).map_err(redb)?.len().map_err(redb)?;
-        }
-        if count == 0 {
-            runs.push(None);
-            continue;
-        }
-        let mut run = Run::open(&*to, id, Arc::clone(&shared));
-        if run.is_err() {
-            let mut writer = RunWriter::create(&*to, id).map_err(StoreError::File)?;
-            let done = rows;
-            for table in tables {
-                copy(&old, *table, &mut writer, &mut |written| {
-                    context.check()?;
-                    progress(MigrationProgress { rows: done + written, of });
-                    Ok(())
-                })?;
-            }
-            writer.finish(0..=meta.head.number).map_err(StoreError::File)?;
-            run = Run::open(&*to, id, Arc::clone(&shared));
-        }
-        let run = run.map_err(StoreError::File)?;
-        runs.push(Some(Listed { id, size: run.size(), limit: meta.head.number }));
-        rows += count;
-        progress(MigrationProgress { rows, of });
-    }
-    let log_entries = copy_log(from, &to, meta.logged)?;
-    to.remove(SOURCE).map_err(StoreError::File)?;
-    // Names first, as for any manifest.
-    to.sync().map_err(StoreError::File)?;
-    let next_run = runs.len() as u64 + 1;
-    let keyed = runs.split_off(1).into_iter().flatten().collect();
-    let numbered = runs.into_iter().flatten().collect();
-    let manifest = Manifest { number: 1, next_run, meta, genesis_file, numbered, keyed };
-    manifest.write(&*to).map_err(StoreError::File)?;
-    Ok(Migrated { head: meta.head, rows, log_entries })
-}
-
-/// Removes runs that were not written from the chain that `meta` describes, and notes what they are written from.
-fn begin_or_continue(to: &dyn Folder, left: &[String], meta: &Meta) -> io::Result<()> {
-    let source = format!("{meta:?}").into_bytes();
-    let noted = to.open(SOURCE).and_then(|file| {
-        let mut noted = vec![0; usize::try_from(file.size()?).unwrap_or_default()];
-        file.read_at(0, &mut noted)?;
-        Ok(noted)
-    });
-    if noted.is_ok_and(|noted| noted == source) {
-        return Ok(());
-    }
-    left.iter().filter(|name| RunId::of_file_name(name).is_some()).try_for_each(|name| to.remove(name))?;
-    to.sync()?;
-    let file = to.create(SOURCE)?;
-    file.write_at(0, &source)?;
-    file.sync_data()?;
-    to.sync()
-}
-
-fn definition(table: Table) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
-    TableDefinition::new(table.name())
-}
-
-fn redb(error: impl Into<redb::Error>) -> StoreError {
-    StoreError::File(match error.into() {
-        redb::Error::Io(error) => error,
-        error => io::Error::other(error),
-    })
-}
-
-fn read_meta(old: &ReadTransaction) -> Result<(Meta, Option<Vec<u8>>), StoreError> {
-    let table = old.open_table(TableDefinition::<&str, &[u8]>::new("meta")).map_err(redb)?;
-    let row = |name: &str| -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(table.get(name).map_err(redb)?.map(|value| value.value().to_vec()))
-    };
-    let layout = row("layout")?.ok_or(StoreError::NotLayout1)?;
-    if layout != [1] {
-        return Err(StoreError::NotLayout1);
-    }
-    let chain = row("chain")?.ok_or(Malformed("the table meta"))?;
-    let mut reader = Reader::new(&chain, "the table meta");
-    let meta = Meta {
-        genesis: reader.h256()?,
-        head: BlockRef { number: reader.varint()?, hash: reader.h256()? },
-        earliest: reader.varint()?,
-        logged: Sequence(reader.varint()?),
-    };
-    reader.finish()?;
-    Ok((meta, row("genesis_file")?))
-}
-
-/// Writes the rows of a table. Calls `go_on` regularly with the number of all rows that were written.
-fn copy(
-    old: &ReadTransaction,
-    table: Table,
-    out: &mut RunWriter,
-    go_on: &mut dyn FnMut(u64) -> Result<(), BackendError>,
-) -> Result<(), BackendError> {
-    let rows = old.open_table(definition(table)).map_err(redb)?;
-    for (index, row) in rows.iter().map_err(redb)?.enumerate() {
-        let (key, value) = row.map_err(redb)?;
-        let (key, value) = match table {
-            Table::Postings => ending_with_last(key.value(), value.value())?,
-            // The keys of the rows that the block wrote follow.
-            Table::Changes => {
-                let mut reader = Reader::new(value.value(), "a row of changes");
-                values::read_changes_row(&mut reader).map_err(StoreError::from)?;
-                let rest = reader.remainder().len();
-                (key.value().to_vec(), value.value()[..value.value().len() - rest].to_vec())
-            }
-            Table::Trie => {
-                let row = row_of_trie(key.value(), value.value());
-                (key.value().to_vec(), row.ok_or(StoreError::from(Malformed("a row of trie")))?)
-            }
-            Table::SideBlocks | Table::Records => (key.value().to_vec(), [&[PRESENT], value.value()].concat()),
-            _ => (key.value().to_vec(), value.value().to_vec()),
-        };
-        out.add(&[&[table as u8], &key[..]].concat(), &value).map_err(StoreError::File)?;
-        if index.is_multiple_of(4096) {
-            go_on(out.count())?;
-        }
-    }
-    Ok(())
-}
-
-/// Changes the row of a chunk of logs whose key ends with the first id, and whose value has the distance from each id to the
-/// next.
-fn ending_with_last(key: &[u8], value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
-    const WHAT: &str = "a row of postings";
-    let (term, first) = key.split_last_chunk().ok_or(Malformed(WHAT))?;
-    let mut last = u64::from_be_bytes(*first);
-    let mut ids = vec![LogId(last)];
-    let mut reader = Reader::new(value, WHAT);
-    while !reader.is_empty() {
-        last = last.checked_add(reader.varint()?).ok_or(Malformed(WHAT))?;
-        ids.push(LogId(last));
-    }
-    Ok(([term, &last.to_be_bytes()].concat(), postings::encode(&ids)))
-}
-
-/// Changes the row of a node: references were RLP items, and the tag of a delta had its age.
-fn row_of_trie(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
-    const EXTENDED: u8 = 3;
-    const DELTA: u8 = 0x40;
-    let (tag, mut rest) = value.split_first()?;
-    if *tag < 2 {
-        return Some(value.to_vec());
-    }
-    let mut out = Vec::with_capacity(value.len());
-    if *tag == EXTENDED {
-        // The length of a trie's id, the id, the number of nibbles.
-        let nibbles = key.get(1 + usize::from(*key.first()?))?;
-        let length = rest.first()?;
-        let (extension, after) = rest.split_at_checked(1 + usize::from(length.div_ceil(2) - nibbles / 2))?;
-        out.extend_from_slice(extension);
-        rest = after;
-    }
-    let (mask, mut rest) = rest.split_first_chunk()?;
-    let mut children = Vec::new();
-    while !rest.is_empty() {
-        children.push(Reference::split_from(&mut rest)?);
-    }
-    Some(trie::encode_children((*tag < DELTA).then_some(*tag), &out, u16::from_be_bytes(*mask), &children))
-}
-
-/// Copies the entries of the log after `logged`. Returns their number.
-fn copy_log(from: Arc<dyn Folder>, to: &Arc<dyn Folder>, logged: Sequence) -> Result<u64, StoreError> {
-    // What an interrupted migration left.
-    for name in to.list()?.iter().filter(|name| wal::is_log_file(name)) {
-        to.remove(name)?;
-    }
-    let log = Wal::open(Arc::clone(to), logged, WalOptions::default())?;
-    let mut count = 0;
-    for entry in wal::read_only(from, logged)? {
-        log.append(&entry?.payload)?;
-        count += 1;
-    }
-    log.sync()?;
-    Ok(count)
+    #[cfg(any(test, feature = "layout-1"))]
+    return copy::migrate(from, to, context, progress);
+    #[cfg(not(any(test, feature = "layout-1")))]
+    return Err(crate::StoreError::WithoutLayout1.into());
 }

@@ -1,9 +1,8 @@
 //! Moving rows from memory to runs, on a separate thread.
 
 use super::archive::NewRows;
-use super::meta::{Meta, side_block_key};
+use super::meta::Meta;
 use super::{RecordId, Shared, Writer, WriterState};
-use crate::block_bytes::BlockBytes;
 use crate::chain::ChainVersion;
 use crate::error::StoreError;
 use crate::journal::kind_byte;
@@ -15,11 +14,14 @@ use node_core::block::BlockRef;
 use node_core::sources::Sources;
 use node_types::BlockNumber;
 use parking_lot::MutexGuard;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// Side blocks are written to a run when there are this many. Each takes about 15 KB of memory, or more if it is long.
+const SIDE_BLOCKS_IN_MEMORY: usize = 1_000;
 
 /// What is written to runs at once.
 struct Batch {
@@ -56,6 +58,7 @@ impl Shared {
             let chain = self.current.read();
             let young_blocks = chain.head.number - chain.old_end;
             self.log_is_long()
+                || chain.side_blocks.in_memory() >= SIDE_BLOCKS_IN_MEMORY
                 || chain.rows.young.count() >= self.options.commit_rows && young_blocks >= self.options.blocks_in_memory
         };
         while full() && writer.is_ready() {
@@ -143,7 +146,7 @@ impl Shared {
         match MutexGuard::unlocked(writer, || self.commit(&batch)) {
             Ok(meta) => {
                 let mut chain = ChainVersion::clone(&self.current.read());
-                self.moved_to_runs(writer, &mut chain, &meta);
+                self.moved_to_runs(writer, &mut chain, &batch, &meta);
                 self.publish(chain);
             }
             Err(error) => {
@@ -181,7 +184,7 @@ impl Shared {
         let head = BlockRef { number: chain.old_end, hash };
         let meta = Meta { genesis, head, earliest: chain.earliest, logged: batch.logged };
         let [numbered, keyed] = sorted_rows(&chain.rows.old)?;
-        let (others, side_blocks) = self.other_rows(batch);
+        let others = other_rows(batch);
         let rows = NewRows {
             blocks: if numbered.is_empty() {
                 chain.old_end + 1..=chain.old_end
@@ -198,7 +201,6 @@ impl Shared {
             self.archive.keep_up();
         }
         self.archive.add(rows, chain.rows.limit, meta)?;
-        *self.stored_side_blocks.lock() = side_blocks;
         // Under the lock, so that a merger that has just found nothing to do waits already.
         drop(self.merges_end.lock());
         self.merge_turn.notify_all();
@@ -207,37 +209,10 @@ impl Shared {
         Ok(meta)
     }
 
-    /// Returns the rows of side blocks and records that differ from those in runs, ascending, and the keys of all side
-    /// blocks.
-    fn other_rows(&self, batch: &Batch) -> (Vec<OtherRow>, BTreeSet<Vec<u8>>) {
-        let stored = self.stored_side_blocks.lock().clone();
-        let mut side_blocks = BTreeSet::new();
-        let mut rows = BTreeMap::new();
-        let key_of = |table: Table, key: &[u8]| [&[table as u8], key].concat();
-        for (reference, block) in batch.chain.side_blocks.iter() {
-            let key = side_block_key(reference);
-            if !stored.contains(&key) {
-                let mut value = vec![PRESENT];
-                BlockBytes::encode(block).append(block, &mut value);
-                rows.insert(key_of(Table::SideBlocks, &key), value);
-            }
-            side_blocks.insert(key);
-        }
-        for key in stored.difference(&side_blocks) {
-            rows.insert(key_of(Table::SideBlocks, key), vec![DELETED]);
-        }
-        for ((kind, key), value) in &batch.records {
-            let key = [&[Table::Records as u8, kind_byte(*kind)][..], key].concat();
-            let value = value.as_ref().map_or(vec![DELETED], |value| [&[PRESENT], &value[..]].concat());
-            rows.insert(key, value);
-        }
-        (rows.into_iter().collect(), side_blocks)
-    }
-
     /// Updates the writer and the chain after the old generation was written to a run.
-    fn moved_to_runs(&self, writer: &mut Writer, chain: &mut ChainVersion, meta: &Meta) {
+    fn moved_to_runs(&self, writer: &mut Writer, chain: &mut ChainVersion, batch: &Batch, meta: &Meta) {
         writer.logged = meta.logged;
-        chain.old_is_in_runs(self.archive.tables());
+        chain.old_is_in_runs(&batch.chain, self.archive.tables());
         let in_memory = writer.entries.partition_point(|(number, _)| *number <= chain.rows.limit);
         writer.entries.drain(..in_memory);
     }
@@ -245,8 +220,15 @@ impl Shared {
 
 type SortedRows = Vec<(RowKey, Value)>;
 
-/// Key and value of a record or a side block.
-type OtherRow = (Vec<u8>, Vec<u8>);
+/// Returns the rows of side blocks and records that differ from those in runs.
+fn other_rows(batch: &Batch) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let side_blocks = batch.chain.side_blocks.new_rows().map(|(key, value)| (key.as_slice().to_vec(), value));
+    let records = batch.records.iter().map(|((kind, key), value)| {
+        let key = [&[Table::Records as u8, kind_byte(*kind)][..], key].concat();
+        (key, value.as_ref().map_or(vec![DELETED], |value| [&[PRESENT], &value[..]].concat()))
+    });
+    side_blocks.chain(records).collect()
+}
 
 /// Returns all rows of a generation in the order of their keys: those that are keyed by block numbers, and all others.
 fn sorted_rows(generation: &Generation) -> Result<[SortedRows; 2], StoreError> {
@@ -296,5 +278,31 @@ mod tests {
         assert_eq!(writer.logged, Sequence(4));
         assert_eq!(store.shared.log.entries_after(writer.logged).count(), 6);
         writer.replaying = None;
+    }
+
+    #[test]
+    fn a_side_block_leaves_memory_when_it_is_in_a_run_and_can_become_canonical_and_return() {
+        let mut random = Random(1);
+        let main = random.chain(6);
+        let mut other = main.up_to(3);
+        random.extend(&mut other, 4);
+        let folder = FaultyDisk::new().folder();
+        let store = Store::open_in(folder, main.blocks()[0].clone(), Options::default()).unwrap();
+        main.above(0).into_iter().for_each(|block| store.append(block).unwrap());
+
+        for (canonical, side) in [(&other, &main), (&main, &other), (&other, &main)] {
+            store.switch(3, canonical.above(3)).unwrap();
+            assert_eq!(store.shared.chain().side_blocks.in_memory(), side.above(3).len());
+            store.flush().unwrap();
+            assert_eq!(store.shared.chain().side_blocks.in_memory(), 0);
+            let view = store.view().unwrap();
+            for block in side.above(3) {
+                let found = view.side_block(block.header.hash).unwrap().unwrap();
+                assert_eq!((found.header, found.body, found.changes), (block.header, block.body, block.changes));
+            }
+            for block in canonical.above(3) {
+                assert!(view.side_block(block.header.hash).unwrap().is_none());
+            }
+        }
     }
 }

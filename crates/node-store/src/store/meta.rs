@@ -19,8 +19,3 @@ pub(crate) struct Meta {
     /// Runs have all entries of the log up to this one.
     pub(crate) logged: Sequence,
 }
-
-/// Returns the part of the key of a side block that follows the table.
-pub(crate) fn side_block_key(block: BlockRef) -> Vec<u8> {
-    [&block.number.to_be_bytes()[..], block.hash.as_bytes()].concat()
-}

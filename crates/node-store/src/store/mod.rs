@@ -143,8 +143,6 @@ struct Shared {
     /// Whether changes are synced before they are acknowledged.
     sync_always: AtomicBool,
     archive: Archive,
-    /// Keys of the side blocks that runs have.
-    stored_side_blocks: Mutex<BTreeSet<Vec<u8>>>,
     log: Wal,
     /// Held for reading from the append of an entry until its sync returns; for writing while the log is rolled back.
     logging: RwLock<()>,

@@ -3,15 +3,15 @@
 use super::archive::Archive;
 use super::healing::PROBE;
 use super::manifest;
-use super::meta::{LAYOUT, side_block_key};
+use super::meta::LAYOUT;
 use super::snapshot::SnapshotFolder;
 use super::{
     Options, Records, Shared, Store, SyncPolicy, Writer, WriterState, append, keep_side_block, run_cache_bytes, switch,
 };
-use crate::block_bytes::{BlockBytes, decode_block};
+use crate::block_bytes::BlockBytes;
 use crate::caches::Caches;
 use crate::chain::ChainVersion;
-use crate::codec::{Malformed, Reader};
+use crate::codec::Malformed;
 use crate::error::StoreError;
 use crate::files::{DiskFolder, Folder, MemoryFolder, Nowhere};
 use crate::journal::{Entry, kind_of};
@@ -165,7 +165,7 @@ impl Store {
         let log_folder = if folder.is_volatile() { Arc::new(Nowhere) } else { Arc::clone(&folder) };
         let log = Wal::open(log_folder, logged, options.log).map_err(StoreError::from)?;
         let tables = archive.tables();
-        let (side_blocks, records) = read_others(&tables)?;
+        let (side_blocks, records) = (SideBlocks::read(&tables)?, read_records(&tables)?);
         let caches = Arc::new(Caches::new(options.cache_bytes as u64 - run_cache_bytes(&options)));
         let earliest = meta.map_or(0, |meta| meta.earliest);
         let chain = ChainVersion::in_runs(head, earliest, tables, side_blocks, caches);
@@ -183,7 +183,6 @@ impl Store {
             options,
             sync_always: AtomicBool::new(options.sync == SyncPolicy::Always),
             archive,
-            stored_side_blocks: Mutex::new(chain.side_blocks.iter().map(|(block, _)| side_block_key(block)).collect()),
             log,
             logging: RwLock::default(),
             failed_writes: Mutex::default(),
@@ -282,8 +281,8 @@ impl Shared {
                 Entry::Append(block) => Some(append(&mut chain, &block)?),
                 Entry::Switch(ancestor, branch) => Some(switch(&mut chain, ancestor, branch)?),
                 Entry::SwitchTo(ancestor, branch) => {
-                    let block = |hash| chain.side_blocks.get(hash).cloned().ok_or(Malformed("an entry of the log"));
-                    let branch = branch.into_iter().map(block).collect::<Result<_, _>>().map_err(StoreError::from)?;
+                    let block = |hash: H256| chain.side(hash.into())?.ok_or(Malformed("an entry of the log").into());
+                    let branch = branch.into_iter().map(block).collect::<Result<_, StoreError>>()?;
                     Some(switch(&mut chain, ancestor, branch)?)
                 }
                 Entry::SideBlock(block) => Some(keep_side_block(&mut chain, block)?),
@@ -302,15 +301,8 @@ impl Shared {
     }
 }
 
-/// Reads the side blocks and records that runs have.
-fn read_others(tables: &Tables) -> Result<(SideBlocks, Records), StoreError> {
-    let mut side_blocks = SideBlocks::new();
-    let mut scan = tables.scan(Table::SideBlocks)?;
-    while let Some((_, value)) = scan.next()? {
-        if let Some((&PRESENT, value)) = value.split_first() {
-            side_blocks.insert(decode_block(&mut Reader::new(value, "a side block"))?);
-        }
-    }
+/// Reads the records that runs have.
+fn read_records(tables: &Tables) -> Result<Records, StoreError> {
     let mut records = Records::default();
     let mut scan = tables.scan(Table::Records)?;
     while let Some((key, value)) = scan.next()? {
@@ -320,5 +312,5 @@ fn read_others(tables: &Tables) -> Result<(SideBlocks, Records), StoreError> {
             records.values.insert((kind, key.to_vec()), value.to_vec());
         }
     }
-    Ok((side_blocks, records))
+    Ok(records)
 }

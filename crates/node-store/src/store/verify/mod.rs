@@ -17,8 +17,8 @@ mod tests;
 pub use difference::{Difference, Fault};
 
 use super::Store;
-use super::meta::side_block_key;
-use crate::block_bytes::BlockBytes;
+use crate::block_bytes::{BlockBytes, decode_block};
+use crate::codec::Reader;
 use crate::error::StoreError;
 use crate::keys::{Key, Table};
 use crate::rows::PRESENT;
@@ -33,7 +33,6 @@ use node_core::context::Context;
 use node_core::crypto::SenderRecovery;
 use node_core::edits::edited_blocks;
 use node_types::BlockNumber;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
@@ -96,26 +95,22 @@ impl Store {
         Fault::unless_equal("head", base.chain.head.hash, meta.head.hash).map_err(name)?;
 
         let mut rows = base.tables().scan(Table::SideBlocks)?;
-        let mut stored = BTreeMap::new();
         while let Some((key, value)) = rows.next()? {
-            if let Some((&PRESENT, value)) = value.split_first() {
-                stored.insert(key[1..].to_vec(), value.to_vec());
+            base.context.check()?;
+            let Some((&PRESENT, found)) = value.split_first() else { continue };
+            let block = decode_block(&mut Reader::new(found, "a side block"))?;
+            let reference = block.header.block_ref();
+            let at = |fault: Fault| fault.at(Some(reference.number), "side_blocks", key[1..].to_vec());
+            Fault::unless_equal("key", Key::of_side_block(reference).as_slice(), key).map_err(at)?;
+            let mut expected = Vec::new();
+            BlockBytes::encode(&block).append(&block, &mut expected);
+            Fault::unless_equal("value", &*expected, found).map_err(at)?;
+            content::check(&block, base.senders, base.edits(reference.hash)).map_err(|(_, fault)| at(fault))?;
+            if base.chain.locate(reference.hash.into())?.is_some() {
+                return Err(at(Fault::Surplus { found: found.to_vec() }));
             }
         }
-        for (reference, block) in base.chain.side_blocks.iter() {
-            base.context.check()?;
-            let key = side_block_key(reference);
-            let at = |fault: Fault| fault.at(Some(reference.number), "side_blocks", key.clone());
-            let mut expected = Vec::new();
-            BlockBytes::encode(block).append(block, &mut expected);
-            let found = stored.remove(&key).ok_or_else(|| at(Fault::Missing))?;
-            Fault::unless_equal("value", expected, found).map_err(at)?;
-            content::check(block, base.senders, base.edits(reference.hash)).map_err(|(_, fault)| at(fault))?;
-        }
-        match stored.into_iter().next() {
-            Some((key, found)) => Err(Fault::Surplus { found }.at(None, "side_blocks", key)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
