@@ -6,20 +6,14 @@ use crate::prepared::PreparedBlock;
 use node_core::backend::{BackendError, LayeredView, StateCache, View};
 use node_core::block::{BlockHashOrNumber, ExecutedBlock};
 use node_core::context::Context;
-use node_types::H256;
 use std::sync::Arc;
-
-/// Maximum number of accounts and slots in the cache, each of about 100 bytes.
-const MAX_CACHED: usize = 100_000;
 
 /// Executes consecutive blocks while another thread appends them to the backend, in the same order.
 pub(crate) struct Ahead<'a> {
     importer: &'a BlockImporter,
     /// The executed blocks that the backend may not have yet, oldest first.
     blocks: Vec<ExecutedBlock>,
-    /// A cache of the state as of the block `cached`.
     cache: Arc<StateCache>,
-    cached: H256,
 }
 
 /// What becomes of a block.
@@ -32,7 +26,7 @@ pub(crate) enum Next {
 
 impl<'a> Ahead<'a> {
     pub(crate) fn new(importer: &'a BlockImporter) -> Self {
-        Self { importer, blocks: Vec::new(), cache: Arc::default(), cached: H256::zero() }
+        Self { importer, blocks: Vec::new(), cache: Arc::default() }
     }
 
     /// Validates and executes `block` if it is the next one: a child of the last executed block, or of the head if the backend
@@ -54,12 +48,8 @@ impl<'a> Ahead<'a> {
         let Some(parent) = parent.filter(|_| view.head().hash == parent_hash && !is_known) else {
             return Ok(self.set_apart(block));
         };
-        if self.cached != parent_hash || self.cache.count() > MAX_CACHED {
-            self.cache.clear();
-        }
         let executed = self.importer.execute(context, &view, &parent, block)?;
-        self.cache.advance(&executed.changes);
-        self.cached = executed.header.hash;
+        self.cache.advance(executed.header.hash, &executed.changes);
         self.blocks.push(executed.clone());
         Ok(Next::Executed(executed))
     }

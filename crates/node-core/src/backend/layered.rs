@@ -62,8 +62,9 @@ impl LayeredView {
         Self { base, ancestor: head.number, head, layers: Vec::new(), edits, cache: None }
     }
 
-    /// Reads the state as of the head through `cache`, which must be empty or a cache of that state.
+    /// Reads the state as of the head through `cache`, which forgets what it knows of another state.
     pub fn with_cache(self, cache: Arc<StateCache>) -> Self {
+        cache.begin(self.head.hash);
         Self { cache: Some(cache), ..self }
     }
 

@@ -8,13 +8,19 @@ use std::collections::HashMap;
 
 /// Remembers the accounts and slots of one state that were read or changed lately, for executing a chain block by block.
 ///
-/// [`advance`](Self::advance) turns it into the cache of the next state, so that what consecutive blocks share, such as the
-/// slots of system contracts, is read from the backend once.
+/// [`LayeredView::with_cache`](super::LayeredView::with_cache) reads through it, and [`advance`](Self::advance) turns it into the
+/// cache of the next state, so that what consecutive blocks share, such as the slots of system contracts, is read from the
+/// backend once.
 #[derive(Debug, Default)]
 pub struct StateCache(Mutex<Known>);
 
+/// Maximum number of accounts and slots that the next block finds, each of about 100 bytes.
+const MAX_KNOWN: usize = 100_000;
+
 #[derive(Debug, Default)]
 struct Known {
+    /// The block after which this is the state. `None` if nothing is known.
+    block: Option<H256>,
     accounts: HashMap<Address, KnownAccount>,
     /// Number of accounts and slots.
     count: usize,
@@ -28,19 +34,23 @@ struct KnownAccount {
 }
 
 impl StateCache {
-    /// Returns the number of accounts and slots in the cache.
-    pub fn count(&self) -> usize {
-        self.0.lock().count
-    }
-
     /// Forgets everything.
     pub fn clear(&self) {
         *self.0.lock() = Known::default();
     }
 
-    /// Applies `changes` to what is known: the cache is then that of the next state.
-    pub fn advance(&self, changes: &StateChanges) {
+    /// Makes this the cache of the state after `block`: empty, unless it is that already and not too large.
+    pub(super) fn begin(&self, block: H256) {
         let known = &mut *self.0.lock();
+        if known.block != Some(block) || known.count > MAX_KNOWN {
+            *known = Known { block: Some(block), ..Known::default() };
+        }
+    }
+
+    /// Applies the changes that `block` made to this state: the cache is then that of the state after `block`.
+    pub fn advance(&self, block: H256, changes: &StateChanges) {
+        let known = &mut *self.0.lock();
+        known.block = Some(block);
         for (address, change) in &changes.accounts {
             let entry = known.accounts.entry(*address).or_default();
             known.count += usize::from(entry.account.replace(change.account).is_none());
@@ -117,14 +127,13 @@ mod tests {
             let cache = Arc::<StateCache>::default();
             let mut layers = Vec::new();
             for block in chain.above(0) {
-                cache.advance(&block.changes);
+                cache.advance(block.header.hash, &block.changes);
                 layers.push(block);
                 if random.once_in(4) {
                     layers.drain(..).for_each(|block| backend.append(block).unwrap());
                 }
                 if random.once_in(12) {
                     cache.clear();
-                    assert_eq!(cache.count(), 0);
                 }
                 let base = backend.view().unwrap();
                 let number = base.head().number + layers.len() as u64;
@@ -140,6 +149,7 @@ mod tests {
                     assert_eq!(state.storage(address, slot).unwrap(), value, "seed {seed}, block {number}");
                 }
                 let known = cache.0.lock();
+                assert_eq!(known.block, Some(cached.head().hash));
                 let count = |account: &KnownAccount| usize::from(account.account.is_some()) + account.slots.len();
                 assert_eq!(known.count, known.accounts.values().map(count).sum::<usize>());
             }

@@ -6,7 +6,6 @@
 mod dump;
 mod edit;
 mod error;
-mod head_state;
 mod mining;
 mod reorganize;
 mod reset;
@@ -19,7 +18,7 @@ pub use mining::Mining;
 pub(crate) use settings::BlockSettings;
 
 use crate::assembly::{NextHeader, assemble, next_header};
-use crate::backend::{BackendError, StateBackend};
+use crate::backend::{BackendError, LayeredView, StateBackend, StateCache, View};
 use crate::block::{BlockRef, SealedHeader};
 use crate::context::Context;
 use crate::edits::{EditableBackend, Edits};
@@ -30,7 +29,6 @@ use crate::gas::is_gas_limit_step;
 use crate::pool::{Pool, TransactionOrder};
 use crate::random::random_bytes;
 use crate::sources::Sources;
-use head_state::HeadState;
 use mining::Miner;
 use node_types::consensus::{Header, Withdrawal};
 use node_types::{Address, H256};
@@ -68,7 +66,8 @@ pub struct Producer {
     settings: Arc<BlockSettings>,
     /// Held while the chain changes, so that changes do not interleave.
     sealing: Mutex<()>,
-    head_state: Mutex<HeadState>,
+    /// What the last blocks read from the state.
+    cache: Arc<StateCache>,
     snapshots: Mutex<Snapshots>,
     impersonated: RwLock<BTreeSet<Address>>,
     /// Whether all accounts are impersonated.
@@ -92,7 +91,7 @@ impl Producer {
             parts,
             settings,
             sealing: Mutex::default(),
-            head_state: Mutex::default(),
+            cache: Arc::default(),
             snapshots,
             impersonated: RwLock::default(),
             impersonates_all: AtomicBool::default(),
@@ -224,8 +223,7 @@ impl Producer {
         let base_fee = header.base_fee_per_gas != fees::next_base_fee(spec, &parent.header);
         let limit_by_rules = next_header(spec, &parent, header.timestamp).gas_limit;
         let far = !is_gas_limit_step(limit_by_rules, header.gas_limit) && header.gas_limit != limit_by_rules;
-        let mut state = self.head_state.lock();
-        let (view, gas_limit) = (state.view(backend)?, header.gas_limit);
+        let (view, gas_limit) = (self.cached_view()?, header.gas_limit);
         let fill = |execution: &mut dyn BlockExecution| best.fill(execution, gas_limit);
         let block = assemble(&Context::unbounded(), &**executor, &*view, header, withdrawals, fill)?.block;
         // Views keep the chain below them alive; the backend is faster when it is the only owner.
@@ -236,9 +234,20 @@ impl Producer {
         let unsigned = block.body.transactions.iter().any(|transaction| transaction.is_impersonating());
         let (header, changes) = (block.header.clone(), Arc::clone(&block.changes));
         backend.append_edited(block, Edits { base_fee, unsigned, gas_limit: far, ..Edits::default() })?;
-        state.appended(header.hash, &changes);
+        self.cache.advance(header.hash, &changes);
         self.settings.sealed(&header.header);
         Ok(Some(header))
+    }
+
+    /// Returns the current view. The state of its head is read through the cache, unless it has edits.
+    fn cached_view(&self) -> Result<Arc<dyn View>, BackendError> {
+        let view = self.parts.backend.view()?;
+        let BlockRef { number, hash } = view.head();
+        if self.parts.backend.has_edits(hash) {
+            self.cache.clear();
+            return Ok(view);
+        }
+        Ok(Arc::new(LayeredView::new(view, number, Vec::new())?.with_cache(Arc::clone(&self.cache))))
     }
 
     fn head(&self) -> Result<Arc<SealedHeader>, BackendError> {
