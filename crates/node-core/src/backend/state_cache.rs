@@ -21,16 +21,22 @@ const MAX_KNOWN: usize = 100_000;
 struct Known {
     /// The block after which this is the state. `None` if nothing is known.
     block: Option<H256>,
-    accounts: HashMap<Address, KnownAccount>,
+    /// `None` if there is no such account.
+    accounts: HashMap<Address, Option<AccountState>>,
+    slots: HashMap<Address, HashMap<H256, U256>>,
     /// Number of accounts and slots.
     count: usize,
 }
 
-#[derive(Debug, Default)]
-struct KnownAccount {
-    /// `None` if it was not read.
-    account: Option<Option<AccountState>>,
-    slots: HashMap<H256, U256>,
+impl Known {
+    fn insert_account(&mut self, address: Address, account: Option<AccountState>) {
+        self.count += usize::from(self.accounts.insert(address, account).is_none());
+    }
+
+    fn insert_slot(&mut self, address: Address, slot: H256, value: U256) {
+        let slots = self.slots.entry(address).or_default();
+        self.count += usize::from(slots.insert(slot, value).is_none());
+    }
 }
 
 impl StateCache {
@@ -52,14 +58,12 @@ impl StateCache {
         let known = &mut *self.0.lock();
         known.block = Some(block);
         for (address, change) in &changes.accounts {
-            let entry = known.accounts.entry(*address).or_default();
-            known.count += usize::from(entry.account.replace(change.account).is_none());
+            known.insert_account(*address, change.account);
             if change.clears_storage() {
-                known.count -= entry.slots.len();
-                entry.slots.clear();
+                known.count -= known.slots.remove(address).map_or(0, |slots| slots.len());
             }
             for (slot, value) in &change.storage {
-                known.count += usize::from(entry.slots.insert(*slot, *value).is_none());
+                known.insert_slot(*address, *slot, *value);
             }
         }
     }
@@ -73,24 +77,20 @@ pub(super) struct CachedState<'a> {
 
 impl StateView for CachedState<'_> {
     fn account(&self, address: Address) -> Result<Option<AccountState>, BackendError> {
-        if let Some(account) = self.cache.0.lock().accounts.get(&address).and_then(|known| known.account) {
-            return Ok(account);
+        if let Some(account) = self.cache.0.lock().accounts.get(&address) {
+            return Ok(*account);
         }
         let account = self.state.account(address)?;
-        let known = &mut *self.cache.0.lock();
-        let entry = known.accounts.entry(address).or_default();
-        known.count += usize::from(entry.account.replace(account).is_none());
+        self.cache.0.lock().insert_account(address, account);
         Ok(account)
     }
 
     fn storage(&self, address: Address, slot: H256) -> Result<U256, BackendError> {
-        if let Some(value) = self.cache.0.lock().accounts.get(&address).and_then(|known| known.slots.get(&slot)) {
+        if let Some(value) = self.cache.0.lock().slots.get(&address).and_then(|slots| slots.get(&slot)) {
             return Ok(*value);
         }
         let value = self.state.storage(address, slot)?;
-        let known = &mut *self.cache.0.lock();
-        let entry = known.accounts.entry(address).or_default();
-        known.count += usize::from(entry.slots.insert(slot, value).is_none());
+        self.cache.0.lock().insert_slot(address, slot, value);
         Ok(value)
     }
 
@@ -150,8 +150,8 @@ mod tests {
                 }
                 let known = cache.0.lock();
                 assert_eq!(known.block, Some(cached.head().hash));
-                let count = |account: &KnownAccount| usize::from(account.account.is_some()) + account.slots.len();
-                assert_eq!(known.count, known.accounts.values().map(count).sum::<usize>());
+                let slots: usize = known.slots.values().map(HashMap::len).sum();
+                assert_eq!(known.count, known.accounts.len() + slots);
             }
         }
     }

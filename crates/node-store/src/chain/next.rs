@@ -16,8 +16,8 @@ use std::sync::Arc;
 ///
 /// A block that is produced here is appended right after its state root was requested for its header. So its tries are computed once.
 pub(crate) struct NextState {
-    /// The block to whose state all this belongs. If it is no longer the head, it is of no use.
-    head: H256,
+    /// The block to whose state all this belongs. If it is no longer the head, it is of no use. `None` before the first block.
+    head: Option<H256>,
     nodes: NodeCache,
     prepared: Option<(StateChanges, NewState)>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct NextState {
 impl NextState {
     /// Returns an empty cache of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { head: H256::zero(), nodes: node_cache(bytes), prepared: None }
+        Self { head: None, nodes: node_cache(bytes), prepared: None }
     }
 
     pub(crate) fn usage(&self) -> CacheUse {
@@ -39,7 +39,7 @@ impl NextState {
         head: BlockRef,
         changes: &StateChanges,
     ) -> Result<Option<H256>, StoreError> {
-        if self.head != head.hash {
+        if self.head != Some(head.hash) {
             return Ok(None);
         }
         let new = state::apply(rows, Some(&mut self.nodes), Before::Block(head.number), head.number + 1, changes)?;
@@ -55,9 +55,9 @@ impl NextState {
         head: BlockRef,
         changes: &StateChanges,
     ) -> Result<NewState, StoreError> {
-        if self.head != head.hash {
+        if self.head != Some(head.hash) {
             self.nodes.clear();
-            (self.head, self.prepared) = (head.hash, None);
+            (self.head, self.prepared) = (Some(head.hash), None);
         }
         match self.prepared.take() {
             Some((prepared, new)) if prepared == *changes => Ok(new),
@@ -67,7 +67,7 @@ impl NextState {
 
     /// Notes that `head` was appended, and that it wrote `nodes`.
     pub(super) fn appended(&mut self, head: H256, nodes: Vec<(TrieId, NibblePath, Arc<Stored>)>) {
-        self.head = head;
+        self.head = Some(head);
         nodes.into_iter().for_each(|(trie, path, stored)| self.nodes.insert((trie, path), stored));
     }
 }
