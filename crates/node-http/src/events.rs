@@ -59,7 +59,7 @@ pub(crate) async fn respond(exchange: Exchange, input: Result<EventsInput, HttpE
     if exchange.request().version() < Version::HTTP_2 {
         exchange = exchange.with_header(CONNECTION, HeaderValue::from_static("close"));
     }
-    let closing = service.phases.closing();
+    let closing = service.phases.leaving();
     let reporter = exchange.reporter();
     let body = EventBody { service, sender, stream, reporter, changes, closing, state: State::Behind, _permit: permit };
     let response = exchange.start(StatusCode::OK, EVENT_STREAM);

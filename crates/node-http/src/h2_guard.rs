@@ -4,7 +4,8 @@
 //! cutting off streams; but actix-http exposes none of its settings for this. So the frames are followed as they pass:
 //!
 //! * a header block above the limit, or too many streams, end the connection; the SETTINGS frame announces both limits;
-//! * at shutdown the client is sent GOAWAY, and the connection ends when its streams have ended (RFC 9113, section 6.8).
+//! * while the server drains the client is sent GOAWAY, and when it closes the connection ends with its streams (RFC 9113,
+//!   section 6.8).
 
 use crate::h2_frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEADER, Frame, Frames, GOAWAY, HEADERS, RST_STREAM, SETTINGS,
@@ -143,8 +144,9 @@ impl Guard {
         Some(([&header[..], payload, &added].concat(), end))
     }
 
-    /// Returns what the client must be sent now that the server is shutting down; empty if nothing, or not yet.
-    pub(crate) fn farewell(&mut self) -> Vec<u8> {
+    /// Returns what the client must be sent now that the server is shutting down, which ends the connection if `is_last`; empty if
+    /// nothing, or not yet.
+    pub(crate) fn farewell(&mut self, is_last: bool) -> Vec<u8> {
         if !self.is_open || self.is_sending_headers || !self.outgoing.is_between_frames() {
             return Vec::new();
         }
@@ -153,7 +155,7 @@ impl Guard {
             self.farewell = Farewell::Announced;
             frames.extend(go_away(LAST_STREAM));
         }
-        if self.farewell == Farewell::Announced && self.streams.is_empty() {
+        if is_last && self.farewell == Farewell::Announced && self.streams.is_empty() {
             self.farewell = Farewell::Final;
             frames.extend(go_away(self.newest));
         }
@@ -249,22 +251,23 @@ mod tests {
     #[test]
     fn the_end_is_announced_between_frames_and_final_without_streams() {
         let mut guard = receive(&[(HEADERS, END_HEADERS, 1, 7)], 100).unwrap();
-        assert_eq!(guard.farewell(), b"", "the settings come first");
+        assert_eq!(guard.farewell(true), b"", "the settings come first");
         let settings = bytes(&[(SETTINGS, 0, 0, 0)]);
         guard.settings(&settings);
         guard.sent(&settings);
         let response = bytes(&[(HEADERS, 0, 5, 7), (CONTINUATION, END_HEADERS, 3, 7), (DATA, END_STREAM, 9, 7)]);
         for byte in &response[..14 + 11] {
             guard.sent(&[*byte]);
-            assert_eq!(guard.farewell(), b"", "headers are being sent");
+            assert_eq!(guard.farewell(true), b"", "headers are being sent");
         }
         guard.sent(&response[25..26]);
-        assert_eq!(guard.farewell(), go_away(LAST_STREAM));
+        assert_eq!(guard.farewell(true), go_away(LAST_STREAM));
         assert!(!guard.is_idle() && !guard.has_ended());
         guard.sent(&response[26..]);
         assert!(guard.is_idle());
-        assert_eq!(guard.farewell(), go_away(7));
+        assert_eq!(guard.farewell(false), b"", "the client may still send requests");
+        assert_eq!(guard.farewell(true), go_away(7));
         assert!(guard.has_ended());
-        assert_eq!(guard.farewell(), b"");
+        assert_eq!(guard.farewell(true), b"");
     }
 }

@@ -8,7 +8,7 @@ use crate::clients::Permit;
 use crate::config::HttpConfig;
 use crate::encode;
 use crate::h2_guard::Guard;
-use crate::phase::Closing;
+use crate::phase::{Closing, Phases};
 use crate::problem::{self, HttpError};
 use crate::report::Reporter;
 use crate::request_id::RequestId;
@@ -153,16 +153,16 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// While the server closes, asks the client of a connection of HTTP/2 to leave. Returns whether the connection has ended.
+    /// While the server drains, asks the client of a connection of HTTP/2 to leave. Returns whether the connection has ended, which
+    /// it does when the server closes.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(http2) = &mut self.http2 else { return Poll::Ready(Ok(false)) };
-        if !http2.is_closing {
-            http2.is_closing = http2.closing.as_mut().poll(cx).is_ready();
-        }
-        if !http2.is_closing {
+        http2.is_leaving = http2.is_leaving || http2.leaving.as_mut().poll(cx).is_ready();
+        http2.is_closing = http2.is_closing || http2.closing.as_mut().poll(cx).is_ready();
+        if !http2.is_leaving {
             return Poll::Ready(Ok(false));
         }
-        let farewell = http2.guard.farewell();
+        let farewell = http2.guard.farewell(http2.is_closing);
         http2.added.extend(farewell);
         let written = self.poll_write_added(cx);
         ready!(self.note(cx, written))?;
@@ -186,6 +186,8 @@ impl Connection {
 /// What a connection of HTTP/2 needs besides the h2 crate.
 struct Http2 {
     guard: Guard,
+    leaving: Pin<Box<dyn Future<Output = ()>>>,
+    is_leaving: bool,
     closing: Pin<Box<dyn Future<Output = ()>>>,
     is_closing: bool,
     /// Bytes to send before those of the h2 crate.
@@ -195,10 +197,13 @@ struct Http2 {
 }
 
 impl Http2 {
-    fn new(max_headers: usize, mut closing: Closing) -> Self {
+    fn new(max_headers: usize, phases: &Phases) -> Self {
+        let reaching = |mut phase: Closing| Box::pin(async move { phase.wait().await });
         Self {
             guard: Guard::new(max_headers),
-            closing: Box::pin(async move { closing.wait().await }),
+            leaving: reaching(phases.leaving()),
+            is_leaving: false,
+            closing: reaching(phases.closing()),
             is_closing: false,
             added: Vec::new(),
             replaced: None,
@@ -263,7 +268,7 @@ pub(crate) async fn accept(
     };
     let (stream, protocol) =
         result.inspect_err(|error| tracing::debug!(%error, ?address, "connection failed before the first request"))?;
-    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(config.max_headers, service.phases.closing()));
+    let http2 = matches!(protocol, Protocol::Http2).then(|| Http2::new(config.max_headers, &service.phases));
     Ok((
         Connection { stream, peer, is_blocked: false, http2, service, problem: None, _permit: permit },
         protocol,

@@ -6,9 +6,10 @@ use tokio::sync::watch::{Receiver, Sender};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
-    /// Requests are still served, but load balancers and connections are asked to turn to another server.
+    /// Requests are still served, but load balancers and clients are asked to turn to another server: event streams and WebSockets
+    /// end.
     Draining,
-    /// Event streams and WebSockets end. What runs is finished.
+    /// What runs is finished.
     Closing,
 }
 
@@ -36,18 +37,28 @@ impl Phases {
 
     /// Something to wait on for the phase `Closing`.
     pub(crate) fn closing(&self) -> Closing {
-        Closing(self.0.subscribe())
+        Closing { phases: self.0.subscribe(), phase: Phase::Closing }
+    }
+
+    /// Something to wait on until a client that is connected now should leave. One that came although the server was draining
+    /// would come back, and may stay until the end.
+    pub(crate) fn leaving(&self) -> Closing {
+        let phase = if self.current() == Phase::Serving { Phase::Draining } else { Phase::Closing };
+        Closing { phase, ..self.closing() }
     }
 }
 
-/// Waits for the phase `Closing`.
+/// Waits for a phase.
 #[derive(Clone, Debug)]
-pub(crate) struct Closing(Receiver<Phase>);
+pub(crate) struct Closing {
+    phases: Receiver<Phase>,
+    phase: Phase,
+}
 
 impl Closing {
-    /// Returns when the server is closing. May be cancelled and called again.
+    /// Returns when the server has reached the phase. May be cancelled and called again.
     pub(crate) async fn wait(&mut self) {
         // It fails only if the server is gone.
-        let _ = self.0.wait_for(|phase| *phase == Phase::Closing).await;
+        let _ = self.phases.wait_for(|phase| *phase >= self.phase).await;
     }
 }

@@ -42,8 +42,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Prepares the end: `/ready` returns 503, and connections of HTTP/1.1 close after their next response. Requests are served
-    /// until [`stop`](Self::stop) is called.
+    /// Prepares the end: `/ready` returns 503, event streams and WebSockets end, connections of HTTP/1.1 close after their next
+    /// response, and those of HTTP/2 are sent GOAWAY. Requests are served until [`stop`](Self::stop) is called.
     pub fn drain(&self) {
         self.service.phases.enter(Phase::Draining);
     }

@@ -71,7 +71,7 @@ pub(crate) async fn upgrade(exchange: Exchange) -> HttpResponse {
         fragments: BytesMut::new(),
         head_changes: service.head_changes.listen(),
         pool_arrivals: service.pool_arrivals.listen(),
-        closing: service.phases.closing(),
+        closing: service.phases.leaving(),
         behind: false,
         next_ping: TimerInstant::now() + service.config.stream_keep_alive,
         unanswered_pings: 0,
