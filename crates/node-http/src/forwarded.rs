@@ -65,9 +65,9 @@ pub enum ProxyHeaders {
 /// Stands for all clients whose address a proxy hides, or does not write as an address.
 const UNKNOWN_CLIENT: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// Whether `name` is a header in which proxies describe the client.
-pub(crate) fn describes_client(name: &str) -> bool {
-    name == "forwarded" || name == "x-real-ip" || name.starts_with("x-forwarded-")
+/// Whether `name` is a header that proxies add.
+pub(crate) fn is_from_proxy(name: &str) -> bool {
+    name == "forwarded" || name == "via" || name == "x-real-ip" || name.starts_with("x-forwarded-")
 }
 
 /// What the proxies say about a request.

@@ -96,7 +96,7 @@ fn is_public(config: &HttpConfig) -> bool {
     })
 }
 
-/// Length of path, query and headers of a request in bytes, and whether a proxy describes the client in a header.
+/// Length of path, query and headers of a request in bytes, and whether a proxy has added a header.
 pub(crate) fn measure_head(request: &HttpRequest) -> (usize, bool) {
     let uri = request.uri();
     let mut length = uri.path().len() + uri.query().map_or(0, str::len);
@@ -104,7 +104,7 @@ pub(crate) fn measure_head(request: &HttpRequest) -> (usize, bool) {
     for (name, value) in request.headers() {
         // Four bytes for the colon, the space and the line break.
         length += name.as_str().len() + value.len() + 4;
-        is_forwarded |= forwarded::describes_client(name.as_str());
+        is_forwarded |= forwarded::is_from_proxy(name.as_str());
     }
     (length, is_forwarded)
 }
@@ -118,8 +118,9 @@ mod tests {
     fn path_query_and_headers_count_towards_the_length() {
         let request = TestRequest::with_uri("/1234?56").insert_header(("a", "bc")).to_http_request();
         assert_eq!(measure_head(&request), (14, false));
-        let request = TestRequest::default().insert_header(("X-Forwarded-Host", "")).to_http_request();
-        assert!(measure_head(&request).1);
+        for name in ["X-Forwarded-Host", "Via"] {
+            assert!(measure_head(&TestRequest::default().insert_header((name, "")).to_http_request()).1, "{name}");
+        }
     }
 
     #[test]
