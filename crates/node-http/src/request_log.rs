@@ -7,7 +7,7 @@ use node_rpc::CallOutcome;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The name of JSON-RPC requests without a known method.
+/// The name of JSON-RPC requests without a known method, in metrics, and of those without any in the log.
 pub(crate) const UNKNOWN_METHOD: &str = "rpc";
 
 /// Most bytes of a method or a path in the log.
@@ -45,6 +45,10 @@ impl Responded<'_> {
             metrics.record_call(call.method.unwrap_or(UNKNOWN_METHOD), code, call.elapsed);
         }
         let (status, micros) = (status.as_u16(), micros(elapsed));
+        let operation = match calls {
+            [call] => call.name().unwrap_or(operation),
+            _ => operation,
+        };
         if calls.len() > 1 {
             calls.iter().for_each(|call| self.log_call(call, method, path));
         }
@@ -62,7 +66,7 @@ impl Responded<'_> {
 
     /// Writes the log line of one request of a batch, which was sent to `path`.
     fn log_call(&self, call: &CallOutcome, method: Option<&str>, path: Option<&str>) {
-        let (id, client, operation) = (self.id, self.client, call.method.unwrap_or(UNKNOWN_METHOD));
+        let (id, client, operation) = (self.id, self.client, call.name().unwrap_or(UNKNOWN_METHOD));
         let trace_id = self.trace.map(Trace::id);
         let micros = micros(call.elapsed);
         match &call.error {

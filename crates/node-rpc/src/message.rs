@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most bytes of an unknown method's name that an error repeats.
+/// Most bytes of an unknown method's name that an error and the log repeat.
 const REPEATED: usize = 64;
 
 /// Most cheap requests of a batch that is cheap as a whole.
@@ -36,6 +36,8 @@ pub struct Request {
     pub(crate) id: Option<Id>,
     /// The method with its parameters, or why the request is invalid.
     pub(crate) call: Result<Call, RpcError>,
+    /// The start of the method's name, if there is no such method.
+    pub(crate) unknown: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -148,7 +150,7 @@ impl Request {
     /// An invalid request. The error response carries its id if it has one.
     fn invalid(id: Option<Id>, message: &str) -> Self {
         let error = RpcError::new(RpcError::INVALID_REQUEST, format!("invalid request: {message}"));
-        Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error) }
+        Self { id: Some(id.unwrap_or_else(Id::null)), call: Err(error), unknown: None }
     }
 
     fn of(table: &Table, request: RawRequest<'_>) -> Self {
@@ -162,14 +164,13 @@ impl Request {
         let Some(Ok(name)) = request.method.map(|method| serde_json::from_str::<String>(method.get())) else {
             return Self::invalid(id, "the method must be a string");
         };
-        let call = match table.get(name.as_str()) {
+        match table.get(name.as_str()) {
             Some(method) => {
                 let parameters = request.params.map(ToOwned::to_owned);
-                Ok(Call { method: method.clone(), parameters })
+                Self { id, call: Ok(Call { method: method.clone(), parameters }), unknown: None }
             }
-            None => Err(unknown(&name)),
-        };
-        Self { id, call }
+            None => Self { id, call: Err(unknown(&name)), unknown: Some(shown(&name).into()) },
+        }
     }
 
     fn cost(&self) -> Cost {
@@ -180,9 +181,13 @@ impl Request {
     }
 }
 
+/// The start of a name that a client chose.
+fn shown(name: &str) -> &str {
+    &name[..name.floor_char_boundary(REPEATED)]
+}
+
 fn unknown(name: &str) -> RpcError {
-    let shown = &name[..name.floor_char_boundary(REPEATED)];
-    let mut message = format!("the method {shown} does not exist/is not available");
+    let mut message = format!("the method {} does not exist/is not available", shown(name));
     if let Some(why) = crate::methods::unavailable(name) {
         message = format!("{message}: {why}");
     }

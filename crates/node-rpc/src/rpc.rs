@@ -51,6 +51,8 @@ pub struct Reply {
 pub struct CallOutcome {
     /// The method; `None` if there is no such method, or the request is invalid.
     pub method: Option<&'static str>,
+    /// The start of the name that the request has instead, at most 64 bytes; `None` for known methods, and without a name.
+    pub unknown: Option<Box<str>>,
     /// How long it ran.
     pub elapsed: Duration,
     /// The error; `None` for a result.
@@ -58,6 +60,11 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
+    /// The name of the method as it was sent, perhaps cut; `None` if the request has none.
+    pub fn name(&self) -> Option<&str> {
+        self.method.or(self.unknown.as_deref())
+    }
+
     /// Logs what went wrong in the node, if the response does not say it. `id` identifies the message, if anything does.
     pub fn log_failure(&self, id: Option<&dyn fmt::Display>) {
         if let Some(error) = self.error.as_ref().and_then(|error| error.internal.as_deref()) {
@@ -77,7 +84,10 @@ impl From<RpcError> for Reply {
     /// The response to a message that was not decoded.
     fn from(error: RpcError) -> Self {
         let body = Some(answer::refusal(&error));
-        Self { body, calls: vec![CallOutcome { method: None, elapsed: Duration::ZERO, error: Some(error) }] }
+        Self {
+            body,
+            calls: vec![CallOutcome { method: None, unknown: None, elapsed: Duration::ZERO, error: Some(error) }],
+        }
     }
 }
 
@@ -188,7 +198,7 @@ fn write(message: &Message, mut write: impl FnMut(&Request, &mut Vec<u8>) -> Res
         let started = Instant::now();
         let error = write(request, out).err();
         let method = request.call.as_ref().ok().map(|call| call.method.name());
-        calls.push(CallOutcome { method, elapsed: started.elapsed(), error });
+        calls.push(CallOutcome { method, unknown: request.unknown.clone(), elapsed: started.elapsed(), error });
     };
     match message {
         Message::Single(request) => each(request, &mut out),
