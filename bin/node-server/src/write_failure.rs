@@ -1,9 +1,9 @@
-//! What happens when changes cannot be stored.
+//! What happens when changes cannot be stored, or what is stored cannot be read.
 
 use crate::error::{CommandError, Sources};
 use crate::logs::print;
 use crate::options::OperationOptions;
-use node_core::backend::StateBackend;
+use node_core::backend::{BackendHealth, StateBackend};
 use node_core::context::Context;
 use node_http::Starting;
 use std::process;
@@ -18,28 +18,35 @@ const STATUS: i32 = 3;
 /// Time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Logs from now on when `backend` cannot store changes, and when it can again. If `options` say so, ends the process instead: changes
+/// Logs from now on when `backend` cannot store changes or read what is stored, and when it can again. If `options` say so, ends the process instead: changes
 /// that were acknowledged are durable, so nothing must be completed before.
 pub(crate) fn watch(options: &OperationOptions, backend: &Arc<dyn StateBackend>) -> Result<(), CommandError> {
     let (ends, backend) = (options.exit_on_write_failure, Arc::downgrade(backend));
     let check = move || {
-        let mut failed = false;
+        let (mut write_failed, mut read_failed) = (false, false);
         while let Some(backend) = backend.upgrade() {
-            match backend.health().write_failure {
-                Some(reason) if ends => {
-                    print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
-                    process::exit(STATUS);
-                }
-                Some(reason) if !failed => {
+            let BackendHealth { write_failure, read_failure, .. } = backend.health();
+            if let (true, Some(reason)) = (ends, &write_failure) {
+                print(Level::ERROR, &format!("changes cannot be stored (--exit-on-write-failure): {reason}"));
+                process::exit(STATUS);
+            }
+            match &write_failure {
+                Some(reason) if !write_failed => {
                     tracing::error!("changes cannot be stored, and are refused until they can: {reason}");
-                    failed = true;
                 }
-                None if failed => {
-                    tracing::info!("changes can be stored again");
-                    failed = false;
-                }
+                None if write_failed => tracing::info!("changes can be stored again"),
                 _ => {}
             }
+            match &read_failure {
+                Some(reason) if !read_failed => {
+                    tracing::error!(
+                        "a part of the database cannot be read, and requests for it fail until it can: {reason}"
+                    );
+                }
+                None if read_failed => tracing::info!("the whole database can be read again"),
+                _ => {}
+            }
+            (write_failed, read_failed) = (write_failure.is_some(), read_failure.is_some());
             drop(backend);
             thread::sleep(INTERVAL);
         }

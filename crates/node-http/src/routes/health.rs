@@ -44,14 +44,7 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     let service = exchange.service().clone();
     let read = Box::new(move |context: &Context| Ok(service.node.head(context)?));
     let service = exchange.service();
-    let head = match dispatch::run(&service.pools, Cost::Long, exchange.context(), read).await {
-        Ok(head) => head,
-        Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
-        Err(error) => {
-            tracing::error!(error = %Sources(&error), "not ready");
-            return exchange.fail(&HttpError::NotReady("the database cannot be read".to_owned()));
-        }
-    };
+    let head = dispatch::run(&service.pools, Cost::Long, exchange.context(), read).await;
     let BackendHealth { write_failure, read_failure, .. } = exchange.service().node.backend().health();
     if let Some(reason) = write_failure {
         return exchange.fail(&HttpError::NotReady(format!("changes cannot be stored: {reason}")));
@@ -59,6 +52,14 @@ async fn ready(exchange: Exchange) -> HttpResponse {
     if let Some(reason) = read_failure {
         return exchange.fail(&HttpError::NotReady(format!("a part of the database cannot be read: {reason}")));
     }
+    let head = match head {
+        Ok(head) => head,
+        Err(HttpError::Overloaded) => return exchange.fail(&HttpError::Overloaded),
+        Err(error) => {
+            tracing::error!(error = %Sources(&error), "not ready");
+            return exchange.fail(&HttpError::NotReady("the database cannot be read".to_owned()));
+        }
+    };
     let age = age(head.header.timestamp, SystemTime::now());
     if let Some(max_age) = max_age
         && age > max_age
